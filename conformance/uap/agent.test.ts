@@ -238,3 +238,35 @@ test('a query never overwrites the checkpoint of a conversation', async () => {
   expect(checkpoints.saves.map(([id]) => id)[0]).toBe('kept')
   expect(checkpoints.saves.map(([id]) => id).filter((id) => id === 'kept')).toHaveLength(1)
 })
+
+test('UAP-041 a message as parsed JSON is an input too', async () => {
+  const model = scripted([says('hi')])
+  const json = JSON.parse(JSON.stringify(new UserMessage('from JSON'))) as never
+  const { state } = await agent({ model }).generate(json, AgentState.initial())
+  expect(model.requests[0]!.messages[0]!.text).toBe('from JSON')
+  expect(state.messages[0]).toBeInstanceOf(UserMessage)
+})
+
+test('UAP-048 a state that has its answer is resumed to that answer, without asking again', async () => {
+  const model = scripted([says('one'), says('two')])
+  const worker = agent({ model })
+  const first = await worker.generate('a', AgentState.initial())
+  const second = await worker.generate('b', first.state)
+  const { turn, stopReason } = await worker.resume(second.state)
+  expect([turn.response.text, stopReason, turn.cycles]).toEqual(['two', 'complete', 0])
+  expect(model.requests).toHaveLength(2)
+})
+
+test('UAP-044 UAP-045 ask() completes a state to which a strategy has added nothing', async () => {
+  const forgetful: ExecutionStrategy = {
+    ...custom(),
+    execute: async ({ llm: model, input, state }) => {
+      const turn = await model.generate(state.messages, input)
+      return { turn: { ...turn, messages: [turn.response] }, state }
+    },
+  }
+  const worker = agent({ model: scripted([says('one'), says('two')]), execution: forgetful })
+  const first = await worker.ask('a', AgentState.initial())
+  const second = await worker.ask('b', first.state)
+  expect(second.state.messages.map(({ text }) => text)).toEqual(['a', 'one', 'b', 'two'])
+})

@@ -31,6 +31,67 @@ const strategies = {
   },
 }
 
+test('UAP-167 a save that failed is told once and not tried again as a conflict', async () => {
+  const errors: unknown[] = []
+  let saves = 0
+  const store: CheckpointStore = {
+    ...memoryCheckpoints(),
+    save: () => {
+      saves++
+      return Promise.reject(new Error('disk full'))
+    },
+  }
+  const coder = agent({
+    model: scripted([says('done')]),
+    checkpoints: store,
+    durability: 'sync',
+    onCheckpointError: (error) => void errors.push(error),
+  })
+  const { events, result } = await recordEvents(coder.stream('go', AgentState.initial()))
+  expect(saves).toBe(1)
+  expect(errors).toMatchObject([{ message: 'disk full' }])
+  expect(events.filter(({ uap }) => uap?.type === 'checkpoint_conflict')).toEqual([])
+  expect(result?.turn.warnings).toEqual([])
+})
+
+test('a session that somebody else saved meanwhile is named in the event, with both versions', async () => {
+  const store = memoryCheckpoints()
+  const meddling = {
+    ...add,
+    name: 'meddle',
+    run: async () => void (await store.save('s', AgentState.initial().toJSON())),
+  }
+  const coder = agent({
+    model: scripted([calls('meddle'), says('done')]),
+    tools: [meddling],
+    checkpoints: store,
+    sessionId: 's',
+    durability: 'sync',
+    onCheckpointError: () => {},
+  })
+  const { events, result } = await recordEvents(coder.stream('go', AgentState.initial()))
+  const [other] = await store.history('s')
+  expect(
+    events.flatMap(({ uap }) => (uap?.type === 'checkpoint_conflict' ? [uap.data] : [])),
+  ).toEqual([{ sessionId: 's', expected: null, found: other!.checkpointId }])
+  expect(result?.turn.warnings).toMatchObject([
+    { code: 'checkpoint_conflict', message: expect.stringContaining('"s"') as string },
+  ])
+})
+
+test('UAP-162 a store with a journal has one more save where calls are about to run, and no other', async () => {
+  const store = memoryCheckpoints({ journal: true })
+  const coder = agent({
+    model: scripted(twoRounds),
+    tools: [add],
+    checkpoints: store,
+    sessionId: 's',
+  })
+  await coder.generate('go', AgentState.initial())
+  await coder.flush()
+  expect((await store.history('s')).map(({ step }) => step)).toEqual([1, 1, 2, 2, 3])
+})
+
 describe.each(Object.entries(strategies))('%s', (_, { execution, script }) => {
   const create = (checkpoints: CheckpointStore, options: { sessionId?: string } = {}) =>
     agent({ model: scripted(script), tools: [add], execution, checkpoints, ...options })

@@ -299,6 +299,66 @@ describe('UAP-090 summarize', () => {
     )
   })
 
+  test('UAP-090 the summary covers exactly the messages before the recent ones, and says up to which', async () => {
+    const model = scripted(() => says('Facts.'))
+    const state = AgentState.initial().withMessages(
+      ['a', 'b', 'c', 'd', 'e', 'f'].map((text) => new UserMessage(text)),
+    )
+    const estimate = () => 10
+    const middleware = summarize(llm({ model }), { threshold: 60, keepRecent: 2, estimate })
+    const coder = scriptedAgent([says('one'), says('two')], { middleware: [middleware] })
+    // Six messages of ten tokens are at the threshold; the input makes them seven.
+    const first = await coder.generate('now', state)
+    expect(coder.model.requests[0]!.messages.map(({ text }) => text)).toEqual([
+      '[Previous conversation summary]\nFacts.',
+      'e',
+      'f',
+      'now',
+    ])
+    expect(model.requests[0]!.messages[0]!.text.split('\n').slice(1)).toEqual(
+      ['a', 'b', 'c', 'd'].map((text) => `{"type":"user","content":[{"type":"text","text":"${text}"}]}`), // prettier-ignore
+    )
+    const upTo = state.messages[3]!.id
+    expect(first.state.metadata['contextSummary']).toEqual({ upTo, text: 'Facts.' })
+    expect(
+      first.state.messages
+        .map(({ text }) => text)
+        .slice(0, 6)
+        .join(''),
+    ).toBe('abcdef')
+    // The next run goes on from the summary: it has summary, e, f, now, one, then.
+    await coder.generate('then', first.state)
+    expect(model.requests.length).toBe(1)
+    expect(coder.model.requests[1]!.messages.map(({ text }) => text)).toEqual([
+      '[Previous conversation summary]\nFacts.',
+      'e',
+      'f',
+      'now',
+      'one',
+      'then',
+    ])
+  })
+
+  test('UAP-090 a summary of a summary covers the same messages as that one', async () => {
+    const texts = ['First.', 'Second.']
+    const model = scripted((_, index) => says(texts[index]!))
+    const messages = ['a', 'b'].map((text) => new UserMessage(text))
+    const estimate = ({ text }: Message) => (text.includes('summary') ? 100 : 10)
+    const middleware = summarize(llm({ model }), { threshold: 25, keepRecent: 1, estimate })
+    const coder = scriptedAgent([says('one'), says('two')], { middleware: [middleware] })
+    const first = await coder.generate('now', AgentState.initial().withMessages(messages))
+    expect(first.state.metadata['contextSummary']).toEqual({
+      upTo: messages[0]!.id,
+      text: 'First.',
+    })
+    const cut = first.state.withContext(messages)
+    const second = await coder.generate('then', cut)
+    expect(second.state.metadata['contextSummary']).toEqual({
+      upTo: messages[0]!.id,
+      text: 'Second.',
+    })
+  })
+
   test('UAP-090 the cut never parts a call from its results, at any size', async () => {
     for (let keepRecent = 1; keepRecent < 12; keepRecent++) {
       const summarizer = llm({ model: scripted([says('S')]) })

@@ -1,7 +1,7 @@
 import { agent, AgentState, subagent, type AgentStrategy, type GenerateResult } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
 import { UserMessage } from '@skein/ai'
-import { calls, fails, says, scripted } from '@skein/ai/testing'
+import { calls, fails, says, scripted, stops } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { add, nextTick, probeLog } from './support/tools.ts'
 
@@ -184,6 +184,66 @@ test('UAP-144 onMaxIterations may fail the run instead of ending it', async () =
   await expect(run).rejects.toThrow('enough after 1')
 })
 
+test.each([
+  { name: 'loop', execution: loop(), before: 0, perRound: 1 },
+  { name: 'react', execution: react(), before: 0, perRound: 2 },
+  { name: 'plan', execution: plan(), before: 1, perRound: 1 },
+])(
+  'UAP-144 $name: onMaxIterations is told once how many rounds ran, and the next calls stay open',
+  async ({ execution, before, perRound }) => {
+    for (const limit of [0, 1, 3]) {
+      const told: number[] = []
+      const model = scripted(({ structure, tools }) => {
+        if (structure) return says('{"steps":[{"id":"a","description":"A","dependsOn":[]}]}')
+        return tools.length === 0 ? says('think') : adding
+      })
+      const { turn, state, stopReason } = await agent({
+        model,
+        tools: [add],
+        execution,
+        toolStrategy: { maxIterations: limit, onMaxIterations: (count) => void told.push(count) },
+      }).generate('x', start)
+      expect(told).toEqual(limit === 0 ? [] : [limit])
+      expect(stopReason).toBe('max_iterations')
+      expect(turn.toolExecutions).toHaveLength(limit)
+      expect(turn.openCalls).toHaveLength(1)
+      expect(state.messages.at(-1)?.type).toBe('assistant')
+      expect(model.requests).toHaveLength(before + (limit + 1) * perRound)
+      if (before > 0) expect(state.plan).toMatchObject([{ id: 'a', status: 'in_progress' }])
+    }
+  },
+)
+
+test('UAP-138 the turn of a step has what belongs to that step alone, and the run has the sum', async () => {
+  const usage = (tokens: number) =>
+    stops('end_turn', { usage: { inputTokens: tokens, outputTokens: 1, totalTokens: tokens + 1 } })
+  const turns: GenerateResult['turn'][] = []
+  const { turn } = await agent({
+    model: scripted([
+      [adding, usage(10)],
+      [adding, adding, usage(20)],
+      [says('done'), usage(30)],
+    ]),
+    tools: [add],
+    strategy: { onStepEnd: (_, result) => void turns.push(result.turn) },
+  }).generate('x', start)
+  expect(turns.map(({ usage: { inputTokens } }) => inputTokens)).toEqual([10, 20, 30])
+  expect(turns.map(({ usageByCycle, cycles }) => [usageByCycle.length, cycles])).toEqual([
+    [1, 1],
+    [1, 1],
+    [1, 1],
+  ])
+  expect(turns.map(({ toolExecutions }) => toolExecutions.length)).toEqual([1, 2, 0])
+  // The input was given before the first step began.
+  expect(turns.map(({ messages }) => messages.map(({ type }) => type).join())).toEqual([
+    'assistant,tool_result',
+    'assistant,tool_result',
+    'assistant',
+  ])
+  expect(turn.usage).toMatchObject({ inputTokens: 60, outputTokens: 3, totalTokens: 63 })
+  expect([turn.cycles, turn.toolExecutions.length, turn.messages.length]).toEqual([3, 3, 6])
+})
+
 test('a state that onStepEnd returns is the one to go on with', async () => {
   const model = scripted(rounds(2))
   const { state } = await agent({
@@ -220,6 +280,22 @@ test('a hook that throws fails the run and names itself, in every place', async 
       name: 'UPPError',
       message: `${name} of the agent's strategy failed: mine`,
     })
+  }
+})
+
+test('UAP-152 a hook that never ends does not keep an abort waiting', async () => {
+  const names = ['onStepStart', 'onInference', 'onAct', 'onObserve', 'onStepEnd', 'stopCondition'] as const // prettier-ignore
+  for (const name of names) {
+    const controller = new AbortController()
+    const strategy = {
+      [name]: () => {
+        setTimeout(() => controller.abort(), 0)
+        return new Promise(() => {})
+      },
+    } as AgentStrategy
+    const { signal } = controller
+    const run = agent({ model: scripted(rounds(1)), tools: [add], strategy }).generate('x', start, { signal }) // prettier-ignore
+    await expect(run, name).rejects.toMatchObject({ code: 'CANCELLED' })
   }
 })
 

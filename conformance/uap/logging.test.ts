@@ -2,8 +2,9 @@ import { agent, AgentState, type Middleware } from '@skein/agents'
 import { logging, type AgentLogDetails, type AgentLoggingOptions } from '@skein/agents/middleware'
 import { recordEvents, scriptedAgent } from '@skein/agents/testing'
 import { manualClock } from '@skein/base'
-import { defer } from '@skein/ai'
-import { calls, fails, says, scripted } from '@skein/ai/testing'
+import { loop } from '@skein/agents/execution'
+import { defer, UserMessage } from '@skein/ai'
+import { calls, fails, says, scripted, stops } from '@skein/ai/testing'
 import { describe, expect, test, vi } from 'vitest'
 
 type Line = [string, AgentLogDetails]
@@ -117,6 +118,56 @@ test('UAP-135 a run that waits for somebody is a warning', async () => {
   await coder.generate('pay', AgentState.initial())
   expect(lines.map(([line]) => line.replace(/.*\] | in \d+ ms/g, ''))).toEqual([
     'run waits for 1 answer(s)',
+  ])
+})
+
+test('UAP-135 the details of a line: ids, counts, tokens and how the run ended', async () => {
+  const { lines, logger: log } = logger()
+  const clock = manualClock(5)
+  const usage = (inputTokens: number, outputTokens: number) =>
+    stops('tool_use', {
+      usage: { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens },
+    })
+  const look = {
+    name: 'look',
+    description: 'Looks.',
+    parameters: { type: 'object' },
+    run: () => void clock.advance(30),
+  }
+  const coder = agent({
+    model: scripted([
+      [calls('look'), calls('look'), usage(7, 2)],
+      [calls('look'), usage(9, 3)],
+    ]),
+    tools: [look],
+    execution: loop({ maxIterations: 2 }),
+    middleware: [logging({ logger: log, level: 'debug', clock })],
+    sessionId: 's',
+  })
+  const state = AgentState.initial()
+    .withMessages([new UserMessage('a'), new UserMessage('b')])
+    .withStep(4)
+    .withMetadata('sessionId', 's')
+  await coder.generate('go', state)
+  const about = { agentId: coder.id, stateId: state.id, sessionId: 's' }
+  const name = `[agent ${coder.id}]`
+  expect(lines).toEqual([
+    [`${name} run started`, { level: 'info', ...about }],
+    [`${name} history has 2 messages`, { level: 'debug', ...about, messageCount: 2, step: 4 }],
+    [
+      `${name} run stopped (max_iterations) in 90 ms`,
+      {
+        level: 'info',
+        ...about,
+        durationMs: 90,
+        stopReason: 'max_iterations',
+        steps: 2,
+        toolCalls: 3,
+        inputTokens: 16,
+        outputTokens: 5,
+        totalTokens: 21,
+      },
+    ],
   ])
 })
 

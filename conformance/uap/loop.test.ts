@@ -49,6 +49,26 @@ describe('maxIterations', () => {
     expect(unanswered(model.requests[1]!.messages)).toEqual([])
   })
 
+  test('UAP-058 a run that ends by itself in its last step is complete', async () => {
+    for (const maxIterations of [1, 2]) {
+      const script = [adding, says('done')].slice(2 - maxIterations)
+      const worker = agent({
+        model: scripted(script),
+        tools: [add],
+        execution: loop({ maxIterations }),
+      })
+      const { stopReason, state } = await worker.generate('go', start)
+      expect([stopReason, state.step]).toEqual(['complete', maxIterations])
+    }
+  })
+
+  test('UAP-058 each call of the agent has the limit for itself', async () => {
+    const { state, worker } = await limited(2)
+    const second = await worker.generate('go on', state)
+    expect([second.state.step, second.stopReason]).toEqual([2, 'max_iterations'])
+    expect(second.turn.toolExecutions).toHaveLength(2)
+  })
+
   test('that make no sense are refused', () => {
     for (const maxIterations of [-1, 1.5, Number.NaN])
       expect(() => loop({ maxIterations })).toThrow(

@@ -1,7 +1,7 @@
 import { agent, AgentState, type AgentStateJSON, type PlanStep } from '@skein/agents'
 import { plan, type PlanOptions } from '@skein/agents/execution'
 import { isUserMessage, type LLMCapabilities } from '@skein/ai'
-import { calls, fails, says, scripted, type ScriptStep } from '@skein/ai/testing'
+import { calls, fails, says, scripted, stops, waits, type ScriptStep } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { collect, recordingStore } from './support/state.ts'
 import { add, probeLog } from './support/tools.ts'
@@ -55,6 +55,7 @@ test('UAP-071 without structured output a private tool takes the plan; with neit
   )
   const { state } = await worker.generate('x', start)
   expect(model.requests[0]!.tools.map(({ name }) => name)).toEqual(['submit_plan'])
+  expect(model.requests[0]!.tools[0]!.parameters).toMatchObject({ required: ['steps'] })
   expect(model.requests[1]!.tools.map(({ name }) => name)).toEqual(['add'])
   expect(state.plan).toMatchObject([{ id: 'a', status: 'completed' }])
   expect(state.messages.map(({ type }) => type)).toEqual([
@@ -180,6 +181,15 @@ test('UAP-074 a stream tells of the plan within the frame of its steps', async (
   ])
 })
 
+test('UAP-073 UAP-146 the event of a plan has the plan, and the prompt names the tools', async () => {
+  const { model, worker } = planner([steps({ id: 'a' }, { id: 'b' }), says('1'), says('2')])
+  const events = await collect(worker.stream('x', start))
+  const made = events.flatMap(({ uap }) => (uap?.type === 'plan_created' ? [uap.data] : []))
+  const step = (id: string) => ({ id, description: `Do ${id}`, dependsOn: [], status: 'pending' })
+  expect(made).toEqual([{ plan: [step('a'), step('b')] }])
+  expect(model.requests[0]!.messages.at(-1)!.text).toContain('Tools:\n- add: Adds two numbers.')
+})
+
 test('UAP-075 a plan that is too long is cut so that nothing depends on what is gone', async () => {
   const five = [
     { id: 'e', dependsOn: ['d'] },
@@ -226,6 +236,7 @@ describe('a step that fails', () => {
     expect(asked).toContain('broken')
     expect(asked).toContain('the goal')
     expect(asked).toContain('a: Do a')
+    expect(asked).toContain('The step "b" (Do b) failed')
   })
 
   test('UAP-076 by its own tool is one too, and is marked before there is a new plan', async () => {
@@ -266,6 +277,137 @@ describe('a step that fails', () => {
     expect(saved.saves.at(-1)![1].plan).toMatchObject([{ id: 'a', status: 'failed' }])
   })
 
+  test('UAP-076 a step whose tool failed and then worked is completed', async () => {
+    let tries = 0
+    const flaky = {
+      ...add,
+      name: 'flaky',
+      run: () => {
+        tries++
+        if (tries === 1) throw new Error('not yet')
+        return 'fine'
+      },
+    }
+    const model = scripted([
+      steps({ id: 'a', tool: 'flaky' }),
+      calls('flaky'),
+      calls('flaky'),
+      says('did a'),
+    ])
+    const { state } = await agent({ model, tools: [flaky], execution: plan() }).generate('x', start)
+    expect(state.plan).toMatchObject([{ id: 'a', status: 'completed' }])
+  })
+
+  test('UAP-076 a step whose tool worked and then failed has failed', async () => {
+    let tries = 0
+    const breaking = {
+      ...add,
+      name: 'breaking',
+      run: () => {
+        tries++
+        if (tries === 2) throw new Error('worn out')
+        return 'fine'
+      },
+    }
+    const model = scripted([
+      steps({ id: 'a', tool: 'breaking' }),
+      calls('breaking'),
+      calls('breaking'),
+      says('hm'),
+      steps({ id: 'b' }),
+      says('did b'),
+    ])
+    const { state } = await agent({ model, tools: [breaking], execution: plan() }).generate(
+      'x',
+      start,
+    )
+    expect(state.plan).toMatchObject([
+      { id: 'a', status: 'failed' },
+      { id: 'b', status: 'completed' },
+    ])
+  })
+
+  test('UAP-076 only failed steps count against the number of new plans', async () => {
+    const { worker } = planner(
+      [
+        steps({ id: 'a' }, { id: 'b' }, { id: 'c' }),
+        says('did a'),
+        says('did b'),
+        fails('broken'),
+        steps({ id: 'd' }),
+        says('did d'),
+      ],
+      { maxReplans: 1 },
+    )
+    const { state } = await worker.generate('x', start)
+    expect(state.plan!.map(({ id, status }) => `${id} ${status}`)).toEqual([
+      'a completed',
+      'b completed',
+      'c failed',
+      'd completed',
+    ])
+  })
+
+  test('UAP-076 a new plan may depend on completed steps, not on failed ones', async () => {
+    const replanned = (dependsOn: string) =>
+      planner([
+        steps({ id: 'a' }, { id: 'b', dependsOn: ['a'] }),
+        says('did a'),
+        fails('broken'),
+        steps({ id: 'c', dependsOn: [dependsOn] }),
+        steps({ id: 'd' }),
+        says('ok'),
+      ])
+    const good = replanned('a')
+    await good.worker.generate('x', start).catch(() => {})
+    expect(good.model.requests[4]!.messages.at(-1)!.text).toContain('Carry out step "c"')
+    const bad = replanned('b')
+    const { state } = await bad.worker.generate('x', start)
+    expect(bad.model.requests[4]!.messages.at(-1)!.text).toContain('"b", which is not a step')
+    expect(state.plan!.map(({ id }) => id)).toEqual(['a', 'b', 'd'])
+  })
+
+  test('UAP-076 ids of a new plan that are taken get new ones, each its own', async () => {
+    const { worker } = planner([
+      steps({ id: 'a' }, { id: 'a-2' }, { id: 'b' }),
+      says('did a'),
+      says('did a-2'),
+      fails('broken'),
+      steps({ id: 'a' }, { id: 'a-3', dependsOn: ['a'] }, { id: 'b', dependsOn: ['a-3'] }),
+      says('1'),
+      says('2'),
+      says('3'),
+    ])
+    const { state } = await worker.generate('x', start)
+    expect(state.plan!.map(({ id, dependsOn }) => [id, ...dependsOn])).toEqual([
+      ['a'],
+      ['a-2'],
+      ['b'],
+      ['a-4'],
+      ['a-3', 'a-4'],
+      ['b-2', 'a-3'],
+    ])
+  })
+
+  test('UAP-076 if planning again fails too, the error has the code and the hint of the step', async () => {
+    const failure = { message: 'broken', code: 'RATE_LIMITED', statusCode: 429, hint: 'Wait.' }
+    const worker = agent({
+      model: scripted([
+        steps({ id: 'a' }),
+        fails({ ...failure, code: 'RATE_LIMITED' }),
+        fails({ message: 'no plan', code: 'PROVIDER_ERROR' }),
+      ]),
+      execution: plan(),
+    })
+    await expect(worker.generate('x', start)).rejects.toMatchObject({
+      ...failure,
+      message: 'broken Planning again failed too: no plan',
+      provider: 'scripted',
+      modality: 'llm',
+      cause: { message: 'no plan', code: 'PROVIDER_ERROR' },
+    })
+  })
+
   test('is not planned again once the stop condition holds, and a failed replan tells both', async () => {
     const model = scripted([steps({ id: 'a' }), fails('broken')])
     const { stopReason } = await agent({
@@ -283,6 +425,33 @@ describe('a step that fails', () => {
       message: expect.stringContaining('broken'),
       cause: { message: 'no plan' },
     })
+  })
+
+  test('UAP-074 UAP-152 an abort is no failure of the step: it stays in progress, and nothing is planned', async () => {
+    const controller = new AbortController()
+    const ended: number[] = []
+    const model = scripted([
+      steps({ id: 'a' }),
+      () => {
+        controller.abort()
+        return waits(Infinity)
+      },
+    ])
+    const worker = agent({
+      model,
+      execution: plan(),
+      strategy: { onStepEnd: (step) => void ended.push(step) },
+    })
+    const stream = worker.stream('x', start, { signal: controller.signal })
+    const types: string[] = []
+    await expect(
+      (async () => {
+        for await (const { uap } of stream) if (uap) types.push(uap.type)
+      })(),
+    ).rejects.toMatchObject({ code: 'CANCELLED' })
+    expect(types).not.toContain('plan_step_end')
+    expect(ended).toEqual([1])
+    expect(model.requests).toHaveLength(2)
   })
 
   test('by a hook fails the run', async () => {
@@ -337,6 +506,50 @@ describe('a plan that cannot be carried out', () => {
     },
   )
 
+  test('UAP-079 fields that are no text or no list are read as far as they can be', async () => {
+    const drafts = [
+      { id: 1, description: 'A', tool: '', dependsOn: null },
+      { id: 'b', description: 'B', tool: 7, dependsOn: [1] },
+    ]
+    const { worker } = planner([says(JSON.stringify({ plan: drafts })), says('1'), says('2')])
+    const { state, turn } = await worker.generate('x', start)
+    expect(state.plan).toEqual([
+      { id: '1', description: 'A', dependsOn: [], status: 'completed' },
+      { id: 'b', description: 'B', dependsOn: ['1'], status: 'completed' },
+    ])
+    expect(turn.warnings).toEqual([])
+    expect(state.messages.filter(isUserMessage).map(({ text }) => text)).not.toContainEqual(
+      expect.stringContaining('Use the tool'),
+    )
+  })
+
+  test('UAP-079 UAP-050 an answer that was no plan stays in the history, and its tokens count', async () => {
+    const usage = { inputTokens: 5, outputTokens: 2, totalTokens: 7 }
+    const { worker } = planner([
+      [says('I would rather not'), stops('end_turn', { usage })],
+      [steps({ id: 'a' }), stops('end_turn', { usage })],
+      [says('done'), stops('end_turn', { usage })],
+    ])
+    const { state, turn } = await worker.generate('x', start)
+    expect(state.messages.map(({ text }) => text)).toContain('I would rather not')
+    expect(state.messages.map(({ id }) => id)).toEqual(turn.messages.map(({ id }) => id))
+    expect([turn.cycles, turn.usage.totalTokens, state.run?.usage.totalTokens]).toEqual([3, 21, 21])
+  })
+
+  test('UAP-079 of two lists the one named steps is the plan', async () => {
+    const [a, b] = ['a', 'b'].map((id) => ({ id, description: id.toUpperCase() }))
+    const { worker } = planner([says(JSON.stringify({ plan: [b], steps: [a] })), says('ok')])
+    expect((await worker.generate('x', start)).state.plan).toMatchObject([{ id: 'a' }])
+  })
+
+  test('UAP-079 a step without an id or a description is a problem, by its number', async () => {
+    const answer = says(JSON.stringify([{ id: 'a', description: 'A' }, { id: '' }, 'b']))
+    const { worker } = planner([answer], { allowReplan: false })
+    await expect(worker.generate('x', start)).rejects.toThrow(
+      'Step 2 needs an id and a description. Step 3 needs an id and a description.',
+    )
+  })
+
   test('UAP-079 an empty plan means an answer right away', async () => {
     const { probe, names } = probeLog()
     const model = scripted([steps(), calls('look'), says('seen')])
@@ -352,5 +565,9 @@ describe('a plan that cannot be carried out', () => {
     const { worker } = planner([steps({ id: 'a', tool: 'magic' }), says('ok')])
     const { turn } = await worker.generate('x', start)
     expect(turn.warnings).toMatchObject([{ code: 'unknown_plan_tool' }])
+    const cut = planner([steps({ id: 'a', tool: 'add' }, { id: 'b', tool: 'magic' }), says('ok')], {
+      maxPlanSteps: 1,
+    })
+    expect((await cut.worker.generate('x', start)).turn.warnings).toEqual([])
   })
 })

@@ -67,6 +67,25 @@ test('UAP-065 maxSteps bounds its cycles', async () => {
   expect([state.step, stopReason, model.requests.length]).toEqual([2, 'max_steps', 4])
 })
 
+test('UAP-065 UAP-068 a run that ends by itself in its last step is complete', async () => {
+  const worker = agent({ model: twoSteps(), tools: [add], execution: react({ maxSteps: 2 }) })
+  const { state, stopReason } = await worker.generate('x', start)
+  expect([state.step, stopReason]).toEqual([2, 'complete'])
+  const model = endless()
+  const again = await agent({ model, tools: [add], execution: react({ maxSteps: 2 }) }).generate(
+    'y',
+    state,
+  )
+  expect([again.state.step, again.stopReason, model.requests.length]).toEqual([2, 'max_steps', 4])
+})
+
+test('UAP-065 a limit is a whole number from 1', () => {
+  for (const maxSteps of [0, -1, 1.5, Number.NaN])
+    expect(() => react({ maxSteps }), String(maxSteps)).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST' }),
+    )
+})
+
 test('UAP-066 a reasoning prompt of one’s own is sent instead', async () => {
   const model = twoSteps()
   const execution = react({ reasoningPrompt: 'Ponder.' })
@@ -97,6 +116,17 @@ test('UAP-069 a call that the model makes while it reasons is not run, and the h
   const worker = agent({ model, tools: [add], execution: react() })
   const { turn, state } = await worker.generate('x', start)
   expect(turn.toolExecutions).toEqual([])
+  expect(turn.openCalls).toEqual([])
+  expect(state.messages[3]).toMatchObject({
+    results: [
+      {
+        toolCallId: 'call_1',
+        toolName: 'add',
+        result: 'No tool runs while you reason.',
+        isError: true,
+      },
+    ],
+  })
   expect(state.messages.map(({ type }) => type)).toEqual([
     'user',
     'user',

@@ -8,7 +8,7 @@ import {
   type LLMInstance,
   type Turn,
 } from '@skein/ai'
-import { calls, says, scripted } from '@skein/ai/testing'
+import { calls, says, scripted, waits } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { custom } from './support/custom-strategy.ts'
 import { collect, recordingStore } from './support/state.ts'
@@ -40,6 +40,62 @@ test('UAP-051 UAP-053 a strategy has a name, execute and stream, and both give t
   }
 })
 
+describe('UAP-051 a built-in strategy that is streamed by hand', () => {
+  const contextOf = (model: ReturnType<typeof scripted>, more: Partial<ExecutionContext> = {}) => ({
+    agent: agent({ model, tools: [add] }),
+    llm: llm({ model, tools: [add] }),
+    input: new UserMessage('x'),
+    state: start,
+    tools: [add],
+    strategy: {},
+    ...more,
+  })
+  const adding = calls('add', { a: 1, b: 1 })
+
+  test('UAP-145 names its agent in events, reports each state, and takes messages from both sides', async () => {
+    const model = scripted([adding, says('done')])
+    const saved: AgentState[] = []
+    const given = [new UserMessage('from the caller')]
+    const context = contextOf(model, {
+      checkpoint: (state) => void saved.push(state),
+      takeSteering: () => given.splice(0),
+    })
+    const stream = loop().stream(context)
+    if (!('steer' in stream && typeof stream.steer === 'function'))
+      throw new Error('the stream cannot be steered')
+    const own = new UserMessage('from the reader')
+    stream.steer(own)
+    stream.steer('and a text')
+    for await (const { uap } of stream) if (uap) expect(uap.agentId).toBe(context.agent.id)
+    const { state } = await stream.result
+    const asked = state.messages.filter(({ type }) => type === 'user')
+    expect(asked.map(({ text }) => text)).toEqual([
+      'x',
+      'from the caller',
+      'from the reader',
+      'and a text',
+    ])
+    expect(asked[2]).toBe(own)
+    expect(saved.map(({ step }) => step)).toEqual([1, 2])
+    expect((stream as unknown as { state: AgentState }).state).toBe(saved.at(-1))
+  })
+
+  test('UAP-152 ends when its own abort or the signal of the context is used', async () => {
+    for (const how of ['stream', 'context'] as const) {
+      const controller = new AbortController()
+      const model = scripted([waits(Infinity)])
+      const stream = loop().stream(contextOf(model, { signal: controller.signal }))
+      await expect(
+        (async () => {
+          for await (const { uap } of stream)
+            if (uap?.type === 'step_start') (how === 'stream' ? stream : controller).abort()
+        })(),
+      ).rejects.toMatchObject({ code: 'CANCELLED' })
+      await expect(stream.result).rejects.toMatchObject({ code: 'CANCELLED' })
+    }
+  })
+})
+
 test('UAP-052 UAP-054 a strategy of one’s own is given the whole context, for every call', async () => {
   const seen: ExecutionContext[] = []
   const hooks = { onStepStart: () => {} }
@@ -69,6 +125,33 @@ test('UAP-052 UAP-054 a strategy of one’s own is given the whole context, for 
   expect(seen[0]!.llm.generate).toBeTypeOf('function')
   expect(seen[0]!.signal).toBeInstanceOf(AbortSignal)
   expect(log.join()).toBe('before,after,before,after,before,after,before,after')
+})
+
+test('UAP-100 UAP-101 under a strategy of one’s own, tools of both kinds get what they declare', async () => {
+  const given: unknown[][] = []
+  const bare = {
+    ...add,
+    name: 'bare',
+    run: function (...args: [never]) {
+      given.push(['bare', args.length])
+      return 1
+    },
+  }
+  const aware = {
+    ...add,
+    name: 'aware',
+    run: (_: unknown, context: { toolCallId: string; agentId?: string; step?: number }) => {
+      given.push(['aware', context.toolCallId, context.agentId])
+      return 2
+    },
+  }
+  const model = scripted([[calls('bare', {}, { id: 'b' }), calls('aware', {}, { id: 'a' })], says('ok')]) // prettier-ignore
+  const worker = agent({ model, tools: [bare, aware], execution: custom() })
+  await worker.generate('x', start)
+  expect(given).toEqual([
+    ['bare', 1],
+    ['aware', 'a', worker.id],
+  ])
 })
 
 test('UAP-055 the protocol’s own example keeps input and answer exactly once', async () => {
@@ -174,6 +257,63 @@ describe('a model that has only generate and stream', () => {
     }
   })
 
+  test('UAP-147 is asked with the history and the new messages apart, and its events are streamed', async () => {
+    const model = scripted(() => says('hello there'))
+    const real = llm({ model })
+    const seen: unknown[][] = []
+    const note = (given: readonly unknown[]): void =>
+      void seen.push(given.map((one) => (Array.isArray(one) ? one.length : (one as UserMessage).text))) // prettier-ignore
+    const noting = {
+      generate: (...given: never[]) => (note(given), real.generate(...given)),
+      stream: (...given: never[]) => (note(given), real.stream(...given)),
+    } as unknown as LLMInstance
+    const worker = agent({ model, execution: swapped(loop(), noting) })
+    const { state } = await worker.generate('a', start)
+    const stream = worker.stream('b', state)
+    const events = await collect(stream)
+    expect(seen).toEqual([
+      [0, 'a'],
+      [2, 'b'],
+    ])
+    const text = events.flatMap(({ upp }) => (upp?.type === 'text_delta' ? [upp.delta.text] : []))
+    expect(text.join('')).toBe('hello there')
+    expect((await stream.result).state.messages.map((one) => one.text)).toEqual([
+      'a',
+      'hello there',
+      'b',
+      'hello there',
+    ])
+  })
+
+  test('UAP-139 UAP-146 the rounds that it ran itself are told by hooks and events', async () => {
+    const tools = [add]
+    const script = [calls('add', { a: 1, b: 1 }, { id: 'c' }), says('two')]
+    const model = scripted(script)
+    const told: unknown[] = []
+    const stream = agent({
+      model,
+      tools,
+      execution: swapped(loop(), opaque(llm({ model, tools }))),
+      strategy: {
+        onAct: (step, actions) => void told.push([step, actions.map((one) => one.toolCallId)]),
+        onObserve: (step, seen) => void told.push([step, seen.map((one) => one.result)]),
+      },
+    }).stream('x', start)
+    const events = await collect(stream)
+    expect(told).toEqual([
+      [1, ['c']],
+      [1, [2]],
+    ])
+    expect(
+      events.flatMap(({ uap }) =>
+        uap?.type === 'action' || uap?.type === 'observation' ? [uap.data] : [],
+      ),
+    ).toMatchObject([
+      { toolCalls: [{ toolCallId: 'c', toolName: 'add' }] },
+      { observations: [{ toolCallId: 'c', result: 2 }] },
+    ])
+  })
+
   test('has calls that it left open run by the strategy', async () => {
     const { probe, names } = probeLog()
     const tools = [probe('look')]
@@ -185,8 +325,29 @@ describe('a model that has only generate and stream', () => {
     expect(names()).toEqual(['look start', 'look end'])
   })
 
+  test('UAP-142 the agent’s tool strategy holds for the calls that it left open', async () => {
+    const { probe, names } = probeLog()
+    const tools = [probe('look')]
+    const model = scripted([calls('look', { n: 1 }), says('seen')])
+    const real = llm({ model, tools, toolStrategy: { maxIterations: 0 } })
+    const asked: unknown[] = []
+    const worker = agent({
+      model,
+      tools,
+      execution: swapped(loop(), opaque(real)),
+      toolStrategy: { onBeforeCall: (tool, args) => (asked.push([tool.name, args]), false) },
+    })
+    const { turn } = await worker.generate('x', start)
+    expect(asked).toEqual([['look', { n: 1 }]])
+    expect(names()).toEqual([])
+    expect(turn.toolExecutions).toMatchObject([{ toolName: 'look', isError: true }])
+  })
+
   test('is planned with by its text', async () => {
-    const answers = ['Here: {"steps":[{"id":"a","description":"A","dependsOn":[]}]}', 'done']
+    const answers = [
+      'Here: {"steps":[{"id":"a","description":"A","dependsOn":[]}]} Shall I?',
+      'done',
+    ]
     const turns = answers.map((text): Turn => {
       const response = new AssistantMessage(text)
       const usage = {

@@ -6,7 +6,7 @@ import {
   type UAPEventType,
 } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
-import { isUserMessage, type Tool } from '@skein/ai'
+import { isUserMessage, type Tool, UserMessage } from '@skein/ai'
 import { calls, emits, fails, says, scripted, waits } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { collect, outline } from './support/state.ts'
@@ -96,6 +96,27 @@ test('UAP-148 the phases of each strategy, in order', async () => {
     `step_start upp reasoning ${acted} step_end step_start upp reasoning upp step_end`,
     `step_start upp plan_created step_end step_start plan_step_start ${acted} upp plan_step_end step_end`,
   ])
+})
+
+test('UAP-146 a step of plan() says which phase it is', async () => {
+  const { execution, script } = strategies[2]!
+  const events = await collect(
+    agent({ model: scripted(script), tools: [add], execution }).stream('x', start),
+  )
+  expect(events.flatMap(({ uap }) => (uap?.type === 'step_start' ? [uap.data] : []))).toEqual([
+    { phase: 'plan' },
+    { phase: 'execute' },
+  ])
+})
+
+test('UPP-034 errors of the agent layer name a provider and the modality', async () => {
+  const wrong = agent({ model: scripted([]) }).generate('x', {} as AgentState)
+  await expect(wrong).rejects.toMatchObject({
+    name: 'UPPError',
+    code: 'INVALID_REQUEST',
+    provider: expect.any(String),
+    modality: 'llm',
+  })
 })
 
 test('UAP-147 events of the model are its own objects', async () => {
@@ -219,6 +240,29 @@ describe('steering', () => {
     ])
     expect(state.messages.filter(isUserMessage).map(({ text }) => text)).toEqual(['x', 'Be quick.'])
     expect(state.step).toBe(2)
+  })
+
+  test('a message is taken as it is; after the last step there is nothing left to steer', async () => {
+    const stream = agent({ model: scripted([adding, says('done')]), tools: [add] }).stream(
+      'x',
+      start,
+    )
+    const own = new UserMessage('mine')
+    const late: unknown[] = []
+    for await (const { uap } of stream) {
+      if (uap?.type === 'action') stream.steer(own)
+      if (uap?.type !== 'step_end') continue
+      try {
+        if (uap.data.stopReason !== undefined) stream.steer('too late')
+      } catch (error) {
+        late.push(error)
+      }
+    }
+    expect(late).toMatchObject([{ code: 'INVALID_REQUEST' }])
+    const { state } = await stream.result
+    expect(state.messages.filter(isUserMessage)[1]).toBe(own)
+    expect(state.messages.map(({ text }) => text)).not.toContain('too late')
+    expect(() => stream.steer('later')).toThrow(/is over/)
   })
 
   test.each(strategies)(

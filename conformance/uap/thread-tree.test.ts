@@ -163,6 +163,8 @@ describe('UAP-099 JSON', () => {
     'no nodes': { rootId, currentId },
     'no root': { rootId: 'x', currentId, nodes },
     'a root with a parent': { rootId: b.id, currentId, nodes },
+    'a parent that is no id': { rootId, currentId, nodes: [root, { ...a, parentId: 7 }, b] },
+    'only a node with a parent': { rootId: b.id, currentId: b.id, nodes: [b] },
     'no such current node': { rootId, currentId: '__proto__', nodes },
     'a node twice': { rootId, currentId, nodes: [...nodes, b] },
     'an orphan': { rootId, currentId: rootId, nodes: [{ ...root, children: [] }, a, b] },
@@ -186,4 +188,23 @@ describe('UAP-099 JSON', () => {
       expect.objectContaining({ code: 'INVALID_REQUEST' }) as Error,
     )
   })
+})
+
+test('UAP-098 UAP-099 an id is used once, and a node without a name has no such field', () => {
+  const tree = new ThreadTree({ ids: () => 'same' })
+  expect(() => tree.branch('same')).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }))
+  expect(tree.root.children).toEqual([])
+  const { nodes } = tree.toJSON()
+  expect(nodes.map((node) => Object.keys(node).toSorted())).toEqual([
+    ['children', 'id', 'parentId', 'state'],
+  ])
+})
+
+test('UAP-096 a history with other messages than the node’s own, of the same number, is not the node’s', () => {
+  const tree = new ThreadTree({ state: said('a') })
+  tree.checkout(tree.branch(tree.root.id))
+  tree.current.state = said('b')
+  expect(texts(tree.history())).toEqual(['a', 'b'])
+  tree.root.state = AgentState.initial()
+  expect(tree.history()).toBe(tree.current.state)
 })

@@ -403,3 +403,38 @@ describe('support and hooks', () => {
     ])
   })
 })
+
+test.each([
+  ['fewer vectors than inputs', { data: [{ index: 0, embedding: [1] }], usage: {} }],
+  [
+    'an index twice',
+    {
+      data: [
+        { index: 0, embedding: [1] },
+        { index: 0, embedding: [1] },
+      ],
+    },
+  ],
+  [
+    'an index outside',
+    {
+      data: [
+        { index: 0, embedding: [1] },
+        { index: 2, embedding: [1] },
+      ],
+    },
+  ],
+  ['a vector without numbers', { data: [{ index: 0, embedding: [1] }, { index: 1, embedding: [] }] }], // prettier-ignore
+  ['no object', []],
+])('UPP-034 UPP-036 %s is INVALID_RESPONSE, with provider and modality', async (_, body) => {
+  const provider = vendors.find(({ name }) => name === 'openai')!.provider
+  const fetch = async (): Promise<Response> => Response.json(body)
+  const config = { apiKey: 'k', fetch, retryStrategy: new NoRetry() }
+  const failed = embedding({ model: provider('m'), config }).embed(['a', 'b'])
+  await expect(failed).rejects.toMatchObject({
+    name: 'UPPError',
+    code: 'INVALID_RESPONSE',
+    provider: 'openai',
+    modality: 'embedding',
+  })
+})

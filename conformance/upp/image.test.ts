@@ -159,6 +159,24 @@ describe('OpenAI', () => {
     expect(usage).toEqual({ imagesGenerated: 2 })
   })
 
+  test('UPP-137 UPP-138 an image’s own format comes before that of the answer; the cost is kept', async () => {
+    const data = [{ b64_json: 'AAAA', output_format: 'webp' }, { b64_json: 'AAAA' }]
+    const usage = { input_tokens: 1, output_tokens: 2, total_tokens: 3, cost: 0.04 }
+    const answer = (): Response => Response.json({ output_format: 'jpeg', data, usage })
+    const result = await rig('openai', { answer }).model.generate('A dot')
+    expect(result.images.map(({ image: made }) => made.mimeType)).toEqual([
+      'image/webp',
+      'image/jpeg',
+    ])
+    expect(result.usage).toEqual({
+      imagesGenerated: 2,
+      inputTokens: 1,
+      outputTokens: 2,
+      totalTokens: 3,
+      costUsd: 0.04,
+    })
+  })
+
   test('UPP-137 data that is not base64 is INVALID_RESPONSE', async () => {
     const answer = (): Response => Response.json({ data: [{ b64_json: '!!!!' }] })
     await expect(rig('openai', { answer }).model.generate('x')).rejects.toMatchObject({
@@ -284,6 +302,10 @@ describe('an answer by address', () => {
     'https://2130706433/a.png',
     'https://[::1]/a.png',
     'https://[::ffff:10.0.0.1]/a.png',
+    'https://[2001:20::1]/a.png',
+    'https://[3fff::1]/a.png',
+    'https://192.88.99.1/a.png',
+    'https://printer.lan./a.png',
     'https://169.254.169.254/latest/meta-data',
     'https://10.1.2.3/a.png',
     'https://192.168.0.1/a.png',
@@ -372,7 +394,11 @@ describe('Google', () => {
     await model.edit({ prompt: 'Bluer', images: [dot, dot] })
     expect(JSON.parse(seen[0]!.body).contents[0].parts).toHaveLength(3)
     const masked = model.edit({ prompt: 'x', image: dot, mask: dot })
-    await expect(masked).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    await expect(masked).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      provider: 'google',
+      modality: 'image',
+    })
   })
 
   test.each([
@@ -381,7 +407,40 @@ describe('Google', () => {
     [{ candidates: [{ content: { parts: [{ text: 'I cannot.' }] } }] }, 'INVALID_RESPONSE'],
   ])('UPP-150 %j is %s', async (body, code) => {
     const { model } = rig('google', { answer: () => Response.json(body) })
-    await expect(model.generate('x')).rejects.toMatchObject({ code, modality: 'image' })
+    await expect(model.generate('x')).rejects.toMatchObject({
+      code,
+      modality: 'image',
+      provider: 'google',
+    })
+  })
+
+  test('UPP-137 Gemini: images of all candidates but drafts; text and thoughts are counted', async () => {
+    const inlineData = { mimeType: 'image/png', data: png }
+    const body = {
+      candidates: [
+        { content: { parts: [{ text: 'One, ' }, { inlineData, thought: true }, { inlineData }] } },
+        { content: { parts: [{ inlineData: { mimeType: 'text/plain', data: 'AA==' } }, { text: 'two.' }, { inlineData }] } }, // prettier-ignore
+      ],
+      usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4, thoughtsTokenCount: 5, totalTokenCount: 12 }, // prettier-ignore
+      responseId: 'r',
+    }
+    const { model } = rig('google', { answer: () => Response.json(body) })
+    const { images, usage, metadata } = await model.generate('x')
+    expect(images).toHaveLength(2)
+    expect(usage).toEqual({ imagesGenerated: 2, inputTokens: 3, outputTokens: 9, totalTokens: 12 })
+    expect(metadata).toEqual({ google: { responseId: 'r', text: 'One, two.' } })
+  })
+
+  test('UPP-137 Imagen: what was filtered is told beside the images that were made', async () => {
+    const predictions = [
+      { bytesBase64Encoded: png, mimeType: 'image/png', prompt: 'better' },
+      { raiFilteredReason: 'violence' },
+    ]
+    const answer = (): Response => Response.json({ predictions, model: 'i' })
+    const { model } = rig('google', { modelId: 'imagen-4', answer })
+    const { images, metadata } = await model.generate('x')
+    expect(images.map((one) => one.metadata)).toEqual([{ google: { prompt: 'better' } }])
+    expect(metadata).toEqual({ google: { model: 'i', raiFilteredReason: 'violence' } })
   })
 
   test('UPP-150 Imagen: all filtered is CONTENT_FILTERED, with the reason', async () => {
@@ -391,6 +450,8 @@ describe('Google', () => {
     await expect(model.generate('x')).rejects.toMatchObject({
       code: 'CONTENT_FILTERED',
       message: expect.stringContaining('violence'),
+      provider: 'google',
+      modality: 'image',
     })
   })
 })

@@ -5,9 +5,11 @@ import { manualClock } from '@skein/base'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  addUsage,
   AssistantMessage,
   Audio,
   ContentBlockType,
+  contentOf,
   Document,
   Image,
   isAssistantMessage,
@@ -523,3 +525,60 @@ function catchError(run: () => unknown): unknown {
   }
   return undefined
 }
+
+test('UPP-080 usage adds up field by field; what one side lacks is taken from the other', () => {
+  const plain = { inputTokens: 1, outputTokens: 2, totalTokens: 3, cacheReadTokens: 4, cacheWriteTokens: 5 } // prettier-ignore
+  const full = { ...plain, reasoningTokens: 6, costUsd: 7, serverToolUse: { web_search: 8 } }
+  const twice = { inputTokens: 2, outputTokens: 4, totalTokens: 6, cacheReadTokens: 8, cacheWriteTokens: 10 } // prettier-ignore
+  const rest = { reasoningTokens: 6, costUsd: 7, serverToolUse: { web_search: 8 } }
+  expect(addUsage(plain, full)).toEqual({ ...twice, ...rest })
+  expect(addUsage(full, plain)).toEqual({ ...twice, ...rest })
+  expect(addUsage(full, full)).toEqual({
+    ...twice,
+    reasoningTokens: 12,
+    costUsd: 14,
+    serverToolUse: { web_search: 16 },
+  })
+  expect(addUsage(plain, plain).costUsd).toBeUndefined()
+})
+
+test('UPP-068 a list is content only if every item of it is a block', () => {
+  const block = { type: 'text', text: 'a' }
+  expect(contentOf([block])).toEqual([block])
+  expect(contentOf(block)).toEqual([block])
+  for (const result of [[block, 'b'], [block, { type: 'other' }], [], 'a', null, { text: 'a' }])
+    expect(contentOf(result), JSON.stringify(result)).toEqual([])
+})
+
+test('UPP-086 a thread without an id, or with an empty one, is refused', () => {
+  const { id: _, ...json } = new Thread().toJSON()
+  for (const wrong of [json, { ...json, id: '' }, { ...json, id: 7 }])
+    expect(() => Thread.fromJSON(wrong)).toThrow('Thread JSON has no id.')
+})
+
+test('UPP-068 audio and video of a result have their bytes again', () => {
+  const bytes = { $bytes: 'AQI=' }
+  const blocks = contentOf([
+    { type: 'audio', data: bytes, mimeType: 'audio/wav' },
+    { type: 'video', data: bytes, mimeType: 'video/mp4' },
+  ])
+  expect(blocks).toEqual([
+    { type: 'audio', data: new Uint8Array([1, 2]), mimeType: 'audio/wav' },
+    { type: 'video', data: new Uint8Array([1, 2]), mimeType: 'video/mp4' },
+  ])
+})
+
+test('UPP-165 the JSON of a message has only the fields that its kind has', () => {
+  const call = { toolCallId: 'c', toolName: 'f', arguments: {} }
+  const keys = (message: Message) => Object.keys(messageToJSON(message)).toSorted()
+  const common = ['content', 'id', 'timestamp', 'type']
+  expect(keys(new UserMessage('a'))).toEqual(common)
+  expect(keys(new AssistantMessage('a'))).toEqual(common)
+  expect(keys(new AssistantMessage('a', [call]))).toEqual([...common, 'toolCalls'].toSorted())
+  expect(keys(new UserMessage('a', { metadata: { x: { y: 1 } } }))).toEqual(
+    [...common, 'metadata'].toSorted(),
+  )
+  expect(messageToJSON(new ToolResultMessage([{ toolCallId: 'c', result: 1 }]))).toMatchObject({
+    results: [{ toolCallId: 'c', result: 1 }],
+  })
+})

@@ -14,7 +14,7 @@ import {
   type Tool,
   type Turn,
 } from '@skein/ai'
-import { calls, fails, says, scripted, waits, type ScriptStep } from '@skein/ai/testing'
+import { calls, fails, says, scripted, waits, type ScriptStep, emits } from '@skein/ai/testing'
 import { describe, expect, test, vi } from 'vitest'
 
 const echo: Tool = {
@@ -419,6 +419,47 @@ describe('stream events', () => {
     expect(events.flatMap((e) => (e.type === 'text_delta' ? e.delta.text : [])).join('')).toBe(
       'AA B B',
     )
+  })
+
+  test('UPP-106 events that arrive together stay in order when they are expanded, also by async hooks', async () => {
+    const text = (value: string): StreamEvent => ({
+      type: 'text_delta',
+      index: 0,
+      delta: { text: value },
+    })
+    const together = emits(
+      { type: 'content_block_start', index: 0, delta: { block: 'text' } },
+      text('a'),
+      text('b'),
+      text('c'),
+      { type: 'content_block_stop', index: 0, delta: {} },
+    )
+    for (const isAsync of [false, true]) {
+      const twice: Middleware = {
+        name: 'twice',
+        onStreamEvent: (event) => {
+          if (event.type !== 'text_delta') return event
+          const made = event.delta.text === 'b' ? [] : [event, text(event.delta.text.toUpperCase())]
+          return isAsync ? Promise.resolve(made) : made
+        },
+      }
+      const stream = llm({ model: scripted([together]), middleware: [twice] }).stream('x')
+      const texts = (await consume(stream)).flatMap((event) =>
+        event.type === 'text_delta' ? event.delta.text : [],
+      )
+      expect(texts.join('')).toBe('aAcC')
+      const one: Middleware = {
+        name: 'one',
+        onStreamEvent: (event) => (event.type === 'text_delta' ? { ...event } : event),
+      }
+      const same = await consume(
+        llm({ model: scripted([together]), middleware: [one] }).stream('x'),
+      )
+      expect(
+        same.flatMap((event) => (event.type === 'text_delta' ? event.delta.text : [])),
+      ).toEqual(['a', 'b', 'c'])
+      expect((await stream.turn).response.text).toBe('abc')
+    }
   })
 
   test('UPP-106 the hooks run in the order of the list', async () => {

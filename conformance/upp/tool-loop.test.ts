@@ -539,3 +539,19 @@ describe('deferral', () => {
     expect(JSON.parse(JSON.stringify(turn.openCalls))).toEqual(turn.openCalls)
   })
 })
+
+test('UPP-079 executions of several rounds are in the order in which they ran, generated or streamed', async () => {
+  const tools = ['a', 'b', 'c'].map((name) => ({
+    name,
+    description: name,
+    parameters: { type: 'object' },
+    run: () => name,
+  }))
+  for (const how of ['generate', 'stream'] as const) {
+    const model = scripted([[calls('a'), calls('b')], calls('c'), calls('a'), says('done')])
+    const instance = llm({ model, tools })
+    const turn = await (how === 'generate' ? instance.generate('x') : instance.stream('x').turn)
+    expect(turn.toolExecutions.map(({ toolName }) => toolName)).toEqual(['a', 'b', 'c', 'a'])
+    expect(turn.usageByCycle).toHaveLength(4)
+  }
+})

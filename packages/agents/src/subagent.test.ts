@@ -949,3 +949,375 @@ test.each(modes)('aborting a wrapped strategy keeps what it has produced: %s', a
     turn: { toolExecutions: [{ toolName: 'work' }] },
   })
 })
+
+describe('under a strategy of one’s own', () => {
+  const own = (isOver: () => void = () => {}): ExecutionStrategy => ({
+    name: 'own',
+    execute: async ({ llm, input, state }) => {
+      const turn = await llm.generate(state.messages, input)
+      isOver()
+      return { turn, state: state.withMessages(turn.messages).withStep(3) }
+    },
+    stream(context) {
+      const result = this.execute(context)
+      result.catch(() => {})
+      return {
+        result,
+        abort: () => {},
+        async *[Symbol.asyncIterator]() {
+          await result
+          yield* [] // its events are those of its sub-agents
+        },
+      }
+    },
+  })
+
+  test('UAP-111 UAP-113 events of a sub-agent name the agent that called it', async () => {
+    const parent = agent({
+      model: scripted([calls('kid', {}, { id: 'k' }), says('ok')]),
+      tools: [child('kid', agent({ model: scripted([says('hi')]) }))],
+      execution: own(),
+    })
+    const stream = parent.stream('x', start.withStep(2))
+    const seen: unknown[] = []
+    for await (const { uap } of stream)
+      if (uap?.type === 'subagent_start' || uap?.type === 'subagent_end')
+        seen.push([uap.type, uap.agentId, uap.step, uap.data.parentToolCallId])
+    expect(seen).toEqual([
+      ['subagent_start', parent.id, 2, 'k'],
+      ['subagent_end', parent.id, 2, 'k'],
+    ])
+    expect((await stream.result).state.subagentTraces).toHaveLength(1)
+  })
+
+  test('UAP-151 leaving its stream aborts the run, unless its last step has ended', async () => {
+    for (const stopReason of [undefined, 'complete'] as const) {
+      let signal: AbortSignal | undefined
+      let end: () => void = () => {}
+      const strategy: ExecutionStrategy = {
+        name: 'slow',
+        execute: () => Promise.reject(new Error('not streamed')),
+        stream: (context) => {
+          signal = context.signal
+          const turn = { messages: [] } as unknown as Turn
+          const result = new Promise<GenerateResult>((resolve) => {
+            end = () => resolve({ turn, state: context.state })
+          })
+          return {
+            result,
+            abort: () => {},
+            async *[Symbol.asyncIterator]() {
+              const data = { usage: {} as never, ...(stopReason && { stopReason }) }
+              yield {
+                source: 'uap',
+                uap: { type: 'step_end', step: 1, agentId: 'a', data },
+              } as const
+              await result
+            },
+          }
+        },
+      }
+      const run = agent({ model: scripted([]), execution: strategy }).stream('x', start)
+      for await (const { uap } of run) {
+        expect(uap?.type).toBe('step_end')
+        end()
+        break
+      }
+      if (stopReason) await expect(run.result).resolves.toMatchObject({ state: start })
+      else await expect(run.result).rejects.toMatchObject({ code: 'CANCELLED' })
+      expect(signal?.aborted).toBe(stopReason === undefined)
+    }
+  })
+})
+
+test('flush waits until the sessions of sub-agents that have ended are deleted', async () => {
+  const store = memoryCheckpoints()
+  let release = (): void => {}
+  const gate = new Promise<void>((resolve) => (release = resolve))
+  const slow: CheckpointStore = {
+    ...store,
+    delete: async (sessionId) => {
+      await gate
+      await store.delete(sessionId)
+    },
+  }
+  const kid = agent({ model: scripted([says('hi')]), checkpoints: slow })
+  const parent = agent({
+    model: scripted([calls('kid'), says('ok')]),
+    tools: [child('kid', kid)],
+    checkpoints: memoryCheckpoints(),
+  })
+  await parent.generate('x', start)
+  expect(await store.list()).toHaveLength(1)
+  let isFlushed = false
+  const flushed = parent.flush().then(() => (isFlushed = true))
+  await new Promise((resolve) => setTimeout(resolve, 0))
+  expect(isFlushed).toBe(false)
+  release()
+  await flushed
+  expect(await store.list()).toEqual([])
+})
+
+test('UAP-125 the journal entry of a sub-agent’s call has its trace, and that of another call has none', async () => {
+  const effects: [string, unknown][] = []
+  const parent = agent({
+    model: scripted([[calls('kid', {}, { id: 'k' }), calls('plain', {}, { id: 'p' })], says('ok')]),
+    tools: [
+      child('kid', agent({ model: scripted([says('hi')]) })),
+      { name: 'plain', description: 'd', parameters, run: () => 'x' },
+    ],
+  })
+  const commit = (effect: StepEffect): void => {
+    if (effect.type === 'call_end')
+      effects.push([effect.call.toolCallId, effect.traces?.map((one) => one.parentToolCallId)])
+  }
+  await parent.generate('x', start, { commit })
+  expect(new Map(effects)).toEqual(
+    new Map<string, unknown>([
+      ['k', ['k']],
+      ['p', undefined],
+    ]),
+  )
+})
+
+test('UAP-047 UAP-027 a query has a session only with a store, and then a new one each time', async () => {
+  const seen: unknown[] = []
+  const strategy = {
+    onComplete: ({ state }: GenerateResult) => void seen.push(state.metadata['sessionId']),
+  }
+  const model = scripted(() => says('hi'))
+  await agent({ model, strategy }).query('x')
+  expect(seen).toEqual([undefined])
+  const store = memoryCheckpoints()
+  const saving = agent({ model, strategy, checkpoints: store })
+  await saving.query('x')
+  await saving.query('x')
+  await saving.flush()
+  expect(seen[1]).toBeTypeOf('string')
+  expect(seen[1]).not.toBe(seen[2])
+  expect((await store.list()).toSorted()).toEqual(seen.slice(1).toSorted())
+})
+
+test('two questions inside one sub-agent are answered together, each with its own answer', async () => {
+  const got: unknown[] = []
+  const ask: Tool = {
+    name: 'ask',
+    description: 'd',
+    parameters,
+    run: (_: unknown, { answer, toolCallId }: AgentContext) => {
+      if (!answer) return defer({ kind: 'approval', request: toolCallId })
+      got.push([toolCallId, answer])
+      return 'asked'
+    },
+  }
+  for (const journal of [false, true]) {
+    got.length = 0
+    const kid = agent({
+      model: scripted([[calls('ask', {}, { id: 'a' }), calls('ask', {}, { id: 'b' })], says('hi')]),
+      tools: [ask],
+    })
+    const parent = agent({
+      model: scripted([calls('kid', {}, { id: 'k' }), says('ok')]),
+      tools: [child('kid', kid)],
+      checkpoints: memoryCheckpoints({ journal }),
+    })
+    const { state, interrupts } = await parent.generate('x', start)
+    expect(interrupts?.map(({ id, path }) => [id, path])).toEqual([
+      ['k/a', ['kid']],
+      ['k/b', ['kid']],
+    ])
+    const { turn, stopReason } = await parent.resume(restore(state), {
+      'k/a': { type: 'approve' },
+      'k/b': { type: 'deny', reason: 'not this' },
+    })
+    expect(got).toEqual([['a', { type: 'approve' }]])
+    expect(stopReason).toBe('complete')
+    expect(turn.toolExecutions).toMatchObject([{ toolCallId: 'k', result: 'hi', isError: false }])
+  }
+})
+
+test('UAP-112 UAP-115 a sub-agent that a tool left open has one end, with its own id, when the run ends', async () => {
+  const open: Tool = {
+    name: 'open',
+    description: 'd',
+    parameters,
+    run: async (_: unknown, { onSubagentEvent, toolCallId }: AgentContext) => {
+      await onSubagentEvent?.({
+        type: 'subagent_start',
+        subagentId: 'mine',
+        subagentType: 'hand-written',
+        parentToolCallId: toolCallId,
+        prompt: 'go',
+        timestamp: 5,
+      })
+      return 'left'
+    },
+  }
+  const run = agent({
+    model: scripted([calls('open', {}, { id: 'o' }), says('ok')]),
+    tools: [open],
+  }).stream('x', start)
+  const ends: unknown[] = []
+  for await (const { uap } of run) if (uap?.type === 'subagent_end') ends.push(uap.data)
+  const identity = { subagentId: 'mine', subagentType: 'hand-written', parentToolCallId: 'o' }
+  expect(ends).toMatchObject([{ ...identity, success: false, error: 'The call ended.' }])
+  const { state } = await run.result
+  expect(state.subagentTraces).toMatchObject([
+    { ...identity, prompt: 'go', startTime: 5, success: false },
+  ])
+})
+
+test('every effect that is committed has the step and the state it belongs to', async () => {
+  const seen: unknown[] = []
+  const worker = agent({
+    model: scripted([calls('plain', {}, { id: 'p' }), says('ok')]),
+    tools: [{ name: 'plain', description: 'd', parameters, run: () => 'x' }],
+  })
+  const commit = (effect: StepEffect): void => {
+    const count = 'state' in effect ? effect.state.messages.length : effect.call.toolCallId
+    seen.push([effect.type, effect.step, count])
+  }
+  await worker.generate('x', start, { commit })
+  expect(seen).toEqual([
+    ['inference_start', 1, 1],
+    ['inference_end', 1, 2],
+    ['call_start', 1, 'p'],
+    ['call_end', 1, 'p'],
+    ['inference_start', 2, 3],
+    ['inference_end', 2, 4],
+  ])
+})
+
+test('the settings of the tool are those that were given', () => {
+  const approval = () => true
+  const settings = {
+    metadata: { acme: { a: 1 } },
+    risk: 'write_high_risk' as const,
+    sequential: true,
+    dependsOn: ['other'],
+    timeoutMs: 50,
+  }
+  const made = subagent({
+    name: 'kid',
+    description: 'd',
+    parameters,
+    agent: agent({ model: scripted([]) }),
+    prompt: () => 'go',
+    approval,
+    ...settings,
+  })
+  expect(made).toMatchObject({ name: 'kid', description: 'd', ...settings })
+  expect(made.approval).toBeTypeOf('function')
+})
+
+test('UAP-116 UAP-123 sub-agents of a hand-written sub-agent are read from the events it passes on', async () => {
+  const usage = (totalTokens: number) => ({
+    inputTokens: 0,
+    outputTokens: totalTokens,
+    totalTokens,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+  })
+  const relaying: Tool = {
+    name: 'relay',
+    description: 'd',
+    parameters,
+    run: async (_: unknown, { onSubagentEvent: tell, toolCallId, agentId }: AgentContext) => {
+      const own = { subagentId: 'outer', subagentType: 'relay', parentToolCallId: toolCallId }
+      const inner = { subagentId: 'inner', subagentType: 'deep', parentToolCallId: 'x' }
+      const pass = (type: 'subagent_start' | 'subagent_end', data: object) =>
+        tell?.({
+          type: 'subagent_event',
+          ...own,
+          innerEvent: { source: 'uap', uap: { type, step: 1, agentId, data } } as never,
+        })
+      await tell?.({ type: 'subagent_start', ...own, prompt: 'go', timestamp: 1 })
+      await pass('subagent_start', { ...inner, prompt: 'deeper', timestamp: 2 })
+      await pass('subagent_end', {
+        ...inner,
+        success: true,
+        result: 'found',
+        timestamp: 3,
+        usage: usage(5),
+      })
+      await tell?.({
+        type: 'subagent_end',
+        ...own,
+        success: true,
+        result: 'done',
+        timestamp: 4,
+        usage: usage(7),
+        toolExecutions: [
+          { toolName: 'a', toolCallId: 'b', arguments: {}, result: { n: 1 }, isError: false, duration: 2 }, // prettier-ignore
+        ],
+      })
+      return 'ok'
+    },
+  }
+  const { state } = await agent({
+    model: scripted([calls('relay', {}, { id: 'r' }), says('ok')]),
+    tools: [relaying],
+  }).generate('x', start)
+  expect(state.subagentTraces).toEqual([
+    {
+      subagentId: 'outer',
+      subagentType: 'relay',
+      parentToolCallId: 'r',
+      prompt: 'go',
+      startTime: 1,
+      endTime: 4,
+      success: true,
+      result: 'done',
+      usage: usage(7),
+      toolExecutions: [
+        { toolName: 'a', toolCallId: 'b', arguments: {}, result: '{"n":1}', isError: false, duration: 2 }, // prettier-ignore
+      ],
+      children: [
+        {
+          subagentId: 'inner',
+          subagentType: 'deep',
+          parentToolCallId: 'x',
+          prompt: 'deeper',
+          startTime: 2,
+          endTime: 3,
+          success: true,
+          result: 'found',
+          usage: usage(5),
+        },
+      ],
+    },
+  ])
+  expect(state.run?.subagentUsage.totalTokens).toBe(12)
+})
+
+test('of two calls, one answered and one waiting, the turn and the state say which is open', async () => {
+  const worker = agent({
+    model: scripted([
+      [
+        calls('fine', {}, { id: 'f' }),
+        calls('bad', {}, { id: 'b' }),
+        calls('wait', {}, { id: 'w' }),
+      ],
+      says('done'),
+    ]),
+    tools: [
+      { name: 'fine', description: 'd', parameters, run: () => ({ n: 1 }) },
+      { name: 'bad', description: 'd', parameters, run: () => Promise.reject(new Error('no')) },
+      { name: 'wait', description: 'd', parameters, run: () => defer({ kind: 'input', request: 1 }) }, // prettier-ignore
+    ],
+  })
+  const { turn, state, interrupts } = await worker.generate('x', start)
+  expect(turn.openCalls).toEqual([{ toolCallId: 'w', request: { kind: 'input', request: 1 } }])
+  expect(turn.toolExecutions.map(({ toolCallId }) => toolCallId)).toEqual(['f', 'b'])
+  expect(interrupts?.map(({ id }) => id)).toEqual(['w'])
+  const resumed = await worker.resume(restore(state), { w: { type: 'result', value: 'told' } })
+  expect(resumed.turn.toolExecutions.map(({ toolCallId }) => toolCallId)).toEqual(['w'])
+  expect(resumed.state.messages.find(({ type }) => type === 'tool_result')).toMatchObject({
+    results: [
+      { toolCallId: 'f', result: { n: 1 } },
+      { toolCallId: 'b', result: 'no', isError: true },
+      { toolCallId: 'w', result: 'told' },
+    ],
+  })
+  expect(resumed.state.suspension).toBeUndefined()
+})

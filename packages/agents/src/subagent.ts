@@ -103,7 +103,7 @@ export function subagent<Args = Record<string, unknown>>(
     run: (args, context) => new SubagentRun(definition, context).run(args),
   })
   const { checkpoints, sessionId } = definition.agent
-  // A session that the application has named is its own, and is not deleted after the call.
+  // A session that the application has named belongs to it, and is not deleted after the call.
   const store = sessionId === undefined ? checkpoints : undefined
   return deriveTool(made, subagentMark({ store, idOf: childRoot, openLedger }))
 }
@@ -127,12 +127,12 @@ function check(definition: object): void {
 
 const openLedger: OpenLedger = (run) => new RunLedger(run)
 
-/** The longest session id that is readable; file names have at most 255 characters. */
+/** An id that is longer than this when encoded is replaced by its hash: file names have at most 255 characters. */
 const MAX_LENGTH = 200
 
 /**
- * Returns the account id of a sub-agent's run, which is also its session id: the caller's id and the call id,
- * so that it is the same in every attempt. An id that cannot be a file name is replaced by its hash.
+ * Returns the id of a sub-agent's run, which is also its session id: the id of the caller's run and the call
+ * id, so that it is the same in every attempt. An id that cannot be a file name is replaced by its hash.
  */
 function childRoot(root: string, toolCallId: string): string {
   try {
@@ -187,7 +187,7 @@ class SubagentRun<Args> {
     let result: GenerateResult
     try {
       result = await this.#runAgent(agent, asked ?? '', before)
-      // What the run leaves behind must be saved and cleaned up before the caller records its result.
+      // The sub-agent's queued saves and deletions must be done before the caller records its result.
       await agent.flush()
     } catch (error) {
       const { turn } = error as { turn?: Turn }
@@ -235,7 +235,7 @@ class SubagentRun<Args> {
       : agent.generate(asked, state, options)
   }
 
-  /** Leaves out answers to calls that a run which died had already used. */
+  /** Leaves out answers that an earlier run, whose process died, had already used. */
   #answersFor(before: AgentState): Answers {
     const { answers = {} } = this.#context
     const open = new Set(interruptsOf(before.suspension?.deferred ?? []).map(({ id }) => id))
@@ -262,7 +262,7 @@ class SubagentRun<Args> {
       signal,
       parentContext: this.#context,
       passesInterrupts: true,
-      // The session follows from the call, so that a resumed caller finds it again.
+      // The session id is made from the call, so that a resumed caller finds the session again.
       sessionId: agent.checkpoints && agent.sessionId === undefined ? this.#root : undefined,
       shouldStop: sharesBudget
         ? ({ usage }: RunTotals) => this.#ledger?.isUsedUp() ?? shouldStop(usage)
@@ -318,7 +318,7 @@ class SubagentRun<Args> {
   async #end(end: Omit<SubagentEnd, 'timestamp' | keyof Identity>): Promise<void> {
     const timestamp = this.#clock.now()
     const told = this.#emit({ type: 'subagent_end', ...this.#identity, ...end, timestamp })
-    // In the same tick as the event, so that the tokens of the run are never counted twice.
+    // The ledger (count of tokens) is closed in the same tick as the event, so that no tokens are counted twice.
     if (!end.waits) this.#ledger?.close()
     await told
   }
@@ -328,7 +328,7 @@ class SubagentRun<Args> {
   }
 }
 
-/** Returns the calls and tokens of all parts of a run: those in the state before, and those of the last part. */
+/** Returns the calls and tokens of a whole run: those in its state before `resume`, and those of its last turn. */
 function record(
   before: AgentState | undefined,
   turn: Turn | undefined,

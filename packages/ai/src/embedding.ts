@@ -82,8 +82,8 @@ export interface EmbedOptions {
   /** Added to the params of the instance, for this call. */
   readonly params?: Params
   /**
-   * The number of inputs per request, or per chunk with `chunked`. If the vendor's limit is lower, they are
-   * sent in several requests.
+   * The number of inputs per request, or per chunk with `chunked`. If the vendor's limit is lower, the inputs
+   * are sent in several requests.
    */
   readonly batchSize?: number
   /** The largest number of requests that run at the same time. Default 4. */
@@ -166,9 +166,7 @@ class Embedder implements EmbeddingInstance {
     return options.chunked ? stream : stream.result
   }
 
-  /**
-   * Runs the call in both modes; without `chunked`, the caller reads all chunks and keeps only the result.
-   */
+  /** Runs a call with and without `chunked`; without it, the caller reads all chunks and keeps only the result. */
   async *#run(
     input: Inputs,
     options: AnyEmbedOptions,

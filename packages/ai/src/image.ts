@@ -17,7 +17,7 @@ export interface ImageCapabilities {
   readonly maxImages?: number
 }
 
-/** One finished image. Providers return plain blocks, from which callers get an `Image`. */
+/** One finished image. Providers return a plain block; callers get it as an `Image`. */
 export interface GeneratedImage<Block extends ImageBlock = Image> {
   readonly image: Block
   readonly metadata?: Readonly<Record<string, JsonObject>>

@@ -11,7 +11,7 @@ import { isEqual, mapKeywords, pointerSegment, resolveRef } from './contract/str
 import type { DataIssue } from './contract/structure.ts'
 
 /**
- * Makes a Standard Schema of raw JSON Schema, so that it can validate and has a type:
+ * Makes a Standard Schema from plain JSON Schema, so that it can validate data and has a TypeScript type:
  *
  *     llm({ model, structure: jsonSchema<Person>({ type: 'object', … }), validate: true })
  *
@@ -25,7 +25,7 @@ export function jsonSchema<Data = unknown>(schema: JsonSchema): CheckedSchema<Da
       vendor: 'skein',
       validate: (value) => {
         const issues = issuesOf(schema, value)
-        // The issues are empty, so the value is what the caller says the schema describes.
+        // There are no issues, so the value has the type `Data` that the caller declared for this schema.
         return issues.length > 0 ? { issues } : { value: value as Data }
       },
       jsonSchema: { input: () => ({ ...schema }), output: () => ({ ...schema }) },
@@ -38,8 +38,8 @@ type CheckedSchema<Data = unknown> = StandardSchemaV1<Data, Data> & StandardJSON
 
 /**
  * Returns where a value does not fit a JSON Schema; an empty list if it fits. It checks drafts 2020-12 and 7
- * except `unevaluated…`, `$dynamicRef`, `$anchor`, and references to other documents; such a schema is refused
- * with an error. `format` and `content…` only annotate, as 2020-12 has them.
+ * except `unevaluated…`, `$dynamicRef`, `$anchor`, and references to other documents; such a schema is
+ * refused with an error. `format` and `content…` are not checked: in 2020-12 they are annotations.
  */
 export function findIssues(schema: JsonSchema | boolean, value: unknown): readonly DataIssue[] {
   refuseUnchecked(schema, '')
@@ -61,7 +61,7 @@ function issuesOf(root: unknown, value: unknown): readonly Found[] {
   return found
 }
 
-/** Data nested deeper than this does not fit. */
+/** Data nested deeper than this is reported as not fitting its schema. */
 const MAX_DEPTH = 1000
 
 class Checker {
@@ -112,7 +112,9 @@ class Checker {
     }
   }
 
-  /** Reports the issues of the branch that comes nearest: the one whose first issue is deepest. */
+  /**
+   * Reports the issues of the branch of a union that fits best: the branch whose first issue is deepest in the value.
+   */
   #union(branches: readonly unknown[], value: unknown, path: Path, found: Found[]): void {
     let nearest: readonly Found[] = [{ path, message: 'fits none of the schemas' }]
     for (const [index, branch] of branches.entries()) {

@@ -52,8 +52,8 @@ export interface LLMOptions<
   readonly model: Model
   readonly config?: ProviderConfig
   /**
-   * Sent to the vendor unchanged. The names are those that the vendor of the model documents; others
-   * compile when the object is declared as `Params`.
+   * Sent to the vendor unchanged. The type knows the names that the vendor of the model documents; an object
+   * with other names compiles when it is declared as `Params`.
    */
   readonly params?: ParamsOf<Model>
   readonly system?: string
@@ -69,9 +69,7 @@ export interface LLMOptions<
   /** How many times the model is told what is wrong with its structured answer and asked again. Default 0. */
   readonly repair?: number
   readonly middleware?: readonly Middleware[]
-  /**
-   * Returns the gate, journal and context of a tool call; called once for each call that this instance runs.
-   */
+  /** Returns what a tool call runs with: a gate (may refuse it), a journal (records it durably) and a context. */
   readonly open?: ToolBatch['open']
   /** Aborts every call of this instance. For one call: `model.with({ signal }).generate(…)`. */
   readonly signal?: AbortSignal
@@ -101,7 +99,7 @@ export interface LLMInstance<
   with<NewData = Data, T extends Tool = never, NewModel extends ModelReference = Model>(
     changes: Partial<LLMOptions<NewData, T, NewModel>>,
   ): LLMInstance<NewData, NewTypes<T, Calls>, NewModel>
-  /** Runs one inference with all hooks, but without running tools; an agent's step uses it. */
+  /** Runs one inference with all hooks, without running the tools that the model calls; an agent's step uses it. */
   infer(
     messages: readonly Message[],
     options?: InferOptions,
@@ -113,7 +111,7 @@ export interface LLMInstance<
   executeTools(batch: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult>
 }
 
-/** The types of the tools that `with` was given, or else those from before. */
+/** The types of the tools that `with` was given, or the previous types if it was given no tools. */
 type NewTypes<T extends Tool, Old extends ToolTypes> = [T] extends [never] ? Old : TypesOf<T>
 
 /** Settings of one `infer`. */
@@ -227,7 +225,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
   with<NewData = Data, T extends Tool = never, NewModel extends ModelReference = Model>(
     changes: Partial<LLMOptions<NewData, T, NewModel>>,
   ): LLMInstance<NewData, NewTypes<T, Calls>, NewModel> {
-    // A new `structure`, list of tools or model sets its type; without one the old stays, and so does the type.
+    // The cast is safe: a changed `structure`, `tools` or `model` has its own type, an unchanged one its old type.
     const options = this.#options as object as LLMOptions<NewData, T, NewModel>
     return new LLM<NewData, NewTypes<T, Calls>, NewModel>({ ...options, ...changes })
   }
@@ -339,7 +337,7 @@ const settingNames = [
   'reasoning',
 ] as const satisfies readonly (keyof Settings)[]
 
-/** Returns the settings that are set, for a request; nothing if there is none. */
+/** Returns the settings that have a value as `{ settings }`; `{}` if none has one. */
 function settingsOf(options: Settings): { readonly settings?: Settings } {
   const given = settingNames.filter((name) => options[name] !== undefined)
   if (given.length === 0) return {}

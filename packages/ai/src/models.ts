@@ -14,7 +14,7 @@ import { llm, type LLMOptions } from './llm.ts'
 import { type History, type InferenceInput } from './turn/request.ts'
 import { protectConfig } from './transport/redact.ts'
 
-/** A model that a vendor offers. A field is absent if the vendor does not say it. */
+/** A model that a vendor offers. A field is absent if the vendor does not state it. */
 export interface ListedModel {
   /** The id that the vendor's provider takes. */
   readonly id: string
@@ -65,10 +65,10 @@ export async function listModels(
   return models
 }
 
-/** A vendor that never ends its list is not asked for more pages than this. */
+/** The most pages that are requested, in case a vendor's list never ends. */
 const MAX_PAGES = 100
 
-/** Where a format lists its models; `next` returns the parameters of the next page, if there is one. */
+/** How a vendor format lists its models; `next` returns the parameters of the next page, if there is one. */
 interface ListFormat {
   readonly path: string
   readonly list: string
@@ -95,7 +95,7 @@ const lists: Readonly<Record<string, ListFormat>> = {
 }
 
 function toModel(entry: Record<string, unknown>): ListedModel[] {
-  // Google puts the id in `name`, Ollama in `model`; both without the prefix that paths have.
+  // Google has the id in `name`, Ollama in `model`. The prefix `models/` of Google's ids is removed below.
   const id = [entry['id'], entry['model'], entry['name']].find((value) => typeof value === 'string')
   if (id === undefined) return []
   const top = isPlainObject(entry['top_provider']) ? entry['top_provider'] : {}
@@ -143,8 +143,8 @@ export async function countTokens(
 }
 
 /**
- * Makes a model whose answer to a request is its usage, so that `llm` prepares the request as for any model: it
- * converts schemas, reads the inputs and listens to the signal.
+ * Makes a model that answers every request with its token count only, so that `llm` prepares the request as
+ * for any model: it converts schemas, reads the inputs and listens to the signal.
  */
 function countingModel(reference: ModelReference): ModelReference {
   const { provider, modelId, options } = reference
@@ -174,7 +174,10 @@ function countingModel(reference: ModelReference): ModelReference {
   return counting(modelId, options)
 }
 
-/** The text is JSON, because the request may ask for a structure. */
+/**
+ * The events of an answer that only reports a token count. Its text is JSON, so that it can be parsed if the
+ * request has a structure.
+ */
 function countEvents(inputTokens: number): readonly StreamEvent[] {
   const usage = { ...zeroUsage, inputTokens, totalTokens: inputTokens }
   return [
@@ -188,7 +191,8 @@ function countEvents(inputTokens: number): readonly StreamEvent[] {
 
 async function count(bound: BoundLLMModel, request: LLMRequest): Promise<number> {
   const { provider, wire } = bound
-  // Chat Completions and Responses are the formats of many vendors, of which few can count.
+  // Many vendors use Chat Completions and Responses but few can count, so these counters are found by format
+  // and vendor.
   const write = counters[wire ?? ''] ?? counters[`${wire} ${provider}`]
   if (!write || !bound.encode || !bound.send)
     throw unavailable(
@@ -213,11 +217,11 @@ async function count(bound: BoundLLMModel, request: LLMRequest): Promise<number>
   })
 }
 
-/** Turns the body of a request into one that counts its tokens. */
+/** Turns the body of a request into the body of a request that counts its tokens. */
 type CountRequest = (body: JsonObject, path: string) => { path: string; body: JsonObject }
 
 const counters: Readonly<Record<string, CountRequest>> = {
-  // @anthropic-ai/sdk 1.8.0, `MessageCountTokensParams` of the API and of its beta.
+  // The fields of `MessageCountTokensParams` in @anthropic-ai/sdk 1.8.0, those of the beta API included.
   'anthropic-messages': (body) => ({
     path: '/messages/count_tokens',
     body: only(

@@ -1,4 +1,4 @@
-// The server tools of xAI, and those of OpenRouter, which routes to xAI and others; see server-tools.ts.
+// The server tools (tools that run at the vendor) of xAI, and those of OpenRouter, which routes to xAI and others.
 
 type Typed<Type extends string, Options = object> = { readonly type: Type } & Options
 
@@ -7,7 +7,7 @@ type XaiDomains = {
   readonly excluded_domains?: readonly string[]
 }
 
-/** Domains are written either way: `filters` is the form of OpenAI's Responses, the other that of xAI. */
+/** Domains may be listed in two ways: in `filters`, as in OpenAI's Responses, or directly, as in xAI's own API. */
 type XaiWebSearch = XaiDomains & {
   readonly filters?: XaiDomains
   readonly enable_image_search?: boolean
@@ -43,7 +43,7 @@ type XaiMcp = {
 
 /**
  * Server tools of xAI's Responses: `xai('grok-4', { api: 'responses' })`. xAI publishes no SDK for npm; the
- * names are those of its documentation and of `@ai-sdk/xai 5.0.12`, whose requests a test compares.
+ * names are those of its documentation and of `@ai-sdk/xai 5.0.12`, with whose requests a test compares ours.
  */
 export const xaiTools = {
   webSearch: (options: XaiWebSearch = {}): Typed<'web_search', XaiWebSearch> => ({

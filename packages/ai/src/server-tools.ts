@@ -1,9 +1,10 @@
-// Tools that vendors run on their own servers, as values of `params.tools`; the tools of `llm` may stand beside:
+// Tools that vendors run on their own servers, as values of `params.tools`. They can be combined with tools of your
+// own, which are in the option `tools` of `llm`:
 //
 //     llm({ model: openai('gpt-5'), tools: [mine], params: { tools: [openaiTools.webSearch()] } })
 //
-// The names of options are the vendors' own; a type test compares them with the SDKs. What the tools did is in
-// the messages as native blocks, and their number in `usage.serverToolUse` where the vendor counts them.
+// The names of options are the vendors' own; a type test compares them with the SDKs. The calls and results of these
+// tools are in the messages as native blocks; `usage.serverToolUse` counts them where the vendor does.
 
 /** A place from which a search is made. */
 type SearchLocation = {

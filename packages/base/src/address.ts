@@ -2,7 +2,7 @@
 type AddressBytes = readonly number[]
 
 /**
- * IPv4 networks that a request from outside must not reach: this machine, private and shared networks,
+ * IPv4 networks that are not part of the public internet: this machine, private and shared networks,
  * link-local addresses (cloud metadata among them), documentation, benchmarks, multicast and reserved ones
  * (IANA special-purpose registry, RFC 6890).
  */
@@ -71,8 +71,8 @@ function isWithin(bytes: AddressBytes, network: string): boolean {
 }
 
 /**
- * Reads an address. The list is empty if the text is none. It has two entries if parts of an IPv4 address
- * begin with 0, which some programs read as octal and others as decimal.
+ * Reads an address. The list is empty if the text is not an address. It has two entries if parts of an IPv4
+ * address begin with 0, which some programs read as octal and others as decimal.
  */
 function readAddress(text: string): readonly AddressBytes[] {
   const bare = text.trim().replace(/^\[([^\]]*)\]$/, '$1')
@@ -84,7 +84,7 @@ function readAddress(text: string): readonly AddressBytes[] {
   return readings[0]?.join() === readings[1]?.join() ? readings.slice(0, 1) : readings
 }
 
-/** Reads one to four parts; the last part fills all bytes that are left, as `inet_aton` has it. */
+/** Reads one to four parts; the last part fills all bytes that are left, as in `inet_aton`: `127.1` is 127.0.0.1. */
 function readIpv4(text: string, zeroBase: 8 | 10): AddressBytes | undefined {
   const parts = text.replace(/\.$/, '').split('.')
   const numbers = parts.map((part) => {

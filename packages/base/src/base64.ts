@@ -64,7 +64,7 @@ function decode(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> {
     // The platform's own error is ignored: the error thrown below is the same on every platform.
   }
   if (bytes !== undefined && encode(bytes, alphabet) === text) return bytes
-  // The error does not contain the text, because it may be a key or a token.
+  // The error does not contain the text, because the text may be a key or a token.
   throw new SkeinError(
     `The text is not valid ${alphabet}, or not the only way to write its bytes.`,
     {

@@ -35,8 +35,8 @@ export class PortableSha256 {
       this.#compress(block, 0)
       block.fill(0)
     }
-    // The length in bits needs 64 bits. The length in bytes is exact as a double, so the two halves are
-    // computed from it.
+    // The hashed data ends with its length in bits, as two 32-bit words. Both are computed from the length in
+    // bytes, because a double holds that number exactly.
     writeWord(block, 56, Math.floor(this.#totalBytes / 0x20000000))
     writeWord(block, 60, this.#totalBytes << 3)
     this.#compress(block, 0)
@@ -104,7 +104,7 @@ function writeWord(bytes: Uint8Array, at: number, word: number): void {
   bytes[at + 3] = word
 }
 
-/** Computes the first 32 fraction bits of the roots of the first primes. */
+/** Computes the constants of SHA-256: the first 32 bits of the fractions of the roots of the first primes. */
 function fractions(count: number, root: (n: number) => number): Int32Array {
   const words: number[] = []
   for (let n = 2; words.length < count; n++) {

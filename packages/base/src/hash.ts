@@ -13,8 +13,8 @@ export interface Sha256 {
 /** Returns the SHA-256 of bytes, or of text as UTF-8, synchronously. */
 export function sha256(data: Uint8Array | string): Uint8Array<ArrayBuffer> {
   const node = nodeCrypto()
-  // The one-shot `hash` takes half the time of `createHash`; not every platform with node:crypto has it.
-  // Its result as text, one byte per character, takes half the time of a result in a new Buffer.
+  // Node's one-shot `hash` takes half the time of `createHash`, but some platforms with node:crypto lack it.
+  // A result as text, one byte per character, takes half the time of a result in a new Buffer.
   if (node?.hash) return bytesOf(node.hash('sha256', data, 'binary'))
   const hash = newHash()
   hash.update(toBytes(data))

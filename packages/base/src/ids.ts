@@ -85,8 +85,8 @@ const DASH = 45
 const uuidCodes: number[] = Array.from({ length: 36 }, () => DASH)
 
 /**
- * Writes the id from character codes, because ids are kept for long: text made with `+`, and that of
- * `crypto.randomUUID`, is a tree of pieces that takes ten times the memory.
+ * Writes the id from character codes into one flat string, because ids are kept for long. A string made with
+ * `+` or by `crypto.randomUUID` is a tree of pieces and takes ten times the memory.
  */
 function formatUuid(bytes: Uint8Array): string {
   let at = 0

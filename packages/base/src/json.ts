@@ -40,9 +40,7 @@ export function tryParseJson(text: string): JsonValue | undefined {
   }
 }
 
-/**
- * Objects that are known to be frozen together with everything they contain, so that none is walked twice.
- */
+/** Objects that are known to be frozen together with everything they contain, so that no object is visited twice. */
 const deepFrozen = new WeakSet<object>()
 
 /**
@@ -58,8 +56,8 @@ export function deepFreeze<T>(value: T): T {
 }
 
 /**
- * The base of classes whose instances are deeply frozen once their constructor has returned. Such an instance
- * is recognised by itself, and need not be noted as frozen while it lives.
+ * The base of classes whose instances are deeply frozen once their constructor has returned. `deepFreeze`
+ * recognises such an instance by its private field and skips it, without an entry in `deepFrozen`.
  */
 export abstract class FrozenData {
   // oxlint-disable-next-line no-unused-private-class-members -- `#mark in value` looks for it
@@ -74,15 +72,18 @@ export abstract class FrozenData {
 const MAX_TREE = 1000
 
 /**
- * Does the same as `deepFreeze` for a value that was just made and has no cycle, such as parsed JSON. It notes
- * nothing about the value, which costs time and memory as long as the value lives, so freezing the value again
- * would walk it again.
+ * Does the same as `deepFreeze` for a value that was just made and has no cycle, such as parsed JSON. It does
+ * not add the value to `deepFrozen`, because an entry costs time and memory as long as the value lives.
+ * Freezing the value a second time therefore walks through it again.
  */
 export function freezeTree<T>(value: T): T {
   return countNodes(value, 0, Object.freeze) > MAX_TREE ? deepFreeze(value) : value
 }
 
-/** Visits an object after all that it contains, and counts them, up to `MAX_TREE`. NaN when `visit` returns false. */
+/**
+ * Visits every object after the objects that it contains, and returns how many there are; stops above
+ * `MAX_TREE`. NaN when `visit` returns false.
+ */
 function countNodes(node: unknown, count: number, visit: (node: object) => unknown): number {
   if (!(count <= MAX_TREE) || !isFreezable(node)) return count
   count++
@@ -147,8 +148,8 @@ export function isOfType(name: unknown, value: unknown): boolean {
 }
 
 /**
- * Visits every object that is not known to be deeply frozen, without recursion, and marks them as deeply frozen
- * at the end. When `visit` returns false or a getter throws, the walk stops and nothing is marked.
+ * Visits every object that is not known to be deeply frozen, without recursion, and adds them to `deepFrozen`
+ * at the end. When `visit` returns false or a getter throws, the walk stops and nothing is added.
  */
 function walk(root: unknown, visit: (node: object) => unknown): boolean {
   const pending: unknown[] = [root]

@@ -19,8 +19,9 @@ interface LineFormat {
 }
 
 /**
- * Decodes whole characters, for every stream: a decoder that is not in streaming mode keeps nothing between
- * calls. `ignoreBOM` is set because only a byte order mark at the very start of a stream may be dropped.
+ * One decoder for all streams, for chunks that begin and end with whole characters: a decoder that is not in
+ * streaming mode keeps nothing between calls. `ignoreBOM` is set because only a byte order mark at the very
+ * start of a stream may be dropped.
  */
 const wholeDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
@@ -32,7 +33,7 @@ const wholeDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
  */
 export abstract class LineDecoder<Item> {
   readonly #format: LineFormat
-  /** Decodes chunks that begin or end inside a character; nearly all chunks do not. */
+  /** Decodes chunks that begin or end inside a character. Created only when needed, because such chunks are rare. */
   #splitDecoder: TextDecoder | undefined
   #insideCharacter = false
   #atStart = true
@@ -123,7 +124,7 @@ export abstract class LineDecoder<Item> {
   #decodeUtf8(chunk: Uint8Array): string {
     const last = chunk[chunk.length - 1]
     if (last === undefined) return ''
-    // A last byte below 0x80 is a whole character, so no incomplete character is left over.
+    // A last byte below 0x80 is a whole ASCII character, so the chunk does not end inside a character.
     const stream = last >= 0x80
     if (!stream && !this.#insideCharacter) return wholeDecoder.decode(chunk)
     this.#insideCharacter = stream
@@ -145,7 +146,7 @@ export function utf8Length(text: string): number {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
     if (unit < 0x80) continue
-    // A surrogate pair is four bytes for two units, so each half adds one.
+    // A surrogate pair has two units and four bytes, so each of its units adds one byte.
     length += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2
   }
   return length

@@ -32,7 +32,7 @@ export class PartialJson {
   readonly #frames: Frame[] = []
   #root: unknown = nothing
   #text = ''
-  /** The scalar being read: decoded characters of a string, raw ones of a number or literal. */
+  /** The scalar that is being read: the decoded characters of a string, or the raw text of a number or literal. */
   #scalar = ''
   #isKey = false
   /** An incomplete escape sequence: `\`, `\u`, `\u1` … */

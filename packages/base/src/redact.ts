@@ -66,8 +66,9 @@ function lowerEscapes(url: string): string {
 }
 
 /**
- * Returns the base64 and base64url characters that depend on `bytes` alone when `offset` other bytes of the
- * same group of three come before them.
+ * Returns the base64 and base64url characters that appear wherever `bytes` are encoded inside longer data.
+ * Base64 encodes groups of three bytes, so these characters depend on `offset`: how many other bytes of the
+ * first group come before `bytes`. Characters that also depend on neighbouring bytes are left out.
  */
 function insideBase64(bytes: Uint8Array, offset: number): string[] {
   const padded = new Uint8Array(offset + bytes.length)

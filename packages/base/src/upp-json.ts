@@ -27,7 +27,7 @@ export interface TextBlockJSON extends BlockBase {
 
 /**
  * The model's reasoning before its answer. The text is empty when the vendor sent the reasoning only in a
- * form that it alone can read.
+ * form that only the vendor can read.
  */
 export interface ReasoningBlockJSON extends BlockBase {
   readonly type: 'reasoning'
@@ -95,7 +95,7 @@ export interface ToolCallJSON {
   readonly arguments: JsonObject
   /** Set when the argument text that the model wrote is not one JSON object; `arguments` is then `{}`. */
   readonly invalidArguments?: { readonly text: string; readonly reason: string }
-  /** Ids of calls in the same message that must finish first (UAP §8.6). */
+  /** Ids of calls in the same message that must finish before this call starts (UAP §8.6). */
   readonly after?: readonly string[]
   readonly metadata?: MetadataJSON
 }
@@ -163,8 +163,8 @@ export interface InputLimits {
   /** Tool calls in one message of a model. Default 128. */
   readonly maxToolCalls: number
   /**
-   * Bytes of one tool result, or of the text of its error, in the runtime. The whole of a larger one is kept
-   * in a file of the thread. Default 256 KiB.
+   * Bytes of one tool result, or of the text of its error, in the runtime. A larger result is stored whole in
+   * a file of the thread. Default 256 KiB.
    */
   readonly maxToolResultBytes: number
 }

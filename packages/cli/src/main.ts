@@ -6,13 +6,13 @@ import { COMMANDS, isGroup, type Group, type Leaf } from './commands.ts'
 import { COMMON, ExitCode, type Command, type Input, type Options } from './terminal/command.ts'
 import { createOutput, type Output } from './terminal/output.ts'
 
-/** Longer than any command runs, but short enough for a timer. */
+/** The interval of a timer: longer than any command runs, but short enough for `setInterval`. */
 const FOREVER_MS = 2 ** 30
 
 /** Runs the command named by the words after `skein`, and ends the process with its exit code. */
 export async function main(args: readonly string[]): Promise<void> {
   const output = createOutput({ noColor: args.includes('--no-color') })
-  // This interval keeps the process alive while a command waits, because timers of the runtime do not.
+  // This interval keeps the process alive while a command waits, because timers of the runtime do not keep it alive.
   setInterval(() => undefined, FOREVER_MS)
   const code = await dispatch(args, output).catch((error: unknown) => fail(error, output))
   await output.flush()
@@ -25,7 +25,7 @@ async function dispatch(args: readonly string[], output: Output): Promise<ExitCo
     const manifest = readFileSync(findPackageJSON(import.meta.url)!, 'utf8')
     return print(String((JSON.parse(manifest) as { version: unknown }).version), output)
   }
-  // `skein help run` is `skein run --help`; without a word it is the list of commands.
+  // `skein help run` means `skein run --help`; `skein help` alone prints the list of commands.
   if (noun === 'help' && rest.length > 0) return dispatch([...rest, '--help'], output)
   if (noun === '' || noun === 'help' || isHelp(noun)) return print(rootHelp(), output)
   const entry = Object.hasOwn(COMMANDS, noun) ? COMMANDS[noun] : undefined
@@ -47,7 +47,7 @@ function print(text: string, output: Output): ExitCode {
   return ExitCode.Done
 }
 
-/** What other programs call it, and what to type here. */
+/** Words that other programs use for a command, and the command of Skein that does the same. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['init', 'create', 'new'].map((word) => [word, 'npm create skein'])),
   ...Object.fromEntries(['start', 'up', 'ui', 'studio', 'open'].map((word) => [word, 'skein dev'])),
@@ -108,7 +108,7 @@ async function runLeaf(
   return ExitCode.Usage
 }
 
-/** Parses the flags and operands. Returns them, or a sentence that says what is wrong with them. */
+/** Parses the flags and operands. Returns them, or a sentence about what is wrong. */
 function parse(
   name: string,
   { options, operands }: Command,
@@ -130,7 +130,7 @@ function parse(
     }
     return { values, operands: given }
   } catch (error) {
-    // `-v, --verbose` in a message names one flag in two ways; the long one comes last.
+    // The message may name a flag in two ways, `-v, --verbose`; the long name is taken.
     const [, flag = ''] = /'(?:-\w, )?(--?[^' ,]+)/.exec(messageOf(error)) ?? []
     const word = flag.replace(/^-+/, '')
     const option = Object.hasOwn(known, word) ? known[word] : undefined
@@ -159,7 +159,7 @@ function flagHint(
 }
 
 /**
- * Finds the known word that was probably meant. At least two letters may be wrong, because commands are
+ * Finds the known word that was probably meant. At least two letters may differ, because commands are
  * short.
  */
 function nearest(word: string, known: readonly string[]): string | undefined {
@@ -168,7 +168,7 @@ function nearest(word: string, known: readonly string[]): string | undefined {
 
 /** Prints an error: its message and code on one line, then the hint. Returns the exit code. */
 function fail(error: unknown, output: Output): ExitCode {
-  // Our own errors have a code and a hint; other errors have only a message.
+  // Errors of Skein have a code and a hint; other errors have only a message.
   const { message, code, hint, exitCode } = (
     error instanceof Error ? error : { message: String(error) }
   ) as {

@@ -65,7 +65,7 @@ function readWords(args: readonly string[]): Words {
     })
     words = { values, operands: positionals }
   } catch (error) {
-    // The first sentence of Node names the word that was wrong.
+    // The first sentence of Node's message names the wrong word.
     const [message = ''] = (error as Error).message.split(/\. (?=[A-Z])/)
     throw usage(`${message.replace(/\.$/, '')}.`)
   }
@@ -87,8 +87,8 @@ interface Project {
 }
 
 /**
- * Returns what the words say; asks for the rest at a terminal. Undefined if the person has cancelled. npm keeps
- * flags that stand before `--` to itself, but passes them on in its environment, so `--template` works there too.
+ * Returns what the words on the command line say, and asks for the rest at a terminal. Undefined if the person cancels.
+ * npm keeps flags before `--` to itself but passes them on in its environment, so `--template` works there too.
  */
 async function choose(
   folder: string | undefined,
@@ -163,10 +163,10 @@ function checkNode(name: TemplateName): void {
   )
 }
 
-/** The last lines: what was made, the two commands that come next, and that no key is needed. */
+/** The last lines of the output: what was created, the two commands that come next, and that no key is needed. */
 function nextSteps(name: TemplateName, folder: string): string {
   const { about, script } = TEMPLATES[name]
-  // npm, pnpm, yarn and bun say who they are.
+  // The variable `npm_config_user_agent` names the package manager that was used: npm, pnpm, yarn or bun.
   const manager =
     /^(pnpm|yarn|bun)\//.exec(process.env['npm_config_user_agent'] ?? '')?.[1] ?? 'npm'
   const path = shown(folder)

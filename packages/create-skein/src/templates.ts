@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync
 import { findPackageJSON } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 
-/** What a template is, for the question and for the last lines. */
+/** A template, as the question and the last lines of the output describe it. */
 export interface Template {
   readonly title: string
   /** What is in it, in one line. */
@@ -50,11 +50,11 @@ export const TEMPLATES: Readonly<Record<TemplateName, Template>> = {
   },
 }
 
-/** Something that the caller has to change; `hint` says what. */
+/** An error that the user can mend; `hint` says how. */
 export class CreateError extends Error {
   readonly code: string
   readonly hint: string
-  /** 2 for a wrong command line, as in the command `skein`. */
+  /** 2 for a wrong command line, as with the command `skein`. */
   readonly exitCode: 1 | 2
 
   constructor(
@@ -69,7 +69,10 @@ export class CreateError extends Error {
   }
 }
 
-/** Why a project cannot be created in this folder; undefined if it can. A folder with a new repository is empty. */
+/**
+ * Returns why a project cannot be created in this folder; undefined if it can. A folder with only
+ * `.git` counts as empty.
+ */
 export function folderProblem(folder: string): string | undefined {
   try {
     const found = readdirSync(resolve(folder)).filter((name) => name !== '.git')
@@ -125,8 +128,8 @@ interface Manifest {
 }
 
 /**
- * Makes a name that npm accepts from the name of a folder. npm refuses a project that has the name of one of its
- * dependencies, and `npm create skein skein` is typed soon.
+ * Makes a name that npm accepts from the name of a folder. npm refuses a project with the name of one
+ * of its dependencies, so the name is changed then, e.g. after `npm create skein skein`.
  */
 export function packageName(folder: string, { dependencies, devDependencies }: Manifest): string {
   const name = folder
@@ -141,7 +144,7 @@ export function packageName(folder: string, { dependencies, devDependencies }: M
   return isTaken ? `${name}-app` : name
 }
 
-/** Returns a folder as one would type it here. */
+/** Returns the path of a folder as one would type it in the current folder. */
 export function shown(folder: string): string {
   return relative('', resolve(folder)) || '.'
 }

@@ -36,7 +36,7 @@ import { toAdmitted } from './governor/candidate.ts'
  */
 export interface Governor {
   readonly id: string
-  /** Runs a body as one request until it is delivered, has failed safe, or waits for people. */
+  /** Runs a body as one request until it is delivered, ends without delivery (fails safe), or waits for people. */
   run<T extends JsonValue>(
     task: TaskClass,
     init: Init,
@@ -52,11 +52,11 @@ export interface Governor {
     body: (run: Run) => Promise<T>,
     options?: Resume,
   ): Promise<Result<T>>
-  /** Settles the calls and requests that a crash left unfinished. Call it once at start-up. */
+  /** Finds out what became of calls and requests that a crash left unfinished. Call it once at start-up. */
   recover(): Promise<readonly Recovered[]>
   /**
-   * Ends a request that nobody will continue: it fails safe and its writes are undone. A request that has
-   * already ended keeps its result.
+   * Ends a request that nobody will continue: it ends without delivery, and its writes are undone. A request
+   * that has already ended keeps its result.
    */
   cancel(requestId: string, why?: Reason): Promise<FailedSafe | Delivered<JsonValue>>
 
@@ -76,23 +76,24 @@ export interface Governor {
     request: OpenRequest,
     call: CallRequest,
   ): Promise<'allow' | 'deny' | 'review'>
-  /** Records how an admitted call ended. Its result, if it has one, becomes evidence. */
+  /** Records the outcome of a call that `admit` allowed. A result becomes evidence. */
   settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement>
   /** Checks a candidate answer: delivers it, asks for a repair, or ends the request without an answer (fail safe). */
   deliver(requestId: string, candidate: JsonValue): Promise<Delivery>
-  /** Ends an attempt that produced no candidate: the request is repaired or fails safe. */
+  /** Ends an attempt that has nothing to deliver: the request is tried again (repair) or ends without delivery. */
   fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery>
   /**
-   * Settles one call that was running when its process died; `recover` does this for all such calls. A
-   * call found `absent` may be admitted again. Returns undefined when the call is not in doubt.
+   * Finds out and records whether a call that was running when its process died had its effect; `recover`
+   * does this for all such calls. A call found `absent` may be admitted again. Returns undefined when the
+   * effect of the call is known.
    */
   recoverCall(
     requestId: string,
     call: string,
   ): Promise<'applied' | 'absent' | 'in_doubt' | undefined>
-  /** Records whether a person found the effect of a call in doubt to be applied or absent. */
+  /** Records whether a person found that a call in doubt had its effect (`applied`) or not (`absent`). */
   settleInDoubt(requestId: string, call: string, found: 'applied' | 'absent'): Promise<void>
-  /** Returns the state of a request, folded from its journal; undefined when there is no such request. */
+  /** Returns the state of a request, computed from its journal; undefined when there is no such request. */
   state(requestId: string): Promise<GovernorState | undefined>
 }
 
@@ -199,7 +200,7 @@ class JournalGovernor implements Governor {
     const request = await this.#find(requestId)
     const running = request.running.get(call)?.call
     if (running) return settle(request, running, outcome)
-    // The call was admitted by another process, so it is rebuilt from the intent in the journal.
+    // Another process allowed the call, so the call is rebuilt from its journal entry.
     const known = request.state.calls.get(call)
     if (known?.status !== 'started') throw conflict(request, `call ${call} is not running`)
     const args = await request.fetch(known.args_hash)
@@ -234,8 +235,8 @@ class JournalGovernor implements Governor {
   }
 
   async state(requestId: string): Promise<GovernorState | undefined> {
-    // The journal is folded again here, because the state that this process works with is mutable and
-    // must not be handed out.
+    // The state is computed again from the journal, because the state that this process works with is mutable
+    // and must not be handed out.
     return (await loadState(this.#core, requestId))?.state
   }
 

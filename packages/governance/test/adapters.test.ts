@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { ApprovalRequest, Result } from '../src/index.ts'
+import type { ApprovalRequest, Result, Run } from '../src/index.ts'
 import { verifyLog } from '../src/audit/verify-log.ts'
 import { identity, openBank, shapeOf, type Bank } from './bank.ts'
+import { callThrough, overlay, recordAnswer, recordStream } from '../src/adapters/call-through.ts'
 import { frameworks, type Framework, type ScriptedCall } from './frameworks.ts'
+import { init, kit, taskOf, toolOf, undoBy } from './support/kit.ts'
 
 const ledger: ScriptedCall = { id: 'a', tool: 'ledger', args: { account: 'A-1' } }
 const note: ScriptedCall = { id: 'b', tool: 'note', args: { text: 'hello' } }
@@ -139,3 +141,159 @@ for (const [name, scenario] of Object.entries(scenarios)) {
     }
   })
 }
+
+/** A body that needs approval at its end, run twice: the second time after the approval. */
+async function twice(body: (run: Run) => Promise<unknown>): Promise<unknown[]> {
+  const made = await kit()
+  const high = toolOf(made.world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const task = taskOf({ tools: [high, toolOf(made.world, 'undo_high')] })
+  const seen: unknown[] = []
+  const whole = async (run: Run) => {
+    seen.push(await body(run))
+    await run.call(high, {})
+    return 1
+  }
+  const first = await made.governor.run(task, init, whole)
+  if (first.outcome !== 'pending') throw new Error(JSON.stringify(first))
+  const tokens = [await made.sign(first.waiting[0]!)]
+  const last = await made.restart().resume(first.request_id, task, whole, { tokens })
+  expect(last.state).toBe('deliver')
+  return seen
+}
+
+describe('what a model answered', () => {
+  const answer = {
+    text: 'hi',
+    n: 1.5,
+    yes: true,
+    none: null,
+    at: new Date(7),
+    url: new URL('https://x.test/a?b'),
+    bytes: new Uint8Array([1, 2, 255]),
+    list: [new Date(8), { deep: new Uint8Array([3]) }],
+  }
+
+  test('UAICP-02 is recorded with its dates, bytes and addresses, and asked for once', async () => {
+    let asked = 0
+    const odd = { gone: undefined, fn: () => 1, big: Number.POSITIVE_INFINITY, sign: 1n }
+    const error = new TypeError('no')
+    const seen = await twice((run) =>
+      recordAnswer(run, 'model', async () => {
+        asked += 1
+        return { ...answer, ...odd, error }
+      }),
+    )
+    const recorded = {
+      ...answer,
+      big: null,
+      sign: null,
+      error: { name: 'TypeError', message: 'no' },
+    }
+    expect(seen).toStrictEqual([recorded, recorded])
+    expect(asked).toBe(1)
+    // Each reader gets objects of its own, which it may change.
+    for (const one of seen as (typeof answer)[]) one.list.push(null as never)
+    expect((seen as (typeof answer)[]).map(({ list }) => list.length)).toEqual([3, 3])
+  })
+
+  test('UAICP-02 is passed on while it streams, up to the part that may start a call', async () => {
+    let asked = 0
+    const order: string[] = []
+    const seen = await twice(async (run) => {
+      const parts = recordStream(
+        run,
+        'model',
+        async function* () {
+          asked += 1
+          for (const part of ['a', 'b', 'call', 'c']) {
+            order.push(`made ${part}`)
+            yield part
+            // Whoever reads gets the part before the next one is made, if it is not held back.
+            for (let turn = 0; turn < 10; turn++) await Promise.resolve()
+          }
+        },
+        (part) => part === 'call',
+      )
+      const all: string[] = []
+      for await (const part of parts) {
+        order.push(`got ${part}`)
+        all.push(part)
+      }
+      return all
+    })
+    expect(seen).toEqual([
+      ['a', 'b', 'call', 'c'],
+      ['a', 'b', 'call', 'c'],
+    ])
+    expect(asked).toBe(1)
+    expect(order.slice(0, 8)).toEqual([
+      'made a',
+      'got a',
+      'made b',
+      'got b',
+      'made call',
+      'made c',
+      'got call',
+      'got c',
+    ])
+  })
+
+  test('UAICP-02 that breaks off in a stream is an error for whoever reads it', async () => {
+    const made = await kit()
+    const got: unknown[] = []
+    const result = await made.governor.run(taskOf({ tools: [] }), init, async (run) => {
+      const parts = recordStream(
+        run,
+        'model',
+        async function* () {
+          yield 'a'
+          throw new Error('cut off')
+        },
+        () => false,
+      )
+      for await (const part of parts) got.push(part)
+      return 1
+    })
+    expect(got).toEqual(['a'])
+    expect(result).toMatchObject({ reasons: [{ code: 'RUN_ERROR', detail: 'cut off' }] })
+  })
+})
+
+test('UAICP-02 the id that a framework gives a call is its id in the journal, unless it is none', async () => {
+  const { governor, world, entries } = await kit()
+  const read = toolOf(world, 'read', { run: ({ n }) => n })
+  await governor.run(taskOf({ tools: [read] }), init, async (run) => {
+    const results: unknown[] = []
+    for (const id of ['call_1', '', undefined, '7.1'])
+      results.push(await callThrough(run, read, { n: id ?? null }, id))
+    expect(results).toEqual(['call_1', '', null, '7.1'])
+    return 1
+  })
+  const calls = (await entries()).filter(({ type }) => type === 'call_settled')
+  expect(calls.map(({ data }) => data['call'])).toEqual(['call_1', '1.1', '1.2', '1.3'])
+})
+
+test('UAICP-02 a wrapped model is the model but for the members that are replaced', () => {
+  class Model {
+    #asked = 0
+    readonly kind = 'base'
+    get name() {
+      return `model ${this.#asked}`
+    }
+    ask(): number {
+      return ++this.#asked
+    }
+    stream(): string {
+      return 'stream'
+    }
+  }
+  const model = new Model()
+  const wrapped = overlay(model, { ask: () => 'recorded', kind: 'governed' })
+  expect(wrapped).toBeInstanceOf(Model)
+  expect(wrapped.ask()).toBe('recorded')
+  expect([wrapped.kind, wrapped.stream(), wrapped.name]).toEqual(['governed', 'stream', 'model 0'])
+  model.ask()
+  expect(wrapped.name).toBe('model 1')
+  expect(wrapped.constructor).toBe(Model)
+  expect((wrapped as { toString: unknown }).toString).not.toBe(Object.prototype.toString)
+})

@@ -85,3 +85,95 @@ test('live entries become events of the active span, and none without one', asyn
       ),
   )
 })
+
+test('UAICP-27 spans say who did what, in which request, attempt and state, and from when to when', async () => {
+  exporter.reset()
+  let now = Date.UTC(2026, 0, 1)
+  const bank = await openBank({ clock: { now: () => (now += 1000) } })
+  await bank.governor.run(bank.task, { identity, input: null }, body(bank))
+  await exportSpans(bank.log.read(), { api: otel, tracer: tracer as never })
+  const entries = bank.log.lines.map(
+    (line) =>
+      JSON.parse(line) as {
+        request_id: string
+        trace_id: string
+        timestamp: string
+        metadata: { 'uaicp:event': string; 'uaicp:seq': number }
+      },
+  )
+  const timeOf = (type: string, tool: string): number => {
+    const line = bank.log.lines.find((one) => one.includes(`"${type}"`) && one.includes(tool))
+    return Date.parse((JSON.parse(line!) as { timestamp: string }).timestamp) / 1000
+  }
+  const [first, last] = [entries[0]!, entries.at(-1)!]
+  const spans = exporter.getFinishedSpans()
+  const root = spans.find(({ name }) => name === 'invoke_agent agent-1')!
+  expect(root.attributes).toEqual({
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.id': 'agent-1',
+    'uaicp.task': bank.task.name,
+    'uaicp.request_id': first.request_id,
+    'uaicp.trace_id': first.trace_id,
+  })
+  expect(root.kind).toBe(api.SpanKind.INTERNAL)
+  expect(root.startTime[0]).toBe(Date.parse(first.timestamp) / 1000)
+  expect(root.endTime[0]).toBe(Date.parse(last.timestamp) / 1000)
+  expect(root.status.code).toBe(api.SpanStatusCode.UNSET)
+  const delivered = root.events.find(({ name }) => name === 'uaicp.delivered')!
+  expect(delivered.time[0]).toBe(Date.parse(last.timestamp) / 1000)
+  expect(delivered.attributes).toEqual({
+    'uaicp.request_id': first.request_id,
+    'uaicp.seq': entries.length - 1,
+    'uaicp.attempt': 1,
+    'uaicp.state': 'deliver',
+    'uaicp.outcome': 'success',
+    'uaicp.actor.type': 'system',
+  })
+  // A call is a span of its own and no event of the request.
+  expect(root.events.map(({ name }) => name)).not.toContain('uaicp.call_settled')
+  const [ledger, note, broken] = spans.filter(({ name }) => name.startsWith('execute_tool'))
+  expect(note!.attributes).toMatchObject({
+    'gen_ai.tool.call.id': '1.2',
+    'uaicp.call': '1.2',
+    'uaicp.tool': 'note',
+    'uaicp.actor.type': 'agent',
+    'uaicp.outcome': 'success',
+    'uaicp.state': 'execute',
+  })
+  expect(note!.attributes).not.toHaveProperty('uaicp.reasons')
+  expect(note!.startTime[0]).toBe(timeOf('call_started', 'note'))
+  expect(note!.endTime[0]).toBe(timeOf('call_settled', 'note'))
+  expect(ledger!.startTime).toEqual(ledger!.endTime)
+  expect(ledger!.startTime[0]).toBe(timeOf('call_settled', 'ledger'))
+  expect([ledger, note, broken].map((span) => span!.status.code)).toEqual([
+    api.SpanStatusCode.UNSET,
+    api.SpanStatusCode.UNSET,
+    api.SpanStatusCode.ERROR,
+  ])
+})
+
+test('UAICP-27 answers, undoings and verdicts are named in the events of a request', async () => {
+  exporter.reset()
+  const bank = await openBank()
+  const reverse = bank.tools.find(({ name }) => name === 'reverse')!
+  const deny = async () => ({ type: 'deny', reason: 'no' }) as const
+  await bank.governor.run(bank.task, { identity, input: null, approve: deny }, async (run) => {
+    await run.call(reverse, { wire: 'W-1' } as never).catch(() => undefined)
+    await run.call(
+      bank.tools.find(({ name }) => name === 'note')!,
+      { text: 'x' } as never,
+    )
+    throw new Error('over')
+  })
+  await exportSpans(bank.log.read(), { api: otel, tracer: tracer as never })
+  const root = exporter.getFinishedSpans().find(({ name }) => name === 'invoke_agent agent-1')!
+  const attributesOf = (type: string) =>
+    root.events.find(({ name }) => name === `uaicp.${type}`)?.attributes
+  expect(attributesOf('review_answered')).toMatchObject({
+    'uaicp.answer': 'denied',
+    'uaicp.actor.type': 'human',
+    'uaicp.reasons': ['APPROVAL_DENIED'],
+  })
+  expect(attributesOf('undo_settled')).toMatchObject({ 'uaicp.status': 'done' })
+  expect(root.status).toMatchObject({ code: api.SpanStatusCode.ERROR })
+})

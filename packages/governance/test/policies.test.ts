@@ -130,6 +130,54 @@ describe.runIf(peers.isInstalled)('Cedar, the real engine', () => {
     expect(() => cedarPolicy({ cedar, policies: template })).toThrow('templates')
   })
 
+  test('UAICP-23 rules see arguments, risk, identity, depth and rollback; a denial names the tool', async () => {
+    const policies = `permit(principal == Agent::"agent-1", action == Action::"reverse_wire", resource == Task::"wire-reversal")
+      when { context.args.wire == "W-1" && context.risk == "write_high_risk" && context.depth == 0
+        && context.identity.user_id == "uma" && context.rollback.target == "reinstate_wire" };`
+    const made = cedarPolicy({ cedar, policies, id: 'all' })
+    expect(made.decide(action())).toEqual({ effect: 'allow' })
+    const { identity: who } = action()
+    for (const other of [
+      { args: { wire: 'W-2' } },
+      { risk: 'write_low_risk' as const },
+      { depth: 1 },
+      { identity: { ...who, user_id: 'pat' } },
+      { identity: { ...who, agent_id: 'agent-2' } },
+      { rollback: { type: 'tool_call', target: 'other', payload: {} } },
+      { tool: 'other' },
+      { task: 'other' },
+    ]) {
+      expect(made.decide(action(other))).toMatchObject({
+        effect: 'deny',
+        reasons: [{ code: 'POLICY_BLOCKED', subject: other.tool ?? 'reverse_wire' }],
+      })
+    }
+    const plain = cedarPolicy({ cedar, policies })
+    expect([plain.id, plain.mode]).toEqual(['cedar', 'enforce'])
+    expect(plain.hash).not.toBe(made.hash)
+    const trial = cedarPolicy({ cedar, policies, id: 'x', mode: 'shadow' })
+    expect([trial.id, trial.mode]).toEqual(['x', 'shadow'])
+  })
+
+  test('UAICP-23 an engine that fails or does not answer allows nothing', () => {
+    const policies = 'permit(principal, action, resource);'
+    const failure = {
+      type: 'failure',
+      errors: [{ message: 'broken' }, { message: 'down' }],
+    } as const
+    const failing = cedarPolicy({
+      cedar: { ...cedar, statefulIsAuthorized: () => failure },
+      policies,
+      id: 'failing',
+    })
+    expect(() => failing.decide(action())).toThrow('broken; down')
+    const mute = { ...cedar, statefulIsAuthorized: () => ({ type: 'success' }) as const }
+    const silent = cedarPolicy({ cedar: mute, policies, id: 'silent' })
+    expect(silent.decide(action())).toMatchObject({ effect: 'deny' })
+    const refusing = { ...cedar, preparsePolicySet: () => failure }
+    expect(() => cedarPolicy({ cedar: refusing, policies })).toThrow('Cedar policies: broken; down')
+  })
+
   test('text that is not Cedar is refused when the policy is made; other text is another hash', () => {
     expect(() => cedarPolicy({ cedar, policies: 'permit(' })).toThrow('Cedar policies')
     expect(cedarPolicy({ cedar, policies: `${rules} ` }).hash).not.toBe(
@@ -164,12 +212,33 @@ describe.runIf(peers.isInstalled)('OPA, the real SDK', () => {
       [{ result: true }, { result: false }],
       [{ result: true }, { result: true }],
       [{ result: 'allow' }],
+      [{ result: null }],
       [{ result: { effect: 'yes' } }],
       [{ result: true }, { result: { effect: 'allow' } }]
         .slice(1)
         .concat([{ result: true } as never]),
     ])
       expect(() => answering(results).decide(action())).toThrow(TypeError)
+  })
+
+  test('UAICP-23 the entry point, the id and the mode are those that were given', () => {
+    const asked: unknown[] = []
+    const policy = { evaluate: (...given: readonly unknown[]) => (asked.push(given), []) }
+    const plain = opaPolicy({ policy, version: '1' })
+    const named = opaPolicy({ policy, version: '1', entrypoint: 'a/b', id: 'x', mode: 'shadow' })
+    const subject = action()
+    plain.decide(subject)
+    named.decide(subject)
+    expect(asked).toEqual([
+      [subject, 0],
+      [subject, 'a/b'],
+    ])
+    expect([plain, named].map(({ id, mode }) => [id, mode])).toEqual([
+      ['opa', 'enforce'],
+      ['x', 'shadow'],
+    ])
+    expect(opaPolicy({ policy, version: '1', id: 'x' }).hash).not.toBe(plain.hash)
+    expect(opaPolicy({ policy, version: '1', entrypoint: 0 }).hash).toBe(plain.hash)
   })
 
   test('versions and entry points are part of the hash', async () => {

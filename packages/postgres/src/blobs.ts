@@ -8,27 +8,29 @@ import {
 } from './connections.ts'
 
 /**
- * Storage for contents that are too large for a database, such as an object store. The store writes a content
- * before the commit that names it, and deletes contents that nobody names after `keepMs`, so a content whose
- * commit was refused stays for a while. All methods may be repeated.
+ * Storage for blobs that are too large for a database, e.g. an object store. A blob is written before
+ * the commit that refers to it. Blobs to which no commit refers are deleted after `keepMs`, so a blob
+ * whose commit was refused stays for a while. Every method may be called again with the same arguments.
  */
 export interface BlobStore {
-  /** Writes a content; resolves when it is durable. */
+  /** Writes a blob; resolves when it is durable. */
   put(hash: string, bytes: Uint8Array): Promise<void>
   get(hash: string): Promise<Uint8Array | undefined>
-  /** Deletes contents; hashes that do not exist are ignored. */
+  /** Deletes blobs; hashes that do not exist are ignored. */
   delete(hashes: readonly string[]): Promise<void>
 }
 
-/** How long a content that no commit has named is kept, because its commit may still be under way. */
+/** How long a blob to which no commit refers is kept, because its commit may still be under way. */
 const KEEP_MS = 3_600_000
 const CHUNK_BYTES = 1024 * 1024
-/** Contents of a commit up to this size are sent with its other rows, in one statement. */
+/**
+ * If the blobs of a commit have at most this many bytes together, they are sent with its other rows, in one statement.
+ */
 const SHORT_BYTES = 64 * 1024
 
 /**
- * The contents of a store. By default they are rows of 1 MiB in the transaction of their commit, written before
- * the heads are locked. With a `BlobStore` they are written before the transaction.
+ * The blobs of a store. By default they are rows of 1 MiB, written in the transaction of their commit
+ * before that locks the rows of threads. With a `BlobStore` they are written before the transaction.
  */
 export class Blobs {
   readonly #s: string
@@ -42,8 +44,8 @@ export class Blobs {
   }
 
   /**
-   * Writes contents outside of the database, with a row that keeps `sweep` from deleting them before their
-   * commit.
+   * Writes blobs outside of the database. A row for each keeps `sweep` from deleting the blob before
+   * its commit.
    */
   async putOutside(blobs: readonly Blob[]): Promise<void> {
     if (!this.#outside) return
@@ -58,14 +60,14 @@ export class Blobs {
     }
   }
 
-  /** Whether contents are written by `putOutside` and `putInside`, not by `putting`. */
+  /** Whether blobs have to be written by `putOutside` and `putInside`, and not by `putting`. */
   areLong(blobs: readonly Blob[]): boolean {
     if (blobs.length === 0) return false
     const bytes = blobs.reduce((sum, blob) => sum + blob.bytes.length, 0)
     return this.#outside !== undefined || bytes > SHORT_BYTES
   }
 
-  /** Returns the statement that does for short contents what `putInside` does for others. */
+  /** Returns the statement that writes short blobs; `putInside` writes longer ones. */
   putting(blobs: readonly Blob[]): Statement[] {
     const own = inOrder(blobs)
     if (own.length === 0) return []
@@ -86,8 +88,8 @@ export class Blobs {
   }
 
   /**
-   * Writes contents in the transaction of their commit. The row of a content that exists already is locked, so
-   * that a concurrent erasure sees the name that this commit adds.
+   * Writes blobs in the transaction of their commit. If a blob exists already, its row is locked, so
+   * that a concurrent erasure sees that this commit refers to the blob.
    */
   async putInside(run: SendStatements, blobs: readonly Blob[]): Promise<void> {
     const own = inOrder(blobs)
@@ -137,9 +139,9 @@ export class Blobs {
   }
 
   /**
-   * Returns the statements that end the names of a thread and delete the contents that no other thread names.
-   * The rows are locked before the names are looked up, so that a commit that adds a name is either seen or
-   * waits, and then writes the content again. `kept` are contents that the thread still names.
+   * Returns the statements that remove the references of a thread to blobs, and delete the blobs to which no other
+   * thread refers. The rows are locked before the references are counted: a commit that adds a reference is either
+   * counted, or waits and then writes the blob again. `kept` are the blobs that the thread still needs.
    */
   endNames(threadId: string, kept: readonly string[]): Statement[] {
     const s = this.#s
@@ -168,13 +170,13 @@ export class Blobs {
     ]
   }
 
-  /** Deletes contents outside of the database that no commit has named for `keepMs`; returns how many. */
+  /** Deletes blobs outside of the database to which no commit has referred for `keepMs`; returns how many. */
   async sweep(keepMs: number = KEEP_MS): Promise<number> {
     const outside = this.#outside
     if (!outside) return 0
     let count = 0
     for (;;) {
-      // The rows stay locked while the contents are deleted, so that a commit that writes one again waits.
+      // The rows stay locked while the blobs are deleted, so that a commit that writes one of them again has to wait.
       const found = await this.#connections.transaction(async (run) => {
         const [, rows = []] = await run([
           { text: 'BEGIN' },
@@ -199,7 +201,7 @@ export class Blobs {
   }
 }
 
-/** Sorted by hash and without repetitions, so that transactions lock their rows in one order. */
+/** Sorts by hash and removes duplicates, so that all transactions lock the rows of blobs in the same order. */
 function inOrder(blobs: readonly Blob[]): Blob[] {
   const byHash = new Map<string, Blob>()
   for (const blob of blobs) if (!byHash.has(blob.hash)) byHash.set(blob.hash, blob)

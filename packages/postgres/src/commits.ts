@@ -16,50 +16,50 @@ import type { Blobs } from './blobs.ts'
 import type { Connections, SendStatements } from './connections.ts'
 import { changeNumber } from './schema.ts'
 
-/** A commit or a claim that waits for its transaction. */
+/** A commit, or a claim of a thread, that waits to be part of a transaction. */
 interface Job {
   readonly names: Names
   readonly keys: readonly string[]
   readonly blobs: readonly Blob[]
   readonly isClaim: boolean
-  /** Whether its contents are written before the heads are locked, because that may take long. */
+  /** Whether its blobs are written before the rows of threads are locked, because that may take long. */
   readonly isLong: boolean
-  /** Decides on the locked rows, and puts the changes into the view. Throws if the job is refused. */
+  /** Checks the locked rows and adds the changes to the view. Throws if the job is refused. */
   readonly decide: (view: CommitView, now: number) => unknown
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
-  /** Whether it is tried in a transaction of its own, because a shared transaction failed. */
+  /** Whether the job gets a transaction of its own, because a transaction shared with others failed. */
   isAlone: boolean
 }
 
-/** The result of a job inside its transaction; its promise settles when the transaction is durable. */
+/** The result of a job inside its transaction. The caller gets it only once the transaction is durable. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
 
 /**
- * A line of transactions, one after the other, with a row in the table `lanes`. Each transaction of a lane
- * raises the number in that row. If a connection breaks while a COMMIT is under way, the number says whether
- * it was performed: the next transaction of the lane first waits for the row, and so for the end of the lost
- * transaction.
+ * A line of transactions, one after the other, with a row in the table `lanes`. Each transaction of a
+ * lane raises the number in that row. If a connection breaks during a COMMIT, the number shows whether
+ * the COMMIT was performed: the next transaction of the lane first waits for the row lock, and so for
+ * the end of the lost transaction.
  */
 interface Lane {
   readonly name: string
-  /** The number after the last transaction that is known to be committed; undefined before the first. */
+  /** The number after the last transaction that was certainly committed; undefined before the first. */
   number: number | undefined
-  /** The outcomes of a transaction whose COMMIT was sent but not answered. */
+  /** The results of a transaction whose COMMIT was sent but not answered. */
   unsure: Outcome[] | undefined
 }
 
 /** How many jobs share a transaction at most. */
 const MOST_JOBS = 64
-/** How long a transaction may wait for its client or for a lock; afterwards others can go on. */
+/** How long a transaction may wait for its client or for a lock, so that others are not blocked for longer. */
 const TRANSACTION_MS = 10_000
-/** How often a transaction is repeated because others got in the way. */
+/** How often a transaction is repeated because of conflicts with other transactions. */
 const MOST_CONFLICTS = 20
 
 /**
- * Runs commits and claims. Each transaction needs two round trips: one that locks and reads everything that
- * its jobs name, and one that writes and commits. Jobs that arrive while all lanes are busy share the next
- * transaction. Jobs that name a common thread keep the order in which they were given.
+ * Runs commits and claims. A transaction needs two round trips: the first locks and reads every row
+ * that its jobs name, the second writes and commits. Jobs that arrive while all lanes are busy share
+ * the next transaction. Jobs that name the same thread keep the order in which they were given.
  */
 export class Commits {
   readonly #s: string
@@ -78,7 +78,7 @@ export class Commits {
     readonly s: string
     readonly connections: Connections
     readonly blobs: Blobs
-    /** A name that no other node has or had. */
+    /** A name that no other node has now or had before. */
     readonly node: string
     readonly lanes: number
   }) {
@@ -139,7 +139,7 @@ export class Commits {
       const isLong = this.#blobs.areLong(blobs)
       const isAlone = isLong
       this.#waiting.push({ names, keys, blobs, isClaim, isLong, decide, resolve, reject, isAlone })
-      // Deferred, so that jobs that arrive together share a transaction.
+      // Deferred to a microtask, so that jobs that arrive together share a transaction.
       if (this.#isStarting) return
       this.#isStarting = true
       queueMicrotask(() => {
@@ -149,7 +149,7 @@ export class Commits {
     })
   }
 
-  /** Starts transactions while there are lanes and jobs whose names are free. */
+  /** Starts transactions while a lane is free and there are jobs whose rows no running transaction uses. */
   #start(): void {
     while (this.#free.length > 0) {
       const jobs = this.#take()
@@ -167,7 +167,7 @@ export class Commits {
     }
   }
 
-  /** Takes jobs for one transaction, in order. A job waits for those before it that name the same rows. */
+  /** Takes jobs for one transaction, in order. A job stays in line if a job before it names the same rows. */
   #take(): Job[] {
     const jobs: Job[] = []
     const left: Job[] = []
@@ -201,13 +201,13 @@ export class Commits {
         for (const { reject } of jobs) reject(storeFailure(error))
         return
       }
-      // One job made the whole transaction fail. Nothing was committed, so each job is tried by itself.
+      // One of the jobs made the whole transaction fail. Nothing was committed, so each job is now tried by itself.
       for (const job of jobs) job.isAlone = true
       this.#waiting = [...jobs, ...this.#waiting]
     }
   }
 
-  /** Runs the transaction until it is committed, or fails for a lasting reason. */
+  /** Runs the transaction until it is committed, or fails for a permanent reason. */
   async #attempts(lane: Lane, jobs: readonly Job[]): Promise<Outcome[]> {
     let conflicts = 0
     for (const { blobs } of jobs) await this.#blobs.putOutside(blobs)
@@ -230,7 +230,7 @@ export class Commits {
       })
     } catch (error) {
       if (!lane.unsure) throw error
-      // The outcome of the lost transaction no longer matters, because nobody waits for it.
+      // All its jobs are rejected here, so it no longer matters whether the lost transaction was committed.
       lane.unsure = undefined
       lane.number = undefined
       throw new StoreError('The database cannot be reached, and a commit may have been written.', {
@@ -261,8 +261,8 @@ export class Commits {
     const { number, change } = first[1]![0] as { readonly number: number; readonly change: number }
     const { unsure } = lane
     if (unsure) {
-      // The lane is locked now, so the lost transaction has ended, and the number says how. Nothing is noted
-      // before the lane is free again, because this connection may be lost too.
+      // This transaction has the row of the lane, so the lost one has ended: the number tells how.
+      // `lane` changes only after the ROLLBACK, because this connection may break too.
       const isWritten = number === lane.number! + 2
       if (isWritten) await run([{ text: 'ROLLBACK' }])
       lane.unsure = undefined
@@ -287,12 +287,12 @@ export class Commits {
       await run([{ text: 'ROLLBACK' }])
       return outcomes
     }
-    // Short contents are written with the rest, and only those of commits that were not refused.
+    // Short blobs are written together with the rest, and only those of commits that were not refused.
     const short = jobs.flatMap((job, index) =>
       job.isLong || 'error' in outcomes[index]! ? [] : job.blobs,
     )
     const writing = [...this.#blobs.putting(short), ...view.statements(this.#s), { text: 'COMMIT' }]
-    // Until the number of the lane is known, a lost COMMIT could not be told from one that was performed.
+    // The number before this COMMIT must be known; otherwise one could not tell later whether the COMMIT was performed.
     lane.number ??= number - 1
     onCommit(outcomes)
     await run(writing)
@@ -300,7 +300,7 @@ export class Commits {
     return outcomes
   }
 
-  /** Takes the lane, and numbers the changes of the transaction. The settings end with the transaction, so they pass through a pooler. */
+  /** Locks the lane, and numbers the changes. The settings end with the transaction, so a pooler allows them. */
   #laneStatement({ name }: Lane): { text: string; values: string[] } {
     const limits = ['idle_in_transaction_session_timeout', 'lock_timeout']
       .map((setting) => `set_config('${setting}', '${TRANSACTION_MS}', true)`)
@@ -315,5 +315,5 @@ export class Commits {
   }
 }
 
-/** The time of the database, in milliseconds, after all locks were taken. */
+/** The time of the database in milliseconds; read after all locks were taken. */
 const CLOCK = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now'

@@ -7,15 +7,15 @@ import { isConflict, isLost, storeFailure } from './errors.ts'
 /** A value of a statement. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number)[]
 
-/** One SQL statement. Its text is the same each time, so that the server can keep its plan. */
+/** One SQL statement. Its text is always the same, so that the server can keep its plan. */
 export interface Statement {
   readonly text: string
   readonly values?: readonly Value[]
-  /** Whether the text holds several statements, or is made for one use: it is never prepared under a name. */
+  /** Whether the text has several statements, or is used only once: it is then not kept as a prepared statement. */
   readonly isScript?: boolean
 }
 
-/** A row as the server returns it, with bigint as number: all our numbers are below 2^53. */
+/** A row as the server returns it, with bigint as number: all numbers of the store are below 2^53. */
 export type DatabaseRow = Readonly<Record<string, unknown>>
 
 /** Sends statements together and returns the rows of each; throws the first error. */
@@ -27,13 +27,13 @@ export type SendStatements = (
 export interface ConnectionOptions {
   /** The address of the database, `postgres://user:password@host:port/database`. */
   readonly connectionString?: string
-  /** A pool of the caller, which stays open when the store is closed. Set `pipeline` in it: see the manual. */
+  /** A pool of the caller; closing the store leaves it open. Create it with `pipeline` (see the manual). */
   readonly pool?: pg.Pool
   /** The largest number of connections of the store's own pool. Default 10. */
   readonly maxConnections?: number
   /**
-   * Whether a transaction pooler such as pgbouncer is in between, so that nothing may outlive a transaction:
-   * statements are not prepared under names then. Default false.
+   * Whether a transaction pooler such as pgbouncer is in between. Nothing may then outlive a
+   * transaction, so statements are not prepared under names. Default false.
    */
   readonly isPooled?: boolean
   /** How long reads and writes are tried again while the server cannot be reached. Default 15 s. */
@@ -47,7 +47,7 @@ const types: pg.CustomTypesConfig = {
     oid === 20 ? Number : (pg.types.getTypeParser(oid, format as 'text') as never),
 }
 
-/** Runs statements on a pool of connections, and tries again what failed for a passing reason. */
+/** Runs statements on a pool of connections, and repeats those that failed for a temporary reason. */
 export class Connections {
   readonly #pool: pg.Pool
   readonly #isOwn: boolean
@@ -55,7 +55,7 @@ export class Connections {
   readonly #retryMs: number
   readonly #names = new Map<string, string>()
   #isClosed = false
-  /** How often statements were sent and answered; the number of round trips. */
+  /** The number of round trips: how often statements were sent and their answers received. */
   roundTrips = 0
 
   constructor(options: ConnectionOptions) {
@@ -64,21 +64,17 @@ export class Connections {
     this.#isOwn = pool === undefined
     this.#isPooled = isPooled
     this.#retryMs = retryMs
-    if (!this.#isOwn) return
-    // An idle connection that breaks is removed from the pool; the next statement opens another.
-    this.#pool.on('error', () => {})
-    // A server may end in the moment when a connection is ready, before anybody has it: that would end the process.
-    this.#pool.on('connect', (client) => client.on('error', () => {}))
+    surviveBrokenConnections(this.#pool)
   }
 
-  /** Runs one statement by itself. It may run twice if its connection breaks, so it has to be repeatable. */
+  /** Runs one statement by itself. If its connection breaks, the statement may run twice, so it must be repeatable. */
   async query(text: string, values: readonly Value[] = []): Promise<DatabaseRow[]> {
     return this.retrying(() =>
       this.#withClient(async (client) => (await this.#send(client, [{ text, values }]))[0]),
     )
   }
 
-  /** As `query`, for a statement that is made for one use. */
+  /** Like `query`, for a statement that is used only once. */
   async queryOnce(text: string, values: readonly Value[] = []): Promise<DatabaseRow[]> {
     return this.retrying(() =>
       this.#withClient(
@@ -87,20 +83,20 @@ export class Connections {
     )
   }
 
-  /** Runs a transaction that may be repeated as a whole. `work` begins and ends it. */
+  /** Runs a transaction, which may be repeated as a whole. `work` sends BEGIN and COMMIT itself. */
   transaction<T>(work: (run: SendStatements) => Promise<T>): Promise<T> {
     return this.retrying(() => this.once(work))
   }
 
   /**
-   * Runs a transaction once. If it fails, its connection is closed, which also rolls back; so the connections
-   * of the pool are never inside a transaction.
+   * Runs a transaction once. If it fails, its connection is closed, which also rolls it back; so no
+   * connection of the pool is ever inside a transaction.
    */
   once<T>(work: (run: SendStatements) => Promise<T>): Promise<T> {
     return this.#withClient((client) => work((statements) => this.#send(client, statements)))
   }
 
-  /** Repeats work until it succeeds, fails for a lasting reason, or has failed for too long. */
+  /** Repeats the work until it succeeds, fails for a permanent reason, or has failed for too long. */
   async retrying<T>(work: () => Promise<T>): Promise<T> {
     const until = performance.now() + this.#retryMs
     for (let attempt = 0; ; attempt++) {
@@ -127,7 +123,8 @@ export class Connections {
 
   async #withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#pool.connect()
-    // A connection that breaks while it is in use also emits an error, besides failing its statements.
+    // A connection that breaks while in use emits an error too, besides failing its statements;
+    // unheard, it ends the process.
     let broken: unknown
     const onError = (error: unknown): void => void (broken = error)
     client.on('error', onError)
@@ -152,18 +149,19 @@ export class Connections {
         text,
         types,
         values: values as unknown[] | undefined,
-        // Without values a statement is sent as plain text, which may hold several statements.
+        // A statement without values is sent as plain text, which may contain several statements.
         name: isScript || this.#isPooled || !values ? undefined : this.#nameOf(text),
       } as pg.QueryConfig)
     const results: DatabaseRow[][] = []
     if (isPipelined(client)) {
-      // All statements leave with one write. By itself the client writes each one, which wakes the server as often.
+      // All statements are sent with one write. Otherwise the client would write each one, and wake the
+      // server each time.
       const stream = streamOf(client)
       stream?.cork?.()
       const sent = statements.map(send)
       stream?.uncork?.()
       const settled = await Promise.allSettled(sent)
-      // The first failure is the reason for those that follow in its transaction.
+      // The first failure is the cause of those that follow it in the same transaction.
       for (const outcome of settled)
         if (outcome.status === 'rejected') throw outcome.reason
         else results.push(outcome.value.rows ?? [])
@@ -177,7 +175,7 @@ export class Connections {
   #nameOf(text: string): string {
     let name = this.#names.get(text)
     if (name === undefined) {
-      // Made from the text, because stores that share a pool share the statements of its connections.
+      // The name is a hash of the text, because stores that share a pool also share its prepared statements.
       name = `skein_${createHash('sha256').update(text).digest('base64url').slice(0, 32)}`
       this.#names.set(text, name)
     }
@@ -189,14 +187,26 @@ function isPipelined(client: pg.PoolClient): boolean {
   return (client as { readonly pipeline?: boolean }).pipeline === true
 }
 
-/** The connection to the server, if the client has one that can hold back what is written. */
+/** Returns the client's socket, if it can hold writes back (`cork`). */
 function streamOf(client: pg.PoolClient): Partial<Pick<Writable, 'cork' | 'uncork'>> | undefined {
   return (client as { readonly connection?: { readonly stream?: Writable } }).connection?.stream
 }
 
+const surviving = new WeakSet<pg.Pool>()
+
+/** Keeps the process alive when connections break that nobody uses. Several stores may share the pool of a caller. */
+export function surviveBrokenConnections(pool: pg.Pool): void {
+  if (surviving.has(pool)) return
+  surviving.add(pool)
+  // An idle connection that breaks is removed from the pool; the next statement opens another.
+  pool.on('error', () => {})
+  // A server may end in the moment when a connection is ready, before anybody has it: that would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
+}
+
 function newPool(options: ConnectionOptions): pg.Pool {
   const { connectionString, maxConnections = 10, timeoutMs = 30_000 } = options
-  // Options that the types of pg do not know yet are passed on to each client.
+  // `pipeline` is not in the types of pg yet; the pool passes it on to each client.
   const config: pg.PoolConfig & { readonly pipeline: boolean } = {
     connectionString,
     max: maxConnections,
@@ -216,7 +226,7 @@ function pause(attempt: number, isShort: boolean): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** The oldest PostgreSQL whose SQL the schema uses (NULLS NOT DISTINCT). */
+/** The oldest version of PostgreSQL that understands the SQL of the schema (NULLS NOT DISTINCT). */
 const OLDEST = 15
 export function checkServer(facts: Readonly<Record<string, unknown>>): void {
   const { major, encoding } = facts
@@ -241,13 +251,13 @@ export function quoted(name: string): string {
   })
 }
 
-/** The most rows of one INSERT; a statement has at most 65,535 values. */
+/** The most rows of one INSERT, because a statement may have at most 65,535 values. */
 const MAX_ROWS = 500
 
-/** The server keeps the plan of small inserts only, because each number of rows is another statement. */
+/** Only inserts of up to this many rows are prepared, because each number of rows is a statement of its own. */
 const MAX_PREPARED_ROWS = 16
 
-/** Returns statements for rows that one INSERT could not hold. */
+/** Returns the statements that insert rows, several if one INSERT could not take them all. */
 export function inBatches<Row>(
   rows: readonly Row[],
   insert: (some: readonly Row[]) => Statement,
@@ -260,7 +270,7 @@ export function inBatches<Row>(
   return statements
 }
 
-/** Returns statements that insert rows; `conflict` is the clause for rows that exist. */
+/** Returns statements that insert rows; `conflict` is the ON CONFLICT clause for rows that exist already. */
 export function insertStatements(
   table: string,
   columns: readonly string[],

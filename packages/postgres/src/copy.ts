@@ -19,12 +19,12 @@ interface Parts {
 }
 
 const PAGE = 500
-/** Settings whose names begin with a space belong to the database itself. */
+/** Settings whose names begin with a space are about this database, not about the store; copies leave them out. */
 const OWN_SETTING = ' '
 
 /**
- * Yields everything in the store. All rows are read in one transaction, so they are of one moment, while other
- * nodes go on writing.
+ * Yields everything in the store. All rows are read in one transaction, so they are from the same
+ * moment, although other nodes go on writing.
  */
 export async function* databaseRows({
   s,
@@ -36,7 +36,7 @@ export async function* databaseRows({
   let holding: Promise<void> | undefined
   try {
     const run = await new Promise<SendStatements>((resolve, reject) => {
-      // The connection stays with this reader until it has read everything or is left.
+      // This reader keeps the connection until it has read everything or is abandoned.
       holding = connections
         .once(async (run) => {
           await run([{ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' }])
@@ -90,7 +90,7 @@ export async function* databaseRows({
   }
 }
 
-/** Yields rows of a type. The statement names its columns after the members of that type. */
+/** Yields rows of one type. The columns of the statement have the names of that type's fields. */
 async function* rowsOf(
   type: StoreRow['type'],
   run: SendStatements,
@@ -113,7 +113,7 @@ async function* pages(
   await run([{ text: 'CLOSE page' }])
 }
 
-/** Fills a store that has no threads, in one transaction: with all rows or, after an error, with none. */
+/** Fills a store that has no threads, in one transaction: after an error, nothing is written. */
 export async function loadRows(
   { s, connections, blobs }: Parts,
   rows: AsyncIterable<StoreRow> | Iterable<StoreRow>,
@@ -144,7 +144,7 @@ export async function loadRows(
   }
 }
 
-/** The table of each type of row, its columns, and what happens to a row that is there already. */
+/** For each type of row: its table, its columns, and the ON CONFLICT clause for rows that exist already. */
 const TABLES = {
   event: ['events', ['log_id', 'seq', 'json'], ''],
   audit: ['audit', ['tree_key', 'number', 'request_id', 'seq', 'line'], ''],
@@ -159,7 +159,7 @@ const TABLES = {
   setting: ['settings', ['name', 'json'], 'ON CONFLICT (name) DO UPDATE SET json = excluded.json'],
 } as const satisfies Partial<Record<StoreRow['type'], readonly [string, readonly string[], string]>>
 
-/** Facts that heads of older stores do not have. */
+/** Default values for fields that threads of older stores do not have. */
 const NONE = { firstWords: null, forkedFrom: null, tools: [], grantedUntil: null }
 const LATER = { ...NONE, outputTokens: 0, cachedTokens: 0, change: 0 }
 
@@ -229,7 +229,7 @@ class Loader {
     }
   }
 
-  /** Writes what is left, and the numbers that go on from the rows. */
+  /** Writes the remaining rows, and sets the counters to go on after the numbers in the rows. */
   async finish(): Promise<void> {
     await this.#flush()
     for (const [tree, { length }] of this.#trees)

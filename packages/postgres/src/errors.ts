@@ -6,10 +6,10 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
-/** Whether other transactions got in the way, so that the same transaction may succeed at once. */
+/** Whether other transactions were in conflict with this one, so that the same transaction may succeed if repeated. */
 export function isConflict(error: unknown): boolean {
   const code = codeOf(error)
-  // Deadlock, serialization failure, and a lock that was not free in time.
+  // A deadlock, a serialization failure, or a lock that was not free in time.
   return code === '40P01' || code === '40001' || code === '55P03'
 }
 
@@ -18,7 +18,7 @@ export function isDuplicate(error: unknown): boolean {
   return codeOf(error) === '23505'
 }
 
-/** Whether the server has said that it did not perform a statement; otherwise nobody knows. */
+/** Whether the server answered that it did not perform the statement; otherwise it is not known whether it did. */
 export function isAnswer(error: unknown): boolean {
   return /^[0-9A-Z]{5}$/.test(codeOf(error) ?? '') && !isLost(error)
 }
@@ -43,7 +43,7 @@ const LOST: ReadonlySet<string> = new Set([
   '53300', // too_many_connections
 ])
 
-/** What pg says without a code when a connection is gone or does not come about. */
+/** Errors of pg that have no code, for a connection that is lost or could not be opened. */
 const LOST_TEXT =
   /^(?:Connection terminated|Client has encountered a connection error|Client was closed|Query read timeout|timeout exceeded|timeout expired)/
 
@@ -56,7 +56,7 @@ export function isLost(error: unknown): boolean {
 
 /**
  * Converts an error of the server, of the network or of pg to a `StoreError` that says what to do. Returns
- * errors of the store unchanged, and all others too. No text contains the address or the password.
+ * errors of the store, and unknown errors, unchanged. No text contains the address or the password.
  */
 export function storeFailure(error: unknown): unknown {
   if (isStoreError(error)) return error
@@ -128,8 +128,8 @@ export function storeFailure(error: unknown): unknown {
 }
 
 /**
- * Returns an error with the same text and code and nothing else: errors of pg refer to their connection, whose
- * fields contain the password, and details of the server quote what was to be stored.
+ * Returns an error with the same text and code and nothing else: errors of pg refer to their connection,
+ * which contains the password, and details from the server quote the data that was to be stored.
  */
 function withoutClient(error: unknown): unknown {
   const code = codeOf(error)
@@ -150,7 +150,7 @@ function unreachable(what: string, cause: unknown, hint: string): StoreError {
   })
 }
 
-/** A conflict of two transactions that wrote the same key. */
+/** The error for two transactions that wrote the same key at the same time; it has the code of a conflict. */
 export class StoreRace extends Error {
   readonly code = '40001'
 

@@ -4,33 +4,33 @@ import pg from 'pg'
 
 /** Options of `postgresLink`. */
 export interface PostgresLinkOptions {
-  /** The address of the database, without a pooler in between: LISTEN belongs to a connection. */
+  /** The address of the database, not of a pooler: LISTEN works only on a connection that stays the same. */
   readonly connectionString: string
-  /** The schema of the store, so that nodes of two stores in one database do not hear one another. */
+  /** The schema of the store. Nodes of another store in the same database, with another schema, get no notices. */
   readonly schema?: string
 }
 
 type Listener = Parameters<NodeLink['start']>[0]
 
-/** The server takes less than 8000 bytes per notification. */
+/** The longest payload of a notification: the server accepts less than 8000 bytes. */
 const MOST_BYTES = 7500
-/** Notices beyond this number are dropped while there is no connection; the others hear of the gap. */
+/** How many notices may wait while there is no connection. More are dropped, and the other nodes are told so. */
 const MOST_WAITING = 10_000
 const PING_MS = 10_000
 const POLL_MS = 1000
 
 /**
- * Connects the nodes of a store by LISTEN and NOTIFY over one connection. Notices that wait for a statement to
- * finish are sent together. After a new connection, `gap` is called here; the other nodes call it when a notice
- * of this node says that some were dropped.
+ * Connects the nodes of a store by LISTEN and NOTIFY over one connection. Notices that come while a
+ * statement runs are sent together. When this node has connected again, it calls its own `gap`, because
+ * notices were lost; other nodes call theirs when a notice says that this node had to drop some.
  */
 export function postgresLink(options: PostgresLinkOptions): NodeLink {
   return new DatabaseLink(options)
 }
 
 /**
- * A link for nodes that reach the database only through a transaction pooler: it sends nothing, and has
- * everything that is being read looked up in the store every second.
+ * A link for nodes that reach the database only through a transaction pooler. It sends no notices;
+ * instead, every second it makes this node look up in the store everything that is being read.
  */
 export function pollingLink({ everyMs = POLL_MS }: { readonly everyMs?: number } = {}): NodeLink {
   let timer: NodeJS.Timeout | undefined
@@ -52,7 +52,7 @@ class DatabaseLink implements NodeLink {
   readonly #node = randomUUID()
   #listener: Listener | undefined
   #client: pg.Client | undefined
-  /** The notices that wait, as JSON; a later notice of the same kind replaces an earlier one of its thread. */
+  /** The notices that wait to be sent, as JSON. A new notice replaces one of the same type about the same thread. */
   #waiting = new Map<string, string>()
   #hasDropped = false
   #isSending = false
@@ -74,7 +74,8 @@ class DatabaseLink implements NodeLink {
       this.#hasDropped = true
       return
     }
-    // Moved to the end, so that notices of a thread keep their order; one that is due stays due.
+    // Moved to the end, so that the notices about a thread keep their order. If either notice has
+    // `isDue`, the new one gets it.
     const before = this.#waiting.get(key)
     this.#waiting.delete(key)
     this.#waiting.set(key, encoded(notice, before))
@@ -121,12 +122,12 @@ class DatabaseLink implements NodeLink {
     if (this.#isStopped) return void client.end().catch(() => {})
     this.#client = client
     this.#failures = 0
-    // A connection that broke silently is detected by a statement that gets no answer.
+    // If the connection breaks without an error, this statement gets no answer and reveals that.
     clearInterval(this.#ping)
     this.#ping = setInterval(() => {
       client.query('SELECT 1').catch(() => this.#lose(client))
     }, PING_MS).unref()
-    // Whatever was sent while nobody listened here is lost.
+    // Notices that other nodes sent while this connection did not exist are lost.
     this.#listener?.gap()
     if (this.#waiting.size > 0 || this.#hasDropped) void this.#flush()
   }
@@ -160,14 +161,14 @@ class DatabaseLink implements NodeLink {
           if (this.#waiting.get(key) === text) this.#waiting.delete(key)
       }
     } catch {
-      // The connection is lost, or was too slow; what waits is sent over the next one.
+      // The connection is lost or too slow; the waiting notices are sent over the next connection.
       if (this.#client) this.#lose(this.#client)
     } finally {
       this.#isSending = false
     }
   }
 
-  /** Returns everything that waits in as few payloads as the limit of the server allows. */
+  /** Returns all waiting notices in as few payloads as the server's size limit allows. */
   #payloads(): [payloads: string[], sent: (readonly [string, string])[]] {
     const sent = [...this.#waiting]
     const start = `{"node":"${this.#node}","gap":${this.#hasDropped},"notices":[`
@@ -199,7 +200,7 @@ class DatabaseLink implements NodeLink {
   }
 }
 
-/** Encodes a notice; one that replaces an earlier notice of its thread is due if either is. */
+/** Encodes a notice. If it replaces an earlier notice about its thread, it is due if either of them is. */
 function encoded(notice: NodeNotice, before: string | undefined): string {
   if (notice.type !== 'committed' || before === undefined) return JSON.stringify(notice)
   const earlier = JSON.parse(before) as { readonly isDue: boolean }
@@ -223,7 +224,7 @@ function isMessage(value: unknown): value is Message {
   )
 }
 
-/** Whether a value is a notice that this version knows; a newer node may send others. */
+/** Whether a value is a notice of a type that this version knows; a newer node may send other types. */
 function isNotice(value: unknown): value is NodeNotice {
   if (typeof value !== 'object' || value === null) return false
   if (!('type' in value) || !('threadId' in value) || typeof value.threadId !== 'string')

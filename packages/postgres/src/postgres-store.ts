@@ -47,9 +47,9 @@ type TreeUsage = Awaited<ReturnType<Store['treeUsage']>>
 
 /** Options of `postgresStore`. Give either `connectionString` or `pool`. */
 export interface PostgresStoreOptions extends ConnectionOptions {
-  /** The schema of the tables, which is created if it does not exist. Default `skein`. */
+  /** The schema of the tables, which is created if missing. Default `skein`. */
   readonly schema?: string
-  /** Where contents are stored. Default: in the database, in rows of 1 MiB. */
+  /** Where blobs (file contents) are stored. Default: in the database, in rows of 1 MiB. */
   readonly blobs?: BlobStore
   /** How many transactions of commits run at once; more commits than that share transactions. Default 4. */
   readonly lanes?: number
@@ -57,13 +57,13 @@ export interface PostgresStoreOptions extends ConnectionOptions {
 
 /** Threads in a PostgreSQL database that any number of nodes share. */
 export interface PostgresStore extends Store {
-  /** Deletes contents outside of the database that nobody names; runs by itself every ten minutes. */
+  /** Deletes blobs outside of the database to which no commit refers; runs by itself every ten minutes. */
   sweepBlobs(options?: { readonly keepMs?: number }): Promise<number>
-  /** How many round trips and transactions of commits there were since the store was opened. */
+  /** How many round trips, and how many transactions of commits, there were since the store was opened. */
   counts(): { readonly roundTrips: number; readonly transactions: number }
-  /** Yields everything in the store as of one moment, for a copy or a backup. */
+  /** Yields everything in the store, as it was at one moment, for a copy or a backup. */
   rows(): AsyncIterable<StoreRow>
-  /** Fills a store that has no threads with the rows of another one: all of them, or none. */
+  /** Fills a store that has no threads with the rows of another store. If it fails, nothing is written. */
   load(rows: AsyncIterable<StoreRow> | Iterable<StoreRow>): Promise<void>
   /** Reads the clock of the database, in ms since 1970. */
   now(): Promise<number>
@@ -71,7 +71,7 @@ export interface PostgresStore extends Store {
 
 const SWEEP_MS = 600_000
 
-/** Opens a store. Creates or updates its tables first; nodes that start together wait for one another. */
+/** Opens a store. First creates or updates its tables; nodes that start at the same time wait for one another. */
 export async function postgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { schema = 'skein', lanes = 4, blobs: outside } = options
   if ((options.connectionString === undefined) === (options.pool === undefined))
@@ -83,7 +83,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
   const connections = new Connections(options)
   try {
     await migrateSchema(connections, schema)
-    // Lanes of nodes that died; a lane is used with every commit, and a node never uses one again.
+    // Removes the lanes of nodes that died: a living node uses its lanes with every commit, and no node uses old ones.
     await connections.query(
       `DELETE FROM ${s}.lanes WHERE used_at < clock_timestamp() - interval '7 days'`,
     )
@@ -97,7 +97,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
   return new DatabaseStore({ s, connections, commits, blobs, isSweeping: outside !== undefined })
 }
 
-/** A database that was filled from a copy counts its transactions from another number than its changes. */
+/** Sets an offset for change numbers, because transaction numbers may be lower in a database filled from a copy. */
 async function raiseChanges(connections: Connections, s: string): Promise<void> {
   await connections.query(
     `INSERT INTO ${s}.settings (name, json)
@@ -119,7 +119,7 @@ class DatabaseStore implements PostgresStore {
   readonly #commits: Commits
   readonly #blobs: Blobs
   readonly #sweeping: NodeJS.Timeout | undefined
-  /** The names under which this process has claimed threads. */
+  /** The owner names under which this process has claimed threads. */
   readonly #owners = new Set<string>()
   #closing: Promise<void> | undefined
 
@@ -222,7 +222,7 @@ class DatabaseStore implements PostgresStore {
     this.#mustBeOpen()
     const statement = threadListing(this.#s, query)
     if (!statement) return []
-    // Not prepared: there are many shapes, and the best plan depends on the values.
+    // Not prepared, because queries have many forms, and the best plan depends on the values.
     const rows = await this.#connections.queryOnce(statement.text, statement.values)
     return rows.map(headOfRow)
   }
@@ -256,7 +256,7 @@ class DatabaseStore implements PostgresStore {
   }
 
   async due(now: number, limit: number): Promise<readonly string[]> {
-    // Visits each tenant that has due threads once, by the index, and takes the first threads of each.
+    // Visits each tenant that has due threads once, through the index, and takes the first threads of each tenant.
     const rows = await this.#query(
       `WITH RECURSIVE tenants AS (
         (SELECT tenant FROM ${this.#s}.threads WHERE wake_at <= $1 ORDER BY tenant LIMIT 1)
@@ -278,7 +278,7 @@ class DatabaseStore implements PostgresStore {
   }
 
   async nextWake(after = -Infinity): Promise<number | undefined> {
-    // A thread that another node holds is not due before its lease ends, so that is when to look again.
+    // A thread that another node works on is due only when its lease ends, so that time counts as a wake-up.
     const from = Math.floor(Math.min(Math.max(after, -MOST), MOST))
     const [row] = await this.#query(
       `SELECT least(
@@ -320,7 +320,7 @@ class DatabaseStore implements PostgresStore {
 
   async counters(prefix: string): Promise<ReadonlyMap<string, number>> {
     if (!isStorable(prefix)) return new Map()
-    // U+10FFFF is the last character in the order of the key.
+    // U+10FFFF sorts after every other character, so this range has exactly the names that begin with the prefix.
     const rows = await this.#query(
       `SELECT name, value FROM ${this.#s}.counters WHERE name >= $1 AND name < $2`,
       [prefix, `${prefix}\u{10ffff}`],
@@ -392,7 +392,7 @@ class DatabaseStore implements PostgresStore {
     }))
   }
 
-  /** Locks a thread, deletes its events and the contents that only it names, and writes what is left. */
+  /** Locks a thread, deletes its events and the blobs that only it needs, and writes what the plan keeps. */
   async #replace(
     threadId: string,
     plan: (
@@ -446,7 +446,7 @@ class DatabaseStore implements PostgresStore {
     },
     save: async (threadId, logId, parts) => {
       if (!isStorable(threadId) || parts.size === 0) return
-      // The row of the thread is locked, so that an erasure does not come in between.
+      // Locks the row of the thread, so that no erasure happens between the check of the log and the insert.
       await this.#query(
         `INSERT INTO ${this.#s}.snapshots (log_id, place, bytes)
         SELECT t.log_id, part.place, decode(part.bytes, 'base64') FROM (
@@ -512,7 +512,7 @@ class DatabaseStore implements PostgresStore {
   async #close(): Promise<void> {
     clearInterval(this.#sweeping)
     await this.#commits.idle()
-    // A node that cannot reach the database any more has nothing to tidy up there.
+    // If the database cannot be reached any more, nothing can be cleaned up there, so the error is ignored.
     await this.#commits.end().catch(() => {})
     await this.#connections.close()
   }
@@ -527,7 +527,7 @@ class DatabaseStore implements PostgresStore {
   }
 }
 
-/** The time of the database in milliseconds, by which leases end. */
+/** The time of the database in milliseconds, which decides when leases end. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 function userValueFrom(row: DatabaseRow): UserValue {

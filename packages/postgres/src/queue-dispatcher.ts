@@ -3,27 +3,28 @@ import type { Dispatcher, RuntimeOptions } from '@skein/runtime'
 import { type Engine, engineDispatcher, type EngineNode } from '@skein/runtime/engine'
 import pg from 'pg'
 import type { Logger, Runner, WorkerUtils } from 'graphile-worker'
+import { surviveBrokenConnections } from './connections.ts'
 
 /** Options of `queueDispatcher`. */
 export interface QueueDispatcherOptions {
   /**
-   * The database of the queue, usually that of the store. The connection has to be direct: a pooler in
-   * transaction mode does not pass notifications on.
+   * The database of the queue, usually that of the store. The connection must not go through a pooler
+   * in transaction mode, which does not pass notifications on.
    */
   readonly connectionString: string
   /** The schema of the queue's tables, which it creates at the start. Default `skein_queue`. */
   readonly schema?: string
   /** How many connections the queue may open. Default 4. */
   readonly maxConnections?: number
-  /** How often this node looks for lost wake-ups in the store, on average. Default 1000 ms. */
+  /** How often, on average, this node looks in the store for lost wake-ups. Default 1000 ms. */
   readonly sweepMs?: number
 }
 
 /**
- * Creates the dispatcher of a node whose threads are woken through a queue in PostgreSQL (graphile-worker), for
- * those who run no other engine. Each wake-up is a job that one of the nodes takes. The lease of the store
- * keeps two nodes from working on one thread, and the sweep of the other nodes finds the threads of a node
- * that died, long before the queue would.
+ * Creates the dispatcher of a node whose threads are woken through a queue in PostgreSQL
+ * (graphile-worker), without another server to run. Each wake-up is a job that one of the nodes takes.
+ * The lease in the store keeps two nodes from working on one thread. If a node dies, the other nodes
+ * find its threads in the store, long before the queue would repeat the jobs.
  *
  *     const connectionString = process.env.DATABASE_URL
  *     const store = await postgresStore({ connectionString })
@@ -40,14 +41,16 @@ export function queueDispatcher(
 }
 
 const TASK = 'skein_wake'
-/** How often the queue is asked for jobs whose time has come; new ones are announced by a notification. */
+/** How often the queue is asked for delayed jobs that are due; new jobs are announced by a notification. */
 const POLL_MS = 500
-/** How long a node that has no free place keeps jobs that it has fetched, before it gives them back. */
+/** How long a node that is fully busy keeps the jobs that it has fetched, before it gives them back. */
 const KEPT_MS = 2_000
 /** The most jobs that are added by one statement. */
 const BATCH = 200
 /** How long a node waits before it connects to the queue again after an outage. */
 const RESTART_MS = 500
+/** How long the stop waits for the queue's statements, which nobody may answer in an outage. */
+const STOP_MS = 5_000
 
 interface Job {
   readonly threadId: string
@@ -63,11 +66,12 @@ class QueueEngine implements Engine {
   #runner: Runner | undefined
   #utils: WorkerUtils | undefined
   #pool: pg.Pool | undefined
-  /** Jobs that wait for the statement that is under way, by their key. */
+  /** Jobs that wait to be added until the running statement has ended, by their key. */
   #waiting = new Map<string, Job>()
   #isAdding = false
   #isStopped = false
   #whenStopped: () => void = () => {}
+  #starting: Promise<void> | undefined
   #supervising: Promise<void> | undefined
 
   constructor(
@@ -79,14 +83,16 @@ class QueueEngine implements Engine {
     this.#onError = onError
   }
 
-  async start(node: EngineNode): Promise<void> {
+  start(node: EngineNode): Promise<void> {
+    return (this.#starting = this.#start(node))
+  }
+
+  async #start(node: EngineNode): Promise<void> {
     const { connectionString, schema = 'skein_queue', maxConnections = 4 } = this.#options
     const { Logger, makeWorkerUtils, run } = await import('graphile-worker')
-    const pgPool = new pg.Pool({ connectionString, max: maxConnections })
+    const pgPool = new QueuePool({ connectionString, max: maxConnections })
     this.#pool = pgPool
-    // A connection that is lost while it is idle would otherwise end the process.
-    pgPool.on('error', () => {})
-    pgPool.on('connect', (client) => client.on('error', () => {}))
+    surviveBrokenConnections(pgPool)
     const shared = { pgPool, schema, logger: this.#logger(Logger) }
     try {
       this.#utils = await makeWorkerUtils(shared)
@@ -94,6 +100,7 @@ class QueueEngine implements Engine {
     } catch (cause) {
       throw unreachable(connectionString, cause)
     }
+    if (this.#isStopped) return
     const start = (): Promise<Runner> =>
       run({
         ...shared,
@@ -103,7 +110,8 @@ class QueueEngine implements Engine {
           worker: {
             concurrentJobs: this.#maxConcurrent,
             localQueue: { size: this.#maxConcurrent, ttl: KEPT_MS },
-            // Without a batch nobody awaits these statements, and one that fails would end the process.
+            // A delay of 0 is a batch of its own for each job. Without batches nobody awaits these statements, and
+            // one that fails would end the process.
             completeJobBatchDelay: 0,
             failJobBatchDelay: 0,
           },
@@ -113,14 +121,20 @@ class QueueEngine implements Engine {
     this.#supervising = this.#supervise(await start(), start)
   }
 
-  /** The queue's runner ends when the database cannot be reached at a bad moment; then another one is started. */
+  /**
+   * Starts another runner when one shuts down, which it does when one of its statements fails in an outage. Its end
+   * is not awaited: if a second job ends meanwhile, graphile-worker 0.18.0 counts its open statements wrong and never
+   * ends.
+   */
   async #supervise(first: Runner, start: () => Promise<Runner>): Promise<void> {
     const stopped = new Promise<void>((resolve) => (this.#whenStopped = resolve))
     for (let runner: Runner | undefined = first; ;) {
       this.#runner = runner
-      await runner?.promise.catch(() => {}) // it has told the logger why
-      if (!this.#isStopped)
+      if (runner) await Promise.race([stopped, shutDown(runner)])
+      if (!this.#isStopped) {
+        runner?.stop().catch(() => {}) // it has told the logger why
         await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, RESTART_MS))])
+      }
       if (this.#isStopped) return
       runner = await start().catch((error: unknown) => void this.#onError(error))
       // The node was stopped meanwhile.
@@ -128,7 +142,7 @@ class QueueEngine implements Engine {
     }
   }
 
-  /** Adds a job. Jobs that are added while a statement is under way share the next one. */
+  /** Adds a job. Jobs that are added while a statement runs are written together by the next statement. */
   send(
     threadId: string,
     { delayMs = 0, key = 'now' }: Parameters<Engine['send']>[1],
@@ -150,10 +164,17 @@ class QueueEngine implements Engine {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#whenStopped()
-    await this.#runner?.stop().catch(() => {}) // an outage has stopped it already
-    await this.#supervising
-    await this.#utils?.release()
-    await this.#pool?.end()
+    const end = async (): Promise<void> => {
+      // What is being opened can be closed only when it is open. Whoever called `start` hears why it failed.
+      await this.#starting?.catch(() => {})
+      await this.#runner?.stop().catch(() => {}) // an outage has stopped it already
+      await this.#supervising
+      await this.#utils?.release()
+      await this.#pool?.end()
+    }
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, STOP_MS)))
+    await Promise.race([end(), late]).finally(() => clearTimeout(timer))
   }
 
   async #work(node: EngineNode, threadId: string): Promise<void> {
@@ -161,7 +182,8 @@ class QueueEngine implements Engine {
       const { againMs } = await node.run(threadId)
       if (againMs !== undefined) await this.send(threadId, { delayMs: againMs, key: 'again' })
     } catch {
-      // This node is stopping. Without a new job the queue would try this one again after some seconds.
+      // This node is stopping. A new job wakes the thread soon; the queue would repeat the failed job
+      // only after seconds.
       await this.send(threadId, { delayMs: 50 })
     }
   }
@@ -187,13 +209,42 @@ class QueueEngine implements Engine {
     this.#isAdding = false
   }
 
-  /** Errors of the queue go to the runtime; it has nothing else to say. */
+  /** Passes errors of the queue on to the runtime; other messages of the queue are dropped. */
   #logger(Class: typeof Logger): Logger {
     return new Class(() => (level, message) => {
       if (level === 'error') this.#onError(new Error(`The queue in PostgreSQL: ${message}`))
     })
   }
 }
+
+/** Resolves when a runner takes no more jobs. */
+function shutDown({ events, promise }: Runner): Promise<void> {
+  return new Promise((resolve) => {
+    events.once('pool:gracefulShutdown', () => resolve())
+    promise.then(resolve, () => resolve())
+  })
+}
+
+/**
+ * The queue returns the connection with which it listens twice if it is stopped before its LISTEN was answered and
+ * the connection then breaks. The pool would throw where nobody catches it, which would end the process.
+ */
+class QueuePool extends pg.Pool {
+  override connect(): Promise<pg.PoolClient>
+  override connect(callback: ConnectCallback): void
+  override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | void {
+    if (!callback) return super.connect()
+    super.connect((error, client, release) => {
+      let isReleased = !client
+      callback(error, client, (broken) => {
+        if (!isReleased) release(broken)
+        isReleased = true
+      })
+    })
+  }
+}
+
+type ConnectCallback = Parameters<pg.Pool['connect']>[0]
 
 function unreachable(connectionString: string, cause: unknown): SkeinError {
   const { host, pathname } = new URL(connectionString)

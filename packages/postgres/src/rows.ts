@@ -17,7 +17,7 @@ import {
 } from './connections.ts'
 import { isSettled } from './schema.ts'
 
-/** The columns of `threads` that heads are made of; without `search`, which only the server needs. */
+/** The columns of `threads` that heads (summaries of threads) consist of; `search` is used only by the server. */
 export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_at, owner, agent, title, tags,
   tools, granted_until, first_words, forked_from, forked_at, lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd,
   unpriced, updated_at, seq, change, log_id, epoch, wake_at, attempts, lease_owner, lease_until, deaths, survived,
@@ -77,7 +77,7 @@ function leaseFrom(row: DatabaseRow): Lease | null {
   return address === null ? lease : { ...lease, address }
 }
 
-/** Columns of `threads` with the value of each. */
+/** For each column of `threads`, the function that computes its value. */
 type Columns = Readonly<Record<string, (head: ThreadHead) => Value>>
 
 /** The columns that change with nearly every commit, with the value of each. */
@@ -90,7 +90,7 @@ const PROGRESS: Columns = {
   cached_tokens: (head) => head.cachedTokens,
   cost_usd: (head) => head.costUsd,
   unpriced: (head) => head.unpriced,
-  // Times of events may have fractions of milliseconds in other stores.
+  // In other stores, times of events may have fractions of milliseconds, which this column does not take.
   updated_at: (head) => Math.round(head.updatedAt),
   seq: (head) => head.seq,
   change: (head) => head.change,
@@ -106,7 +106,7 @@ const PROGRESS: Columns = {
   lease_address: (head) => head.lease?.address ?? null,
 }
 
-/** The columns that seldom change, and are in several indexes. */
+/** The columns that seldom change and are in several indexes. */
 const LABELS: Columns = {
   owner: (head) => head.owner,
   agent: (head) => head.agent,
@@ -130,7 +130,7 @@ const FIXED: Columns = {
 
 const ALL: Columns = { ...FIXED, ...LABELS, ...PROGRESS }
 
-/** Returns the statements that write heads; `before` is undefined for a new thread. */
+/** Returns the statements that write the rows of threads; `before` is undefined for a new thread. */
 export function headStatements(
   s: string,
   heads: Iterable<{ readonly head: ThreadHead; readonly before: ThreadHead | undefined }>,
@@ -145,7 +145,7 @@ export function headStatements(
       continue
     }
     for (const columns of [PROGRESS, LABELS]) {
-      // The search text is made of the other labels.
+      // The search text is computed from the other labels, so it need not be compared.
       const parts = Object.values(columns).filter((value) => value !== searchText)
       if (parts.every((value) => value(head) === value(before))) continue
       const values = [head.id, ...valuesOf(head, columns)]
@@ -168,13 +168,13 @@ function updateText(s: string, columns: Columns): string {
   return text
 }
 
-/** A line of an audit log, with its place in the log. */
+/** A line of an audit log, with its number in the log. */
 type AuditRow = Omit<Extract<StoreRow, { type: 'audit' }>, 'type' | 'tree'>
 
 /**
- * Returns the statements that append lines to the audit log of a tree and set its length. The row of a tree that is
- * new is made here. If two transactions make it at once, the second fails on the number of its first line and is
- * tried again.
+ * Returns the statements that append lines to the audit log of a tree of threads and set its length. If
+ * the tree is new, they also insert its row. If two transactions insert it at once, the second fails,
+ * because its first line has the same number, and is repeated.
  */
 export function auditStatements(s: string, tree: string, lines: readonly AuditRow[]): Statement[] {
   const columns = ['number', 'request_id', 'seq', 'line']
@@ -247,7 +247,7 @@ export function threadListing(s: string, query: ThreadQuery): Statement | undefi
   }
 }
 
-/** Returns the statement that adds the difference between heads to the sums; undefined if there is none. */
+/** Returns the statement that adds the changes of threads to the sums over all threads; undefined if no sum changes. */
 export function totalsStatement(
   s: string,
   heads: Iterable<Readonly<Record<'head' | 'before', ThreadHead | undefined>>>,
@@ -265,7 +265,7 @@ export function totalsStatement(
   if ([...sums.values()].every((value) => value === 0)) return undefined
   const sets = TOTALS.map((name, index) => `${name} = ${name} + $${index + 1}`)
   return {
-    // Any row that nobody has locked will do. If all are locked, one is waited for.
+    // Takes any row that no other transaction has locked; if all are locked, waits for one.
     text: `UPDATE ${s}.totals SET ${sets.join(', ')} WHERE part = coalesce(
       (SELECT part FROM ${s}.totals LIMIT 1 FOR UPDATE SKIP LOCKED),
       (SELECT part FROM ${s}.totals ORDER BY random() LIMIT 1))`,

@@ -1,19 +1,19 @@
 import { checkServer, type Connections, quoted } from './connections.ts'
 import { StoreError } from '@skein/runtime'
 
-/** One step of the schema from the previous version. A step that was released is never changed. */
+/** One step that changes the schema from the previous version. Once released, a step is never changed. */
 interface Migration {
   readonly version: number
   /** Returns the statements; `s` is the quoted name of the schema. */
   readonly sql: (s: string) => string
 }
 
-/** How many rows the sums over all threads are spread over, so that commits do not wait for one another. */
+/** The sums over all threads are spread over this many rows, so that commits do not wait for one another. */
 const TOTAL_ROWS = 64
 
 /**
- * All steps of the schema. Texts are compared byte by byte (`COLLATE "C"`), as in the other stores. Events are
- * `text` and not `jsonb`, which would change their bytes and refuse the escape of NUL.
+ * All steps of the schema. Texts are compared byte by byte (`COLLATE "C"`), as in the other stores. Events
+ * are `text` and not `jsonb`: `jsonb` would change their bytes, and it refuses escaped NUL characters.
  */
 const migrations: readonly Migration[] = [
   {
@@ -219,7 +219,7 @@ CREATE INDEX threads_by_grant ON ${s}.threads (tenant, granted_until) WHERE gran
   },
 ]
 
-/** The tables of which a role of `tenantAccessSql` may read the rows of a tenant. */
+/** The tables that a role made by `tenantAccessSql` may read, restricted to the rows of one tenant. */
 const TENANT_TABLES = [
   'threads',
   'events',
@@ -304,7 +304,7 @@ export async function migrateSchema(
     const tables = `CREATE TABLE ${s}.store_version (version int NOT NULL);
       INSERT INTO ${s}.store_version VALUES (0);
       ALTER TABLE ${s}.store_version ENABLE ROW LEVEL SECURITY;`
-    // Not `IF NOT EXISTS`, which needs the right to create schemas even if an administrator has created this one.
+    // Not `CREATE SCHEMA IF NOT EXISTS`, because that needs the right to create schemas even if this schema exists.
     const creation = facts!['has_schema'] ? tables : `CREATE SCHEMA ${s}; ${tables}`
     const script = steps.filter((step) => step.version > version).map((step) => step.sql(s))
     return run([
@@ -317,22 +317,22 @@ export async function migrateSchema(
 }
 
 /**
- * The condition for threads whose changes are shown. Changes of transactions that began before one that still runs
- * are hidden until that one has ended: a reader that has seen a number may rely on having seen all smaller ones.
+ * The condition for threads whose changes readers may see. A change stays hidden while a transaction that
+ * began before it still runs: so a reader that has seen a number can rely on having seen all smaller ones.
  */
 export function isSettled(s: string): string {
   return `change < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ${changeBase(s)}`
 }
 
-/** The offset that is added to the number of a transaction; not 0 in a database that was restored from a copy. */
+/** The offset that is added to transaction numbers; not 0 in a database that was filled from a copy. */
 function changeBase(s: string): string {
   return `coalesce((SELECT (json::jsonb ->> 'base')::bigint FROM ${s}.settings WHERE name = '${CHANGES}'), 0)`
 }
 
-/** The setting of the store that holds the base of the numbers of changes. */
+/** The name of the setting that has the offset for change numbers. */
 export const CHANGES = ' changes'
 
-/** The expression for the number of the changes of this transaction. Numbers grow in the order of transactions. */
+/** The SQL expression for the change number of this transaction. Numbers grow in the order of transactions. */
 export function changeNumber(s: string): string {
   return `pg_current_xact_id()::text::bigint + ${changeBase(s)}`
 }

@@ -17,7 +17,7 @@ import {
 
 type UserOf = Parameters<StoreView['userVersion']>[0]
 
-/** Everything that some commits name, and so everything that they depend on or change. */
+/** The keys of all rows that some commits read or change. */
 export class Names {
   readonly threads: Set<string> = new Set()
   readonly trees: Set<string> = new Set()
@@ -31,7 +31,7 @@ export class Names {
   #logs = 0
   #owners = false
 
-  /** Texts that cannot be stored are left out: nothing has them, and `planCommit` refuses them. */
+  /** Adds the keys of a commit. Texts that cannot be stored are left out, as `planCommit` refuses them. */
   add({ threads, audit = [], spent = [], counters = [], userValues = [] }: Commit): void {
     for (const { id, create, head } of threads) {
       if (isStorable(id)) this.threads.add(id)
@@ -72,7 +72,7 @@ export class Names {
     if (isStorable(id)) this.threads.add(id)
   }
 
-  /** The names of all rows that matter. Of two commits without a common name, neither notices the other. */
+  /** Returns the keys of all these rows as texts. Two commits without a common key do not depend on each other. */
   keys(blobs: readonly Blob[]): string[] {
     return [
       ...[...this.threads].map((id) => `t${id}`),
@@ -87,9 +87,9 @@ export class Names {
   }
 
   /**
-   * Returns the statements that lock and read all of it, each with the function that puts its rows into a
-   * view. Every transaction locks in this order, and sorted within each table, so that none waits for another
-   * in a circle.
+   * Returns the statements that lock and read all these rows, each with the function that puts its rows
+   * into a view. Every transaction locks the tables in this order, and the rows of a table in sorted
+   * order, so that no two transactions wait for each other.
    */
   reading(s: string): {
     readonly statement: Statement
@@ -161,8 +161,8 @@ export class Names {
   #readCounters(s: string, read: Read): void {
     if (this.counters.size === 0) return
     const names = [...this.counters]
-    // A counter that does not exist cannot be locked, so it is created; `CommitView.statements` removes it again
-    // unless a commit sets it.
+    // A counter that does not exist cannot be locked, so it is created; `CommitView.statements` removes
+    // it again unless a commit changes it.
     read(
       `INSERT INTO ${s}.counters (name, value) SELECT name, 0 FROM unnest($1::text[]) name ORDER BY name
       ON CONFLICT DO NOTHING RETURNING name`,
@@ -217,17 +217,17 @@ type Read = (
   put?: (rows: DatabaseRow[], view: CommitView) => void,
 ) => void
 
-/** Locks users until the end of the transaction; a user without values has no row that could be locked. */
+/** Locks users until the end of the transaction. Uses advisory locks, because a user without values has no row. */
 export function lockUsers(s: string): string {
   return `SELECT pg_advisory_xact_lock(key) FROM (
     SELECT DISTINCT hashtextextended('skein user ${s.replaceAll('"', '')} ' || name, 0) AS key
     FROM unnest($1::text[]) name ORDER BY 1) keys`
 }
 
-/** What the commits of one transaction see: the locked rows, and what the commits before them have changed. */
+/** What the commits of one transaction see: the locked rows, as the earlier commits of the transaction changed them. */
 export class CommitView implements StoreView {
   readonly heads: Map<string, ThreadHead> = new Map()
-  /** The number of the changes of this transaction; its commits share it. */
+  /** The change number of this transaction, which all its commits share. */
   readonly change: number
   readonly clientIds: Set<string> = new Set()
   readonly logIds: number[] = []
@@ -240,7 +240,7 @@ export class CommitView implements StoreView {
   readonly versions: Map<string, number> = new Map()
   readonly valueCounts: Map<string, number> = new Map()
   readonly newVersions: number[] = []
-  /** The heads that change, as they were before the transaction. */
+  /** The rows of the threads that change, as they were before the transaction. */
   readonly #before = new Map<string, ThreadHead | undefined>()
   readonly #plans: CommitPlan[] = []
 
@@ -321,7 +321,7 @@ export class CommitView implements StoreView {
     this.heads.set(head.id, head)
   }
 
-  /** Returns the statements that write what has changed; none if nothing has. */
+  /** Returns the statements that write all changes; an empty list if there are none. */
   statements(s: string): Statement[] {
     const plans = this.#plans
     const heads = [...this.#before].map(([id, before]) => ({ head: this.heads.get(id)!, before }))

@@ -1,4 +1,4 @@
-/** One node in a process of its own: a server on PostgreSQL whose agent says 60 words slowly. */
+/** One node in a process of its own: a server on PostgreSQL whose agent says 60 words slowly, or 6,000 if asked for more. */
 import { postgresLink, postgresStore } from '@skein/postgres'
 import { createRuntime, memoryGovernanceKeys } from '@skein/runtime'
 import { serve } from '@skein/runtime/http'
@@ -7,12 +7,13 @@ import { paced } from '../../runtime/test/nodes/cluster.ts'
 
 const [url, schema, name, portText] = process.argv.slice(2) as [string, string, string, string]
 const port = Number(portText)
-const words = Array.from({ length: 60 }, (_, index) => `w${index}`).join(' ')
+const words = (length: number): string =>
+  Array.from({ length }, (_, index) => `w${index}`).join(' ')
 const runtime = await createRuntime({
   agents: [
     agentOf(
       'talker',
-      paced(10, () => words),
+      paced(10, ({ messages }) => words(messages.at(-1)?.text === 'more' ? 6_000 : 60)),
     ),
   ],
   store: await postgresStore({ connectionString: url, schema }),

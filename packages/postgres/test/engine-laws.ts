@@ -13,7 +13,7 @@ import {
   withSnapshots,
 } from '../../runtime/test/simulation/simulated-store.ts'
 import type { EngineSeat } from '../../runtime/test/simulation/world.ts'
-import { newSchema, type TestPostgres } from './server.ts'
+import { newPool, newSchema, type TestPostgres } from './server.ts'
 import { bytesOf, checkTotals } from './simulated-postgres.ts'
 
 /** Where the runtimes of one run join an engine. */
@@ -41,8 +41,7 @@ export function engineLaws(
     play: (seed: number, pool: pg.Pool, admin: pg.Client) => Promise<boolean>,
   ): Promise<void> {
     const { server } = parts()
-    const pool = new pg.Pool({ connectionString: server.url, max: 24 })
-    pool.on('error', () => {})
+    const pool = newPool({ connectionString: server.url, max: 24 })
     const admin = new pg.Client({ connectionString: server.url })
     await admin.connect()
     const left = [...seeds]

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { storeFailure } from '../src/errors.ts'
 import { add, append, event, valuesOf } from './kit.ts'
 import { startProxy } from './proxy.ts'
-import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
+import { newPool, newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
 
 async function codeOf(promise: Promise<unknown>): Promise<StoreErrorCode | string> {
   try {
@@ -162,35 +162,41 @@ describe.skipIf(noPostgres !== undefined)('a server that fails', () => {
     await store.close()
   }, 60_000)
 
-  test('a server that ends in the moment when a connection is ready does not end the process', async () => {
-    const message = (type: string, body: Buffer): Buffer => {
-      const head = Buffer.alloc(5)
-      head.write(type)
-      head.writeInt32BE(body.length + 4, 1)
-      return Buffer.concat([head, body])
-    }
-    const fatal = 'SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0'
-    const fake = createServer((socket) => {
-      socket.on('error', () => {})
-      // Authenticated, ready and ended, in one piece.
-      socket.once('data', () =>
-        socket.end(
-          Buffer.concat([
-            message('R', Buffer.alloc(4)),
-            message('Z', Buffer.from('I')),
-            message('E', Buffer.from(fatal)),
-          ]),
-        ),
+  test.each([
+    ['of the store', (connectionString: string) => ({ connectionString })],
+    ['of the caller', (connectionString: string) => ({ pool: newPool({ connectionString }) })],
+  ])(
+    'a server that ends in the moment when a connection of a pool %s is ready does not end the process',
+    async (_, to) => {
+      const message = (type: string, body: Buffer): Buffer => {
+        const head = Buffer.alloc(5)
+        head.write(type)
+        head.writeInt32BE(body.length + 4, 1)
+        return Buffer.concat([head, body])
+      }
+      const fatal = 'SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0'
+      const fake = createServer((socket) => {
+        socket.on('error', () => {})
+        // Authenticated, ready and ended, in one piece.
+        socket.once('data', () =>
+          socket.end(
+            Buffer.concat([
+              message('R', Buffer.alloc(4)),
+              message('Z', Buffer.from('I')),
+              message('E', Buffer.from(fatal)),
+            ]),
+          ),
+        )
+      })
+      await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve))
+      const { port } = fake.address() as AddressInfo
+      const connectionString = `postgres://someone@127.0.0.1:${port}/none`
+      expect(await codeOf(postgresStore({ ...to(connectionString), retryMs: 200 }))).toBe(
+        'STORE_UNREACHABLE',
       )
-    })
-    await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve))
-    const { port } = fake.address() as AddressInfo
-    const connectionString = `postgres://someone@127.0.0.1:${port}/none`
-    expect(await codeOf(postgresStore({ connectionString, retryMs: 200 }))).toBe(
-      'STORE_UNREACHABLE',
-    )
-    fake.close()
-  })
+      fake.close()
+    },
+  )
 
   test('no error contains the password', async () => {
     const secret = 'canary-4711'

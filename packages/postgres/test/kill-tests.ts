@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { Load, type LoadOptions, pass } from './load.ts'
 
 export const isDeep: boolean = process.env['SKEIN_DEEP'] !== undefined
-const KILLS = isDeep ? 100 : 10
+const KILLS = Number(process.env['SKEIN_KILLS'] ?? (isDeep ? 100 : 10))
 /** For tests that kill again and again. */
 export const killTimeout: number = isDeep ? 1_800_000 : 180_000
 
@@ -38,6 +38,7 @@ export function killTests(
       const { running, kill } = await open()
       await running.begin()
       for (let kills = 0; kills < KILLS; kills++) {
+        await running.prepare()
         await pass(300 + running.random() * 700)
         const index = kills % 2
         await kill(index)
@@ -88,8 +89,13 @@ export async function tellAndCheck(running: Load, what: string): Promise<void> {
   await running.end()
   const told = await running.check()
   const { p50, p99, most } = running.pauseStatistics()
+  const late = running.pauseStatistics(running.afterLease)
+  const ofIt =
+    running.afterLease.length > 0
+      ? `, of it after the end of the lease p50 ${late.p50} ms, p99 ${late.p99} ms, longest ${late.most} ms`
+      : ''
   process.stdout.write(
-    `${what}, ${told}; ${running.pauses.length} threads went on, pause p50 ${p50} ms, p99 ${p99} ms, longest ${most} ms\n`,
+    `${what}, ${told}; ${running.pauses.length} threads went on, pause p50 ${p50} ms, p99 ${p99} ms, longest ${most} ms${ofIt}\n`,
   )
   expect(p99).toBeLessThan(10_000)
 }

@@ -1,16 +1,19 @@
 /**
  * A node of the kill tests, in a process of its own: a runtime on PostgreSQL with an HTTP server, one of several.
- * Its agents are those of `kill-agents.ts`. It sends its errors to its parent.
+ * Its agents are those of `kill-agents.ts`. It says when it has loaded everything, gets its settings and starts.
+ * It sends its errors to its parent.
  */
+import { once } from 'node:events'
 import { postgresLink, postgresStore, queueDispatcher } from '@skein/postgres'
 import { createRuntime, memoryGovernanceKeys, type RuntimeOptions } from '@skein/runtime'
 import { serve } from '@skein/runtime/http'
 import { EffectsFile, killAgents } from '../../runtime/test/kill/kill-agents.ts'
 import type { NodeSettings } from './load.ts'
 
-const settings = JSON.parse(process.argv[2]!) as NodeSettings
-const { databaseUrl, owner, port, thinkMs, toolMs } = settings
 process.once('disconnect', () => process.exit(1))
+process.send?.({ isLoaded: true })
+const [settings] = (await once(process, 'message')) as [NodeSettings]
+const { databaseUrl, owner, port, thinkMs, toolMs } = settings
 
 async function dispatcherOf({
   dispatcher: wanted,

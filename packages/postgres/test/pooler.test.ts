@@ -9,7 +9,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { suiteFunctions } from '../../../conformance/support/suite-functions.ts'
 import { add, append, valuesOf } from './kit.ts'
-import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
+import { newPool, newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
 
 const pgbouncer = spawnSync('pgbouncer', ['--version'], { encoding: 'utf8' })
 const hasBouncer = pgbouncer.status === 0
@@ -24,17 +24,11 @@ describe.skipIf(noPostgres !== undefined)('through a transaction pooler', () => 
 
   /** A pool whose connections forget everything between two uses, as those of a transaction pooler may. */
   function forgetfulPool(isPipelined: boolean): pg.Pool {
-    const config: pg.PoolConfig & { readonly pipeline: boolean } = {
-      connectionString: server.url,
-      max: 4,
-      pipeline: isPipelined,
-    }
-    const pool = new pg.Pool(config)
+    const pool = newPool({ connectionString: server.url, max: 4, pipeline: isPipelined })
     pool.on('release', (error, client) => {
       // Rejects if the connection was closed instead.
       if (!error) client.query('DISCARD ALL').catch(() => {})
     })
-    pool.on('error', () => {})
     return pool
   }
 

@@ -16,6 +16,8 @@ export interface CuttingProxy {
   atCommit(fault: CommitFault): void
   /** Sets what happens to the next ROLLBACK. */
   atRollback(fault: CommitFault): void
+  /** Keeps the next bytes of a client that contain this text from the server. Resolves when there were some. */
+  holdBack(text: string): Promise<void>
   /** How many faults have happened. */
   readonly faults: () => number
   /** Cuts all connections. */
@@ -33,6 +35,7 @@ export async function startProxy(url: string): Promise<CuttingProxy> {
   const sockets = new Set<Socket>()
   const planned = new Map<Buffer, CommitFault>()
   let faults = 0
+  let held: { readonly text: string; readonly seen: () => void } | undefined
   const server = createServer((client) => {
     const upstream = connect(port, target.hostname)
     for (const socket of [client, upstream]) {
@@ -46,6 +49,11 @@ export async function startProxy(url: string): Promise<CuttingProxy> {
     client.on('close', () => !isLate && upstream.destroy())
     let isLate = false
     client.on('data', (data) => {
+      if (held && data.includes(held.text)) {
+        held.seen()
+        held = undefined
+        return
+      }
       const statement = [...planned.keys()].find((bytes) => data.includes(bytes))
       if (!statement) return void upstream.write(data)
       const now = planned.get(statement)
@@ -76,6 +84,7 @@ export async function startProxy(url: string): Promise<CuttingProxy> {
     url: target.href,
     atCommit: (fault) => void planned.set(COMMIT, fault),
     atRollback: (fault) => void planned.set(ROLLBACK, fault),
+    holdBack: (text) => new Promise((seen) => (held = { text, seen })),
     faults: () => faults,
     cutAll,
     stop: () =>

@@ -82,6 +82,16 @@ export async function startPostgres(): Promise<TestPostgres> {
   }
 }
 
+/**
+ * Creates a pool for a test. `pool.end()` resolves before the server has closed the connections, so a server that is
+ * stopped next may still say goodbye to them, which would be an error that no test caught.
+ */
+export function newPool(config: pg.PoolConfig & { readonly pipeline?: boolean }): pg.Pool {
+  const pool = new pg.Pool(config)
+  pool.on('error', () => {})
+  return pool
+}
+
 let schemas = 0
 
 /** Returns the name of a schema that no other test of this server uses. */

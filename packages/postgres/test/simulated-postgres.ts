@@ -9,7 +9,7 @@ import {
   withSnapshots,
 } from '../../runtime/test/simulation/simulated-store.ts'
 import { startProxy } from './proxy.ts'
-import { startPostgres } from './server.ts'
+import { newPool, startPostgres } from './server.ts'
 
 /** A PostgreSQL server for simulated lives of the runtime, one after the other. */
 export interface SimulatedPostgres {
@@ -41,14 +41,7 @@ export async function startSimulatedPostgres(): Promise<SimulatedPostgres> {
       AS $$ SELECT timestamptz 'epoch' + now * interval '1 millisecond' FROM virtual.clock $$;`)
   // The server never dies here, so no commit has to wait for the disk.
   const options = '-c search_path=virtual,pg_catalog -c synchronous_commit=off'
-  const config: pg.PoolConfig & { readonly pipeline: boolean } = {
-    connectionString: proxy.url,
-    options,
-    max: 6,
-    pipeline: true,
-  }
-  const pool = new pg.Pool(config)
-  pool.on('error', () => {})
+  const pool = newPool({ connectionString: proxy.url, options, max: 6, pipeline: true })
 
   return {
     cuts: proxy.faults,

@@ -3,7 +3,7 @@ import { postgresStore, tenantAccessSql, type BlobStore, type PostgresStore } fr
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { add, append, event, valuesOf } from './kit.ts'
-import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
+import { newPool, newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
 
 describe.skipIf(noPostgres !== undefined)('the tables', () => {
   let server: TestPostgres
@@ -191,7 +191,7 @@ describe.skipIf(noPostgres !== undefined)('the tables', () => {
     work: (store: PostgresStore) => Promise<void>,
   ): Promise<{ readonly text: string; readonly values: readonly unknown[] }[]> {
     const sent: { text: string; values: readonly unknown[] }[] = []
-    const pool = new pg.Pool({ connectionString: server.url, max: 4 })
+    const pool = newPool({ connectionString: server.url, max: 4 })
     pool.on('connect', (client) => {
       const query = client.query.bind(client) as (config: unknown) => unknown
       client.query = ((config: { text: string; values?: readonly unknown[] }) => {
@@ -384,12 +384,7 @@ describe.skipIf(noPostgres !== undefined)('the tables', () => {
   })
 
   test('stores that share a pool do not mix up their prepared statements', async () => {
-    const config: pg.PoolConfig & { readonly pipeline: boolean } = {
-      connectionString: server.url,
-      max: 1,
-      pipeline: true,
-    }
-    const pool = new pg.Pool(config)
+    const pool = newPool({ connectionString: server.url, max: 1, pipeline: true })
     const one = await postgresStore({ pool, schema: newSchema() })
     await add(one, 't')
     const two = await postgresStore({ pool, schema: newSchema() })
@@ -417,12 +412,7 @@ describe.skipIf(noPostgres !== undefined)('the tables', () => {
   })
 
   test('the statements of a round trip are one write to the socket', async () => {
-    const config: pg.PoolConfig & { readonly pipeline: boolean } = {
-      connectionString: server.url,
-      max: 1,
-      pipeline: true,
-    }
-    const pool = new pg.Pool(config)
+    const pool = newPool({ connectionString: server.url, max: 1, pipeline: true })
     let writes = 0
     pool.on('connect', (client) => {
       const { stream } = (client as unknown as { connection: { stream: Socket } }).connection

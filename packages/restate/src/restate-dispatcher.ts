@@ -18,22 +18,22 @@ export interface RestateDispatcherOptions {
   /** Where Restate takes requests, e.g. `http://restate:8080`. */
   readonly ingressUrl: string
   /**
-   * Where Restate is administered, e.g. `http://restate:9070`. The node registers itself there at its start,
-   * and ends drains on other nodes. Without it, register the address yourself.
+   * The admin address of Restate, e.g. `http://restate:9070`. The node registers itself there at its
+   * start, and uses it to end work on other nodes. Without it, register the node's address yourself.
    */
   readonly adminUrl?: string
   /**
-   * The address at which Restate reaches this node, e.g. `http://worker:9080`. With several nodes it is the
-   * address of a load balancer in front of them (HTTP/2), the same for all. Default: where this node listens.
+   * The address at which Restate reaches this node, e.g. `http://worker:9080`. With several nodes, all give the same
+   * address: that of a load balancer (HTTP/2) in front of them. Default: the address at which this node listens.
    */
   readonly address?: string
-  /** Where this node listens for Restate. Default: a free port on 127.0.0.1. */
+  /** The host and port on which this node listens for Restate. Default: a free port on 127.0.0.1. */
   readonly listen?: { readonly host?: string; readonly port?: number }
   /** The name of the service at Restate; installations that share a server need different names. */
   readonly serviceName?: string
   /**
-   * Longer than the longest step of a thread, i.e. than any model's answer or tool. Restate gives up a run
-   * that takes longer, twice over; the drain goes on nevertheless. Default 65 minutes.
+   * Must be longer than any step of a thread, i.e. than any model's answer or tool. If a step takes twice
+   * as long, Restate gives the run up, although the work on the thread goes on. Default 65 minutes.
    */
   readonly longestStepMs?: number
   /** Public keys of the Restate server (`publickeyv1_…`); requests that are not signed with one are refused. */
@@ -42,14 +42,14 @@ export interface RestateDispatcherOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** How long the start waits for a Restate server that cannot be reached. Default 30 s. */
   readonly startMs?: number
-  /** How often this node looks for lost wake-ups in the store, on average. Default 1000 ms. */
+  /** How often, on average, this node looks in the store for lost wake-ups. Default 1000 ms. */
   readonly sweepMs?: number
 }
 
 /**
- * Creates the dispatcher of a node whose threads are woken by Restate: one virtual object whose key is the
- * thread. Restate gives each wake-up to one of the nodes, keeps timers, and gives a run to another node when
- * its node dies. The lease and the fence of the store keep two nodes from working on one thread.
+ * Creates the dispatcher of a node whose threads are woken by Restate: one virtual object whose key is
+ * the thread. Restate gives each wake-up to one of the nodes, keeps timers, and gives a run to another
+ * node when its node dies. The lease in the store keeps two nodes from working on one thread.
  *
  *     const dispatcher = restateDispatcher({
  *       ingressUrl: 'http://restate:8080',
@@ -79,16 +79,20 @@ const DEFAULT_SERVICE = 'SkeinThread'
 const LONGEST_STEP_MS = 65 * 60_000
 const REQUEST_MS = 5_000
 const START_MS = 30_000
-/** How long Restate remembers keys of requests. It has to be longer than two sweeps. */
+/** How long Restate remembers the idempotency keys of requests. Must be longer than the time of two sweeps. */
 const KEY_MS = 60_000
 
-/** Restate's own retries, after a node has died or refused. They are short, because another node can take over. */
+/**
+ * How Restate repeats a run after its node has died or refused it. The intervals are short, as another
+ * node can take over.
+ */
 const RETRY_POLICY = {
   initialInterval: 50,
   exponentiationFactor: 2,
   maxInterval: 1_000,
-  // A paused run would block its thread until somebody resumes it. One that was killed is found by the sweep,
-  // and the runtime fails a thread that kills its nodes much earlier (`limits.drainAttempts`).
+  // After so many attempts a run is killed, not paused, because a paused run would block its thread
+  // until a person resumes it. The sweep of the store finds the thread again. If it kills its nodes, it
+  // fails much earlier (`drainAttempts`).
   maxAttempts: 600,
   onMaxAttempts: 'kill',
 } as const
@@ -114,7 +118,7 @@ class RestateEngine implements Engine {
     const handler = createEndpointHandler({
       services: [this.#definition(node)],
       identityKeys: identityKeys.length > 0 ? [...identityKeys] : undefined,
-      // A failed attempt is retried by Restate, and what a drain reports goes to the runtime.
+      // Logs nothing: Restate repeats failed attempts, and errors of the work itself go to the runtime.
       logger: () => {},
     })
     const server = createServer(handler)
@@ -145,8 +149,8 @@ class RestateEngine implements Engine {
   }
 
   /**
-   * Cancels the running invocation of the thread, which aborts its drain wherever it runs. Without adminUrl
-   * the request goes to one of the nodes; with a single other node that is the right one.
+   * Cancels the running invocation for the thread, which ends the work on the node where it runs. Without `adminUrl`,
+   * the request goes to any one of the nodes; it is certainly the right one only if there is a single other node.
    */
   interrupt(threadId: string, reason: string): void {
     const { adminUrl } = this.#options
@@ -162,7 +166,7 @@ class RestateEngine implements Engine {
       if (server) server.close(() => resolve())
       else resolve()
     })
-    // Runs that come now are refused and go to another node; answers that are being sent may end.
+    // New runs are refused from now on and go to another node; answers that are being sent may still end.
     for (const session of this.#sessions) session.close()
     const timer = setTimeout(() => {
       for (const session of this.#sessions) session.destroy()
@@ -172,7 +176,7 @@ class RestateEngine implements Engine {
     this.#http.close()
   }
 
-  /** The virtual object at Restate. Its journal holds one small entry for each run. */
+  /** The definition of the virtual object at Restate. Restate records one small entry for each run. */
   #definition(node: EngineNode) {
     const { longestStepMs = LONGEST_STEP_MS } = this.#options
     const name = this.#service
@@ -184,7 +188,7 @@ class RestateEngine implements Engine {
           async () => (await node.run(context.key)).againMs ?? -1,
         )
       } catch (error) {
-        // Restate does not end what runs when it cancels an invocation, so that is done here.
+        // When Restate cancels an invocation, it does not stop the running code, so the work is interrupted here.
         if (error instanceof CancelledError) node.interrupt(context.key, 'stop')
         throw error
       }
@@ -208,7 +212,7 @@ class RestateEngine implements Engine {
     return definition
   }
 
-  /** Registers the address, also if another node has done so. Waits for a server that is not there yet. */
+  /** Registers the address, even if another node has registered it. If the server is not there yet, waits for it. */
   async #register(adminUrl: string, uri: string): Promise<void> {
     const end = performance.now() + (this.#options.startMs ?? START_MS)
     for (let wait = 100, isReported = false; ; wait = Math.min(wait * 2, 2000)) {

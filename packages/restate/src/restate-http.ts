@@ -4,12 +4,12 @@ import { SkeinError } from '@skein/base'
 
 /** What went wrong with the Restate server. */
 export type RestateErrorCode =
-  /** Nobody answers at the address, or not in time. */
+  /** No server answers at the address, or it does not answer in time. */
   | 'RESTATE_UNREACHABLE'
-  /** The server answers, but refuses: a wrong address, missing rights, an address of this node it cannot reach. */
+  /** The server refuses: the path or the rights are wrong, or it cannot reach the address of this node. */
   | 'RESTATE_REFUSED'
 
-/** The error for a Restate server that cannot be reached or refuses. */
+/** The error for a Restate server that cannot be reached, or that refuses a request. */
 export class RestateDispatcherError extends SkeinError {
   declare readonly code: RestateErrorCode
 
@@ -23,7 +23,7 @@ export class RestateDispatcherError extends SkeinError {
 
 /** Options of `restateHttp`. */
 export interface RestateHttpOptions {
-  /** Sent with every request, e.g. the authorization of a proxy. */
+  /** Headers of every request, e.g. the authorization for a proxy. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly timeoutMs: number
 }
@@ -40,7 +40,9 @@ export interface RestateRequest {
 
 /** A client of the Restate server. Connections are kept open, because each wake-up is a request. */
 export interface RestateHttp {
-  /** Returns the text of the response. Rejects with `RESTATE_REFUSED` unless the status is 2xx or accepted. */
+  /**
+   * Returns the text of the response. Rejects with `RESTATE_REFUSED` unless the status is 2xx or one that is accepted.
+   */
   send(request: RestateRequest): Promise<string>
   close(): void
 }

@@ -40,15 +40,18 @@ export async function startBalancer(port = 0): Promise<Balancer> {
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
   ): Promise<void> => {
+    // Whoever asked may be gone while a node is looked for.
+    stream.on('error', () => {})
     for (let tries = 0; tries < nodes.length; tries++) {
       const url = nodes[turn++ % nodes.length]!
       const session = await sessionOf(url).catch(() => undefined)
-      if (!session) continue
+      if (stream.destroyed || stream.closed) return
+      if (!session || session.closed || session.destroyed) continue
       counts.set(url, (counts.get(url) ?? 0) + 1)
       const { ':authority': _, ...rest } = headers
       const upstream = session.request(rest)
       upstream.on('response', (response) => {
-        if (!stream.destroyed && !stream.headersSent) stream.respond(response)
+        if (!stream.destroyed && !stream.closed && !stream.headersSent) stream.respond(response)
       })
       const cut = (): void => void (stream.destroyed || stream.destroy())
       upstream.on('error', cut)
@@ -59,6 +62,7 @@ export async function startBalancer(port = 0): Promise<Balancer> {
       upstream.pipe(stream)
       return
     }
+    if (stream.destroyed || stream.closed) return
     stream.respond({ ':status': 503 })
     stream.end()
   }

@@ -78,16 +78,16 @@ import {
 import { DrainTrace } from './telemetry/drain-trace.ts'
 import { logEvents, rememberRedactor } from './telemetry/logger.ts'
 
-/** Keeps the fold of a thread between two drains, so that a busy thread's events are folded only once. */
+/** Keeps the state folded (computed) from a thread's log for the next work on it, so that no event is folded twice. */
 export interface FoldMemory {
-  /** Returns the fold of this log, or a new one. Others may read it, but add no events until it is put back. */
+  /** Returns the folded state of this log, or an empty one. Until `put`, others may read it but not add events. */
   take(threadId: string, logId: number): KernelFold
   put(threadId: string, logId: number, fold: KernelFold): void
-  /** Forgets a fold that was taken, because its drain failed. */
+  /** Forgets a state that was taken, because the work for which it was taken failed. */
   drop(threadId: string, logId: number, fold: KernelFold): void
 }
 
-/** The parts of a process that its drains share. */
+/** What all drains (stretches of work on a thread) of a process share. */
 export interface DrainParts {
   readonly leases: LeaseKeeper
   readonly gate: TrialGate
@@ -96,9 +96,9 @@ export interface DrainParts {
 }
 
 /**
- * Returns the drain function: it claims a thread, folds its log, asks `next` for an action and performs it,
- * until there is nothing left to do. A drain ends without an error when another drain has claimed the thread
- * meanwhile, because the epoch of the first drain is then no longer valid.
+ * Returns the function that works on a thread (drains it): it claims the thread, computes its state from its log,
+ * asks `next` for an action and performs it, until nothing is left to do. It ends without an error when another
+ * drain has claimed the thread meanwhile, because the store then accepts no more commits of the earlier one.
  */
 export function createDrain(environment: KernelEnvironment, parts: DrainParts): Drain {
   const { leases, gate, memory } = parts
@@ -116,17 +116,18 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
       let failure: unknown
       try {
         const end = await drain.run()
-        memory?.put(threadId, logId, drain.fold)
-        isKept = true
+        // A commit that failed while the work was aborted leaves events in the folded state that are not in the log.
+        isKept = drain.fold.ahead === 0
+        if (isKept) memory?.put(threadId, logId, drain.fold)
         return end
       } catch (error) {
-        // Once another drain has claimed the thread, an error here is only a consequence of that, so it is
-        // not reported.
+        // Once another process or drain (run of this work) has claimed the thread, any error here is only a
+        // consequence of that, so it is not reported.
         if (drain.isFenced || isStoreError(error, 'FENCED')) return undefined
         failure = error
         rememberRedactor(error, (text) => drain.redactor()?.text(text) ?? text)
         if (signal.aborted || !isChargeable(error)) throw error
-        // The lease was lost: whoever has it now continues the thread.
+        // The lease was lost: the process that holds it now continues the thread.
         if (lease.signal.aborted) return undefined
         return await drain.charge(error)
       } finally {
@@ -134,8 +135,8 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
         drain.trace?.close(failure)
         drain.clearTrialTimer()
         lease.end()
-        // A lease that is given back is no death: nobody is charged when a process stops in an orderly way.
-        // If the store cannot be reached, the lease ends by itself.
+        // Giving the lease back shows that this process did not die, so no death is counted against the
+        // thread. If the store cannot be reached, the lease expires.
         if (!drain.isReleased) await leases.release(threadId).catch(() => undefined)
       }
     } finally {
@@ -149,8 +150,8 @@ function isAgentMissing(error: unknown): boolean {
 }
 
 /**
- * Whether an error is charged to its thread. Failures of the store are not the thread's fault, and a log of a
- * later version is left to a program that can read it.
+ * Whether an error counts against its thread, which fails after several such errors. Failures of the
+ * store are not the thread's fault, and a log of a later version is left to a program that can read it.
  */
 function isChargeable(error: unknown): boolean {
   if (isStoreError(error)) return !error.code.startsWith('STORE_')
@@ -166,15 +167,15 @@ interface OwnParts extends Pick<DrainParts, 'timers'> {
 
 class ThreadDrain implements DrainContext {
   readonly #environment: KernelEnvironment
-  /** The environment with the definitions of the previous version. */
+  /** The environment with the definitions of the previous version, which sessions that began with them still use. */
   #previous: KernelEnvironment | undefined
   readonly head: ThreadHead
   readonly epoch: number
   readonly signal: AbortSignal
   readonly trace: DrainTrace | undefined
-  /** Whether another drain has claimed the thread; the store then rejects every commit of this drain. */
+  /** Whether another drain (run of this work) has claimed the thread; the store then rejects commits from here. */
   isFenced = false
-  /** Whether the lease was given back, together with the last commit. */
+  /** Whether the last commit has also given back the lease, the right to work on the thread. */
   isReleased = false
   #attempts: number
   #trial: Trial | undefined
@@ -182,11 +183,13 @@ class ThreadDrain implements DrainContext {
   readonly #place: GatePlace
   readonly #timers: Timers
   #isDue = false
-  /** The fold of the log, and of the writes that join the next commit. */
+  /** The state folded from the log and from the writes in `#joined`, which are not in the log yet. */
   fold: KernelFold
-  /** The writes that join the next commit, merged into one commit. */
+  /** Writes that are held back to be written together with the next commit, merged into one commit. */
   #joined: Joined | undefined
   #isTakingBack = false
+  /** Whether this work on the thread has ended, so that calls which still run can store nothing. */
+  #isOver = false
   readonly #breaks: Breaks
   #governor: Promise<SessionGovernor> | undefined
   #openGovernor: SessionGovernor | undefined
@@ -214,7 +217,7 @@ class ThreadDrain implements DrainContext {
     return this.fold.state
   }
 
-  /** The services, with the definitions that the running session uses. */
+  /** The services of the runtime, with the definitions (current or previous) that the running session uses. */
   get environment(): KernelEnvironment {
     const { registry } = this.#environment
     if (!registry.previous || registryOf(registry, this.state) === registry)
@@ -227,20 +230,35 @@ class ThreadDrain implements DrainContext {
     return this.environment.registry.agent(this.state.agent)
   }
 
-  /** Works until there is nothing left to do. What joins the next commit is committed also after an error. */
+  /** Works until nothing is left to do. Writes held back for the next commit are committed even after an error. */
   async run(): Promise<DrainEnd | undefined> {
     try {
       const end = await this.#work()
-      await this.#commitJoined()
+      await this.#finish()
       return end
     } catch (error) {
       await this.#commitJoined().catch(() => undefined)
       const missing = isAgentMissing(error) ? missingHere(this.state, this.environment) : undefined
       if (!missing || this.isFenced || this.signal.aborted) throw error
-      // The definitions were replaced while the drain worked.
+      // The definitions were replaced during the work on the thread, and the new ones lack the thread's agent.
       await awaitAgent(this, missing)
+      await this.#finish()
       return { type: 'agent_missing' }
     }
+  }
+
+  /**
+   * Waits for the commits that are under way, and refuses later ones. Work that is aborted does not wait for its
+   * calls, and one of them may be about to store its result. The next work on the thread uses the same folded
+   * state, so nothing may be added to that state from here on.
+   */
+  async #finish(): Promise<void> {
+    for (let last: Promise<void> | undefined; last !== this.#last;) {
+      last = this.#last
+      await last
+      await this.#commitJoined()
+    }
+    this.#isOver = true
   }
 
   async #work(): Promise<DrainEnd | undefined> {
@@ -274,9 +292,9 @@ class ThreadDrain implements DrainContext {
         if (await this.#unlessMoved(() => park(this, action))) return undefined
         continue
       }
-      // An action that closes the session reports to the parent by itself.
+      // The actions `close` and `cascade` end the session and report to the parent by themselves.
       if (action.type !== 'close' && action.type !== 'cascade' && (await tellParent(this))) continue
-      // `next` is pure, so an action that changed nothing would be returned again and again.
+      // `next` is pure: if an action changed nothing in the log, `next` would return it again and again.
       const current = { seq: this.state.seq, action: nameOf(action) }
       if (last?.seq === current.seq && last.action === current.action) {
         if (await failWithoutProgress(this, current.action)) return undefined
@@ -287,7 +305,7 @@ class ThreadDrain implements DrainContext {
     }
   }
 
-  /** Performs an action. If a write that it builds on was not committed, it ends without effect. */
+  /** Performs an action. It ends without effect if an earlier write that it relies on could not be committed. */
   async #unlessMoved<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work()
@@ -297,7 +315,7 @@ class ThreadDrain implements DrainContext {
     }
   }
 
-  /** Waits until the thread may work: after a crash, suspects work one at a time. */
+  /** Waits until the thread may work: after a crash, threads that may have caused it (suspects) work one at a time. */
   async #enter(): Promise<void> {
     const { lease } = this.head
     const { deaths = 0, survived = 0 } = lease ?? {}
@@ -306,19 +324,19 @@ class ThreadDrain implements DrainContext {
     const trial = await this.#place.enter(suspect, this.signal)
     this.#trial = trial
     if (trial) {
-      // Written before the thread works, so that a death is charged to it.
+      // `on_trial` is written before the thread works: if the process dies, the next one knows which thread worked.
       if (trial.isCharged) await this.#commitLease('on_trial')
       this.#trialTimer = this.#timers.set(trial.ms, () => void this.#survive(trial))
     }
     if (suspect) await this.catchUp() // others may have written while the drain waited
   }
 
-  /** Ends the trial of a thread that has worked for long enough: others may work beside it now. */
+  /** Called when a thread suspected of crashes has worked alone for long enough: others may work beside it now. */
   async #survive(trial: Trial): Promise<void> {
     try {
       if (trial.isCharged) await this.#commitLease('survived')
     } catch {
-      // The drain was fenced off, or the store failed: its next commit will say so.
+      // Another process has claimed the thread, or the store failed: the next commit from here throws too.
     }
     this.#endTrial()
   }
@@ -339,8 +357,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Charges the thread with the error of its drain, and rethrows the error so that the thread is tried again
-   * later. If it was charged too often, it fails.
+   * Counts an error of the work against its thread, and rethrows the error so that the work is tried
+   * again later. After `drainAttempts` such errors without progress, the thread fails instead.
    */
   async charge(error: unknown): Promise<DrainEnd> {
     const { id } = this.head
@@ -356,14 +374,14 @@ class ThreadDrain implements DrainContext {
       await this.#write({ point: 'charge', threads: [change] })
       this.isReleased = true
     } catch {
-      // Neither the charge nor the failure could be written, so the error below is all there is to say.
+      // Neither the count nor the failure could be written, so only the error itself is thrown.
     }
     throw error
   }
 
   /**
-   * Whether the drain has to end without performing the action. After a stop or a termination only closing
-   * and parking still happen, and after a shutdown nothing, because other actions would be aborted at once.
+   * Whether the work has to end without performing the action. After a stop or a termination, only actions that end
+   * something are still performed, and after a shutdown none, because every other action would be aborted at once.
    */
   #mustLeave({ type }: KernelAction): boolean {
     if (!this.signal.aborted) return false
@@ -410,16 +428,21 @@ class ThreadDrain implements DrainContext {
 
   at(): string {
     const ms = this.environment.clock.now()
-    // Events that are written together mostly have the same time.
+    // Events that are written together mostly have the same time, so the text of the last time is kept.
     if (ms !== this.#time.ms) this.#time = { ms, text: new Date(ms).toISOString() }
     return this.#time.text
   }
 
   /**
-   * Writes a commit after all earlier commits have finished, so that the governor's records become durable in
-   * the order in which it made them.
+   * Writes a commit after all earlier commits have finished, so that the records of the governor (which
+   * applies the policies) are stored in the order in which it made them.
    */
-  commit(point: string, write: Write): Promise<void> {
+  async commit(point: string, write: Write): Promise<void> {
+    if (this.#isOver)
+      throw new StoreError(`The drain of thread ${this.head.id} has ended.`, {
+        code: 'FENCED',
+        hint: 'The next drain decides about what this one has not stored.',
+      })
     return this.#inTurn(() => this.#commit(point, write))
   }
 
@@ -436,8 +459,8 @@ class ThreadDrain implements DrainContext {
     } catch (error) {
       const rest = await this.#withoutParent(write, error)
       if (rest) return await this.#append(point, { ...rest, governance })
-      // The open governor contains decisions that were not written to the log, so it is dropped and later
-      // opened again from the log.
+      // The governor (which applies the policies) has made decisions that are not in the log. So it is dropped
+      // here, and opened again from the log when it is needed.
       this.dropGovernor()
       throw error
     }
@@ -461,7 +484,7 @@ class ThreadDrain implements DrainContext {
     const { governance } = given
     const checked = this.#checked(given)
     const { write } = checked
-    // Who is asked for something is counted in the head, and an answer that came meanwhile must not be missed.
+    // A write that asks a person also changes the count of open questions, so it must know of every answer in the log.
     const isGuarded = checked.isGuarded || asksPeople(write.events ?? [])
     const mayJoin = write.joinsNext && !isGuarded && !write.values?.user
     if (mayJoin && (await this.#join(point, { ...write, governance }))) return
@@ -483,7 +506,7 @@ class ThreadDrain implements DrainContext {
         (isStoreError(error, 'VALUE_MOVED') || isStoreError(error, 'VALUE_LIMIT'))
       )
         return this.#append(point, await this.#afterMove(given, error))
-      // By itself, the write is right whatever others have appended, unless it says otherwise.
+      // Committed alone, the write is right whatever others have appended, unless it demands an unchanged log.
       if (!joined || !isStoreError(error, 'LOG_MOVED') || write.expectsNoMail) throw error
       return point === '' ? undefined : this.#append(point, given)
     }
@@ -505,14 +528,14 @@ class ThreadDrain implements DrainContext {
     for (const event of own.events) this.fold.push({ seq: this.state.seq + 1, event })
   }
 
-  /** Tells telemetry and the logger about events, before they are folded. */
+  /** Tells telemetry and the logger about events, before the events change the folded state. */
   #report(events: readonly RuntimeEvent[]): void {
     if (this.#isTakingBack) return // they were told when the events joined
     this.trace?.committed(events)
     if (this.environment.logger) logEvents(this.environment.logger, this, events)
   }
 
-  /** Builds the commit for a write of this drain. */
+  /** Builds the commit (one transaction of the store) for a write to the thread. */
   #planned(point: string, write: Write, isGuarded: boolean): Joined {
     const { clock } = this.environment
     const { governance, isProgress = false } = write
@@ -524,8 +547,8 @@ class ThreadDrain implements DrainContext {
     }
     const { events, others } = this.trace?.stamp(plain) ?? plain
     let { wake } = write
-    // While a drain works, its thread is marked as due, so that after a crash the next start of the runtime
-    // finds the thread even if nothing else has woken it.
+    // While a thread is worked on, it is marked as due in the store, so that after a crash the next
+    // start of the runtime finds the thread even if nothing else asks for work on it.
     const isDue = this.#isDue || this.#joined?.marksDue === true
     const marksDue = !wake && !isDue && (this.head.wakeAt ?? Infinity) > clock.now()
     if (marksDue) wake = { by: clock.now() }
@@ -535,7 +558,7 @@ class ThreadDrain implements DrainContext {
       append: events,
       head: {
         lifecycle: back.length > 0 ? 'running' : undefined,
-        // A person can answer at once, also while other calls of the message still run.
+        // Open questions are counted at once: a person can answer while other calls of the message still run.
         waiting: asksPeople(events) ? waitingAfter(this.state, events, clock.now()) : undefined,
         ...write.head,
         attempts: isProgress ? 0 : write.head?.attempts,
@@ -557,16 +580,16 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Lets a write join the next commit, and folds its events. Returns false if it has to be committed by
-   * itself, because it changes other threads or has records of the governor that only this commit can write.
+   * Holds a write back until the next commit, but adds its events to the state now. Returns false if it has to be
+   * committed by itself, because it changes other threads or has records of the governor that cannot be made again.
    */
   async #join(point: string, write: Write): Promise<boolean> {
     const { joinsNext, expectsNoMail, others = [], governance } = write
     const hasRecords = governance && governance.events.length + governance.audit.length > 0
     if (!joinsNext || others.length > 0 || (hasRecords && joinsNext !== true)) return false
     if (!this.#joined) {
-      // Mail that came while a model or a tool worked is read now. The next commit expects no mail, so it is
-      // refused only if some arrives in between.
+      // Events that others appended while a model or a tool worked are read now. The next commit
+      // demands an unchanged log, so it is refused only if more events arrive before it.
       const { seq } = this.state
       await this.catchUp()
       if (expectsNoMail && this.state.seq !== seq)
@@ -574,7 +597,7 @@ class ThreadDrain implements DrainContext {
     }
     const own = this.#planned(point, write, false)
     const redo = (): Promise<boolean> => {
-      // Records that the governor has made since then belong to the write that was refused, not to this one.
+      // No records are taken from the governor: those made after this write belong to the later, refused write.
       if (joinsNext !== true) return joinsNext((name, one) => this.#append(name, one))
       return this.#append(point, { ...write, joinsNext: undefined }).then(() => true)
     }
@@ -587,7 +610,7 @@ class ThreadDrain implements DrainContext {
     return true
   }
 
-  /** Commits what joins the next commit, because there is no such commit now. */
+  /** Commits the writes that were held back for the next commit, because no other commit follows now. */
   async #commitJoined(): Promise<void> {
     if (!this.#joined) return
     await this.#unlessMoved(() =>
@@ -598,9 +621,9 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Reads the log again after a refused commit, because the fold has events that are not in it, and commits
-   * each write that had joined by itself. Throws `JoinedWriteError` if one of them was no longer right: what
-   * was decided since then has to be decided again.
+   * After a refused commit, reads the log again, because the folded state has events that the log
+   * lacks, and commits each held-back write by itself. Throws `JoinedWriteError` if one of these writes
+   * is no longer right: whatever was decided after it has to be decided again.
    */
   async #takeBack({ redo }: Joined, error: unknown): Promise<void> {
     this.#joined = undefined
@@ -615,7 +638,7 @@ class ThreadDrain implements DrainContext {
     }
   }
 
-  /** Returns the event that says that the thread works again after it has waited for its agent. */
+  /** Returns the event which says that the thread works again after it has waited for its agent to be defined. */
   #agentIsBack(point: string): RuntimeEvent[] {
     if (point === 'await_agent' || !waitsForAgent(this.state)) return []
     if (missingHere(this.state, this.environment)) return []
@@ -623,8 +646,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Checks the values that the write uses against the log as far as it was read. Returns the write, or the one
-   * that replaces it after a conflict, and whether it must be refused if somebody writes in between.
+   * Compares the values that the write relies on with the log as far as it was read. Returns the write, or its
+   * `onConflict` replacement, and whether the commit must be refused if somebody writes to the log in between.
    */
   #checked(given: Write): { readonly write: Write; readonly isGuarded: boolean } {
     const { events = [], values, onConflict } = given
@@ -637,7 +660,7 @@ class ThreadDrain implements DrainContext {
       return { write, isGuarded: reads.length > 0 || values.updates.size > 0 }
     } catch (error) {
       if (!onConflict) {
-        // Records of the governor that were taken for this write are lost with it.
+        // The governor's records that were taken for this write are lost with it, so the governor is reopened.
         if (given.governance) this.dropGovernor()
         throw error
       }
@@ -646,8 +669,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Called when the store refused a write because a value of the user has changed (`VALUE_MOVED`) or the user
-   * has too many. Returns the write for the current values or, after a conflict, the one that replaces it.
+   * Called when the store refused a write because a value of the user has changed (`VALUE_MOVED`) or the user has too
+   * many values. Returns the write with the values as they are now or, after a conflict, its `onConflict` replacement.
    */
   async #afterMove(given: Write, error: StoreError): Promise<Write> {
     const { values, onConflict, governance } = given
@@ -663,7 +686,7 @@ class ThreadDrain implements DrainContext {
     }
   }
 
-  /** Returns undefined if the log has moved and `mayMove` says that the caller then tries again. */
+  /** Writes a commit. Returns undefined if the log was changed by others and the caller tries again (`mayMove`). */
   async #write(commit: Commit, mayMove = false): Promise<CommitResult | undefined> {
     try {
       return await this.environment.commit(commit)
@@ -679,8 +702,8 @@ class ThreadDrain implements DrainContext {
   }
 
   /**
-   * Reads and folds the events that other writers have appended to the log. A fold with events that were
-   * refused is replaced. While a write waits for the next commit, that commit finds out whether there are any.
+   * Adds the events that others have appended to the log to the state. A state with events that the store refused is
+   * computed anew. Does nothing while a write is held back: the next commit finds out whether the log has changed.
    */
   async catchUp(): Promise<void> {
     if (this.#joined) return
@@ -778,8 +801,8 @@ class ThreadDrain implements DrainContext {
 }
 
 /**
- * The actions that commit before anything else happens, so that an earlier write can join their first commit
- * (see `Write.joinsNext`). The calls of a message commit their start before they run.
+ * The actions whose first step is a commit, so that an earlier write can be held back and written with it
+ * (see `Write.joinsNext`). `run_calls` is one of them, because calls commit their start before they run.
  */
 const JOINABLE: ReadonlySet<KernelAction['type']> = new Set([
   'end_step',
@@ -787,7 +810,7 @@ const JOINABLE: ReadonlySet<KernelAction['type']> = new Set([
   'run_calls',
 ] as const)
 
-/** Thrown when a write was dropped that a later one builds on: the drain asks `next` again. */
+/** Thrown when a held-back write was lost on which a later write relies: `next` then decides again. */
 class JoinedWriteError extends Error {}
 
 /** A commit that was not written yet. */
@@ -797,11 +820,11 @@ interface Joined {
   readonly events: readonly RuntimeEvent[]
   readonly marksDue: boolean
   readonly isProgress: boolean
-  /** Commits the writes one by one, after the whole was refused. */
+  /** Commits the held-back writes one by one, after the store refused them together. */
   readonly redo: readonly (() => Promise<boolean>)[]
 }
 
-/** Merges two commits of a drain. The earlier one changes only the thread of the drain. */
+/** Merges two commits for a thread into one. The earlier one changes no other thread. */
 function merged(earlier: Joined, later: Joined): Joined {
   const [before] = earlier.commit.threads
   const [after, ...others] = later.commit.threads
@@ -833,24 +856,24 @@ function merged(earlier: Joined, later: Joined): Joined {
   }
 }
 
-/** How long, and for how many actions, drains may go on before other work of the process gets its turn. */
+/** How long, and for how many actions, work on threads may go on before timers and sockets get their turn. */
 const MAX_BUSY_MS = 10
 const MAX_BUSY_ACTIONS = 100
 
 /**
- * Makes all drains of a runtime give way to timers, sockets and other threads from time to time. With a store
- * in memory and a model that answers at once, drains run in microtasks alone, and no timer would ever fire.
+ * Makes the work on threads pause for timers, sockets and other threads from time to time. With a store in
+ * memory and a model that answers at once, that work runs in microtasks only, and no timer would ever fire.
  */
 class Breaks {
   readonly #clock: KernelEnvironment['clock']
-  /** The first action since the event loop last turned: when it was, and what resolves when the loop turns. */
+  /** The actions since the event loop last turned: time of the first, their number, a promise for the next turn. */
   #busy: { readonly since: number; actions: number; readonly turn: Promise<void> } | undefined
 
   constructor({ clock }: KernelEnvironment) {
     this.#clock = clock
   }
 
-  /** Called before each action. Returns a promise to wait for when it is time for a break. */
+  /** Called before each action. Returns a promise if it is time for a pause; the caller waits for it. */
   due(): Promise<void> | undefined {
     const now = this.#clock.now()
     this.#busy ??= { since: now, actions: 0, turn: this.#nextTurn() }
@@ -869,7 +892,7 @@ class Breaks {
   }
 }
 
-/** Returns a text that says which action it is and on what it works, to compare and to report actions. */
+/** Returns a text that names an action and what it works on, to compare and to report actions. */
 function nameOf(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>): string {
   switch (action.type) {
     case 'cascade':
@@ -900,7 +923,7 @@ function nameOf(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>)
   }
 }
 
-/** Removes members that are undefined, as a store does, so that the fold sees the same event as the log. */
+/** Removes fields that are undefined, as a store does, so that the state is computed from the same event as later. */
 function asStored<T extends object>(event: T): T {
   if (!Object.values(event).includes(undefined)) return event
   const entries = Object.entries(event)
@@ -908,13 +931,13 @@ function asStored<T extends object>(event: T): T {
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T
 }
 
-/** Returns what a thread was doing when its log ended. */
+/** Returns what a thread was doing when its log ended: a call or scheduled work, an inference, or nothing. */
 function openWork(state: KernelState): Suspect['open'] {
   const { call, effect, step } = workOf(state)
   return call || effect ? 'call' : step ? 'inference' : 'nothing'
 }
 
-/** Returns the cause of a failure for a thread that was working when processes died. */
+/** Returns the cause of failure for a thread that was working each time a process died. */
 function deathCause(state: KernelState): FailureCause {
   const { call, effect, step } = workOf(state)
   const what = call

@@ -19,28 +19,32 @@ import {
 } from './contract/state.ts'
 
 /**
- * The next action of a drain. Each action is performed by one function (see `drain.ts`) and ends in a commit.
+ * One action of a drain, the loop that works on one thread. A function in `drain.ts` performs each
+ * action and ends it with a commit.
  */
 export type KernelAction =
   /**
-   * There is nothing to do until another thread or a person writes to the log, or until `wakeAt`. `retry` is
-   * set when the thread waits to ask its model again: it contains the time and the failure.
+   * The work ends: there is nothing to do until another thread or a person writes to the log, or until the time
+   * `wakeAt`. `retry` is set when the thread waits to ask its model again: it contains that time and the failure.
    */
   | { readonly type: 'park'; readonly wakeAt: number | null; readonly retry?: Step['retry'] }
   /** The thread was terminated, so its children have to be terminated too. */
   | { readonly type: 'cascade'; readonly references: readonly string[] }
-  /** The thread's agent is not defined in this process: the thread waits until it is. */
+  /** The thread's agent is not defined in this process: the thread waits for a process that defines it. */
   | { readonly type: 'await_agent' }
   /** Ends the session early: the user stopped it, or the thread was terminated. */
   | { readonly type: 'close'; readonly outcome: 'stopped' | 'terminated' }
-  /** Decides about calls that were running when a process died. */
+  /** Decides what became of calls that were running when a process died. */
   | { readonly type: 'settle_in_doubt'; readonly calls: readonly CallState[] }
-  /** Closes an interrupt that nobody answered in time. */
+  /** Closes an interrupt (a call that waits for an answer) that nobody answered in time. */
   | { readonly type: 'expire'; readonly interruptId: string }
-  /** Creates a child that was waiting for variables, which a person has now provided. */
+  /** Creates a child thread that was waiting for variables, now that a person has provided them. */
   | { readonly type: 'boot_child'; readonly requestId: string }
   | { readonly type: 'run_effect'; readonly effectId: string }
-  /** Decides about an effect that was running when a process died, or uses a person's answer about it. */
+  /**
+   * Decides what became of an effect (scheduled work) that ran when a process died, or applies a
+   * person's answer about it.
+   */
   | { readonly type: 'settle_effect'; readonly effectId: string }
   /**
    * The thread was created or handed to another agent: runs the hooks of a new thread and creates the
@@ -52,7 +56,8 @@ export type KernelAction =
   | { readonly type: 'cut_turn'; readonly side: Side; readonly drops: boolean }
   | { readonly type: 'infer'; readonly side: ResolvedSide }
   /**
-   * Continues the turn of a side that is an `agent()`: its strategy makes the requests and runs the calls.
+   * Continues the turn of an `agent()`, as side A or B of the conversation. Its strategy makes the requests and
+   * runs the calls.
    */
   | { readonly type: 'run_agent'; readonly side: ResolvedSide }
   | { readonly type: 'run_calls'; readonly side: ResolvedSide; readonly entry: Entry }
@@ -60,9 +65,12 @@ export type KernelAction =
 
 /** The inputs of `next` besides the state of the thread. */
 export interface NextOptions {
-  /** The agent of the thread; undefined if it is not defined in this process. */
+  /** The agent of the thread; undefined if this process has no definition of that agent. */
   readonly agent: ResolvedAgent | undefined
-  /** Epoch of the drain that calls `next`: calls that were started under another epoch are in doubt. */
+  /**
+   * The number of the drain (run of the work on this thread) that calls `next`. A call that was started under
+   * another number and still counts as running was left by a process that died.
+   */
   readonly epoch: number
   /** The current time, in milliseconds since 1970. */
   readonly now: number
@@ -71,15 +79,15 @@ export interface NextOptions {
 
 type KnownOptions = NextOptions & { readonly agent: ResolvedAgent }
 
-/** Decides what the drain does next; no other code decides that. Pure: it reads no clock and does no I/O. */
+/** Decides what is done next for a thread; no other code decides that. Pure: it reads no clock and does no I/O. */
 export function next(state: KernelState, options: NextOptions): KernelAction {
   const { session } = state
   const { agent, epoch, now } = options
   if (state.isErased) return { type: 'park', wakeAt: null }
   if (state.terminated) {
     if (session) return { type: 'close', outcome: 'terminated' }
-    // Completed children are terminated too, because a report from one of their own children would begin
-    // another session in them.
+    // Completed children are terminated too: otherwise a report from one of their own children would
+    // begin another session in them.
     const references = [...state.children.values()]
       .filter(({ lifecycle }) => lifecycle !== 'terminated')
       .map(({ created }) => created.reference)
@@ -117,9 +125,9 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
 }
 
 /**
- * Returns the action for the first effect that is due, or that a crash or an answer has left to be settled.
- * `mustYield`: the effect, or another one since the last session, failed or crashed, so messages go first.
- * Otherwise an effect that fails or kills the process again and again would keep them waiting for ever.
+ * Returns the action for the first effect (scheduled work) that is due, was cut off by a crash, or got its answer.
+ * `mustYield` is true if this effect, or another one since the last session, failed or crashed: messages are then
+ * answered first. Otherwise an effect that fails or kills the process again and again would block them for ever.
  */
 function nextEffect(
   { effects, interrupts, effectsYield }: KernelState,
@@ -130,7 +138,8 @@ function nextEffect(
   )
   for (const [effectId, { runAt, runningEpoch, interruptId, attempts }] of byTime) {
     const isCutOff = runningEpoch !== undefined
-    // This drain was interrupted while it ran the effect, so the next drain decides about it.
+    // This same run of the work was interrupted while it ran the effect (scheduled work), so only the next run
+    // of the work decides what became of the effect.
     if (runningEpoch === epoch) continue
     const open = interruptId === undefined ? undefined : interrupts.get(interruptId)
     if (open && !open.answer) continue
@@ -142,7 +151,7 @@ function nextEffect(
   return undefined
 }
 
-/** Returns the id of a request for variables that were provided and whose child was not created yet. */
+/** Returns the id of a request for variables that a person has answered and whose child was not created yet. */
 function providedRequest({ variables }: KernelState): string | undefined {
   for (const [requestId, { provided, reference, error }] of variables)
     if (provided && reference === undefined && error === undefined) return requestId
@@ -158,9 +167,9 @@ export function needsAgent(
   if (session || startsSession(state) || providedRequest(state) !== undefined) return true
   const wakeAt = nextTime(state, now)
   if (wakeAt !== null && wakeAt <= now) return true
-  // An effect whose question was answered has no time of its own.
+  // An effect (scheduled work) that waited for a person's answer and got it is due at once; `wakeAt` does not say so.
   if (nextEffect(state, { epoch, now })) return true
-  // A new thread: the agent may have hooks or children that start with it.
+  // A new thread needs its agent, because the agent may have hooks or children that start with the thread.
   return lastSession === undefined && immediateFor === undefined && stop === 'none'
 }
 
@@ -170,23 +179,23 @@ function outOfSession(state: KernelState, { agent, now }: KnownOptions): KernelA
   const answering = sideOfLast(state, agent)
   if (waitsForImmediate(state) || !startsSession(state)) return parked
   if (resume) {
-    // The session begins with the side that `resume` names, else with the side that answers the last queued
-    // message, else with the side whose turn it is.
+    // The session begins with the side of the conversation that `resume` names, else with the side that answers the
+    // last queued message, else with the side whose turn it is.
     const named = resume.side ?? (queue.length > 0 ? answering : state.nextSide)
     return { type: 'begin_session', side: agent.b ? named : 'a' }
   }
   return { type: 'begin_session', side: answering }
 }
 
-/** Queued messages are taken in order; the role of the last one decides which side answers. */
+/** Returns the side of the conversation that answers all queued messages together: the last one's role decides. */
 function sideOfLast({ queue }: KernelState, agent: ResolvedAgent): Side {
   return queue.at(-1)?.role === 'assistant' && agent.b ? 'b' : 'a'
 }
 
 /** Whether a queued message or a request to resume starts a session. */
 function startsSession({ queue, queuedIds, stop, stopSeq, resume }: KernelState): boolean {
-  // After the stop button only a person's message starts a session again. Messages that were queued
-  // before the stop, and reports of children, stay queued.
+  // After the stop button, only a message that a person sent later starts a session again. Messages
+  // that were queued before the stop, and reports of children, stay queued.
   const isAfterStop = ({ resumes, queueId }: MessageQueued): boolean =>
     resumes === true && (queuedIds.get(queueId) ?? 0) > stopSeq
   if (resume) return true
@@ -222,8 +231,8 @@ function inSession(state: KernelState, session: Session, options: KnownOptions):
 }
 
 /**
- * Decides the next action within the turn of a side that is an `agent()`. The strategy of such a side is run
- * again from the log and decides everything else, so this function only checks for reasons not to run it now.
+ * Decides the next action within the turn of an `agent()` on one side of the conversation. Its strategy decides
+ * by itself what to ask and to call, so this function only checks for reasons not to run the strategy now.
  */
 function inAgentTurn(
   state: KernelState,
@@ -232,8 +241,8 @@ function inAgentTurn(
 ): KernelAction {
   const { entry: place, retry } = session.turn?.step ?? {}
   const open = openCalls(state)
-  // A call that was not started may depend on a call that waits, so the strategy is run again only when a
-  // waiting call has got its answer and can be run or settled.
+  // The strategy may start another call only after a waiting call has its result. So the strategy is
+  // run again only when a waiting call has got its answer and can be run or settled.
   if (place !== undefined && open.some((call) => isWaiting(state, call))) {
     const ready = callsToRun(state, side, state.entries[place]!)
     if (!ready.some(({ interruptId }) => interruptId !== undefined))
@@ -254,8 +263,8 @@ function inAgentTurn(
 }
 
 /**
- * Whether a blocking child that was started together with the thread is still working. The first step waits
- * for such a child.
+ * Whether a child that the thread waits for, and that was started together with the thread, is still
+ * working. The first step waits for such a child.
  */
 function waitsForImmediate({ children }: KernelState): boolean {
   return [...children.values()].some(
@@ -267,8 +276,8 @@ function waitsForImmediate({ children }: KernelState): boolean {
 }
 
 /**
- * Returns the time when the next effect is due, or the next question to a person or request for variables expires;
- * null when there is none.
+ * Returns the earliest time when an effect (scheduled work) is due, or when a question to a person or a request
+ * for variables expires; null if there is no such time.
  */
 function nextTime(state: KernelState, now: number): number | null {
   const { effects, interrupts } = state
@@ -277,7 +286,7 @@ function nextTime(state: KernelState, now: number): number | null {
     if (interruptId === undefined) first = Math.min(first, Date.parse(runAt))
   for (const { answer, expiresAt } of interrupts.values())
     if (!answer && expiresAt !== undefined) first = Math.min(first, Date.parse(expiresAt))
-  // Nothing has to be done about a request that has expired, but the thread no longer counts as waiting.
+  // A request for variables that expires needs no action, but from then on the thread no longer counts as waiting.
   for (const { requested } of openVariables(state, now))
     first = Math.min(first, Date.parse(requested.expiresAt))
   return first === Infinity ? null : first

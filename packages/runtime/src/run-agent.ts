@@ -33,14 +33,14 @@ import { endStep } from './session/end-step.ts'
 import { endSession } from './session/session.ts'
 
 /**
- * Continues the turn of a side that is an `agent()` of `@skein/agents`.
+ * Continues the turn of a side of the conversation that is an `agent()` of `@skein/agents`.
  *
- * The agent's strategy is ordinary code whose progress cannot be stored, so it is made durable by running it
- * again. It starts with the conversation as it was at the start of the turn, and its requests are answered
- * from the log as long as the log has an answer. The first inference that is not in the log is sent to the
- * model and committed like the inference of a prompt; the first call without an outcome runs with the same
- * gate and journal as every other call. When the thread has to wait (for an approval, for a vendor, because
- * another action is due), the run is dropped, and the next drain repeats it.
+ * The agent's strategy is ordinary code whose progress cannot be stored, so it is made durable by running
+ * it again. It starts with the conversation as it was at the start of the turn, and its requests are
+ * answered from the log as long as the log has an answer. The first inference that is not in the log is
+ * sent to the model and committed like every inference of the runtime; the first call without an outcome runs
+ * like every call: a policy judges it, and it is recorded. When the thread has to wait (for an approval, for a
+ * vendor, because another action is due), this run of the strategy is dropped; later it is repeated.
  */
 export async function runStrategy(context: DrainContext, side: ResolvedSide): Promise<void> {
   const { state } = context
@@ -61,8 +61,8 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
     return endSession(context, { outcome: 'failed', reason, message: messageOf(end.error), hint })
   }
   const open = openCalls(state)
-  // A call that waited may have got its answer while another call of this run was still running. If there is
-  // anything new in the log, `next` decides again whether the thread parks or the strategy is run again.
+  // A call that waited may have got its answer while another call of this run was still running. If the log
+  // has any new event, `next` decides again whether the thread parks (waits) or the strategy is run again.
   if (state.seq !== seq && open.some(({ interruptId }) => interruptId !== undefined)) return
   if (open.some((call) => isWaiting(state, call))) {
     const message = `The agent of ${side.label} did nothing with an answer that its call waited for.`
@@ -85,8 +85,8 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
 }
 
 /**
- * How a run of the strategy ended. `left` means that the run was dropped because the drain has another action
- * to perform or has to wait.
+ * How a run of the strategy ended. `left` means that the run was dropped, because the thread has to
+ * wait or something else has to be done for it first.
  */
 type RunEnd =
   | { readonly type: 'done'; readonly result: GenerateResult }
@@ -101,23 +101,23 @@ class StrategyReplay {
   readonly #history: readonly Message[]
   /** Recorded inferences that this run of the strategy has not requested yet. */
   readonly #unserved: InferenceRecorded[]
-  /** Entries of the conversation that were returned to the strategy as answers, in order. */
+  /** Answers of models, as entries of the conversation, that this run has returned to the strategy, in order. */
   readonly #served: Entry[] = []
   readonly #base: number
   readonly #controller = new AbortController()
   #leave!: (end: RunEnd) => void
   /**
-   * An error that the runtime itself threw inside the run; it ends the drain like an error of any other
-   * action.
+   * An error of the runtime itself that was thrown inside the run; it ends the work on the thread like an
+   * error of any other action.
    */
   #fault: { readonly error: unknown } | undefined
   /** Calls of this run that were started and have neither ended nor begun to wait. */
   readonly #running = new Set<CallState>()
-  /** Those of them that the gate has judged. */
+  /** The running calls that the gate (policy, approval) has judged. */
   readonly #admitted = new Set<CallState>()
-  /** Calls that were not started, because an earlier call of their message waits for a person or a child. */
+  /** Calls that were not started, because an earlier call of the same message waits for a person or a child. */
   readonly #held = new Set<CallState>()
-  /** Functions that wake the calls that wait for running calls. */
+  /** Functions that resume the calls that wait until a running call has ended. */
   readonly #followers: (() => void)[] = []
   /** A promise that settles when the latest request to the model has ended; the next request waits for it. */
   #asking: Promise<unknown> = Promise.resolve()
@@ -145,8 +145,8 @@ class StrategyReplay {
     const runner = defineAgent({
       ...options,
       tools: this.#tools(),
-      // The agent's own middleware wraps the requests that are really sent (see `infer`), not the answers
-      // from the log. Only its hooks for tool calls are added here.
+      // The agent's own middleware wraps only the requests that are really sent (in `infer`), not the
+      // answers that come from the log. So only its hooks for tool calls are added here.
       llmMiddleware: [
         { name: 'journal', wrapInference: (request) => this.#infer(request) },
         ...own.map(({ name, onToolCall, onToolResult }): Middleware => {
@@ -181,7 +181,7 @@ class StrategyReplay {
   }
 
   /**
-   * Returns the side's tools with the order (`sequential`, `dependsOn`) that the agent declared for them.
+   * Returns the tools of the `agent()`, with the order (`sequential`, `dependsOn`) that it declared for them.
    */
   #tools(): readonly Tool[] {
     const { agent } = this.#side
@@ -211,8 +211,8 @@ class StrategyReplay {
   }
 
   /**
-   * Ends the run from inside the strategy's request. The returned promise never settles; the run is aborted
-   * at once.
+   * Ends the run from inside a request of the strategy. The returned promise never settles, so the
+   * strategy does not go on; the run is aborted at once.
    */
   #end(end: RunEnd): Promise<never> {
     this.#leave(end)
@@ -220,8 +220,8 @@ class StrategyReplay {
   }
 
   /**
-   * Asks the model and commits the answer. Returns undefined when no answer was committed, because the drain
-   * was aborted, has another action to perform or has failed.
+   * Asks the model and commits the answer. Returns undefined if no answer was committed, because the
+   * work on the thread was aborted or failed, or something else has to be done first.
    */
   async #ask(request: LLMRequest, digest: string): Promise<InferenceRecorded | undefined> {
     const context = this.#context
@@ -253,8 +253,8 @@ class StrategyReplay {
   }
 
   /**
-   * Returns the stream events of a recorded answer. Even an answer that was committed just now is read back
-   * from the log.
+   * Returns the stream events of an answer in the log. Even an answer that was committed just now is
+   * read back from the log, so that every run gets the same.
    */
   #serve({ messageId, message, stopReason, usage }: InferenceRecorded): readonly StreamEvent[] {
     const { entries, places } = this.#context.state
@@ -266,8 +266,8 @@ class StrategyReplay {
   }
 
   /**
-   * Returns the ports of a call: the outcome, if the log has one, else the gate, journal and review that
-   * every call of the runtime has.
+   * Returns what judges and records a call: if the log has its outcome, that outcome; otherwise the
+   * policy check, the records and the review that every call of the runtime has.
    */
   #open(call: ToolCall): CallPorts {
     const { toolCallId, toolName } = call
@@ -295,7 +295,7 @@ class StrategyReplay {
             this.#admitted.add(known)
             return this.#noted(gate.admit(admitted))
           }
-          // A person can be asked ahead only while no other call is between its admission and its end.
+          // A person can be asked before the call's turn only if no call that was judged is still running.
           const mayAsk = this.#admitted.size === 0 && running.mayAskAhead(entry, known)
           if (mayAsk) {
             const admission = await this.#noted(running.askAhead(admitted))
@@ -318,8 +318,8 @@ class StrategyReplay {
       },
       review: async (ended, outcome) => {
         const reviewed = await this.#noted(running.review(ended, outcome))
-        // The strategy must get the result as it will be in the log (without secrets), or a later run would
-        // not repeat this run.
+        // The strategy must get the result exactly as the log will have it (without secrets). Otherwise
+        // the next run, which reads the log, would differ from this one.
         return withoutSecrets(reviewed, this.#context.redactor())
       },
     }
@@ -327,9 +327,9 @@ class StrategyReplay {
 
   /**
    * Waits until the earlier calls of the message that the strategy has started let this call start (see
-   * `mustFollow`). Returns true if the call has to be held back, because an earlier call waits for a person or
-   * a child. The strategy is then run again when that call has its outcome. Calls that the strategy has not
-   * started (`sequential`, `dependsOn` of UAP §8.5) are not waited for, because they may wait for this call.
+   * `mustFollow`). Returns true if the call must not start now, because an earlier call waits for a person or a
+   * child; the strategy is run again when that earlier call has its outcome. Calls that the strategy has not
+   * started yet (`sequential`, `dependsOn` of UAP §8.5) are not waited for, because they may wait for this call.
    */
   async #isHeld(entry: Entry, call: CallState): Promise<boolean> {
     const side = this.#side
@@ -344,7 +344,7 @@ class StrategyReplay {
   }
 
   /**
-   * Remembers an error that the runtime threw, because the strategy may catch it or replace it by its own.
+   * Remembers an error that the runtime threw, because the strategy may catch the error or throw another one instead.
    */
   async #noted<T>(work: Promise<T>): Promise<T> {
     try {
@@ -377,9 +377,9 @@ class StrategyReplay {
   }
 
   /**
-   * Whether the answer is kept for the strategy alone. This is so when the request ends with a prompt that
-   * the strategy marked as its own (UAP: `metadata.uap.synthetic`), has a phase other than `act` and
-   * `execute`, and offers none of the agent's tools.
+   * Whether the answer is meant for the strategy alone and not shown in the conversation: the request
+   * ends with a prompt that the strategy wrote itself (UAP: `metadata.uap.synthetic`), its phase is
+   * neither `act` nor `execute`, and it offers none of the agent's tools.
    */
   #isPrivate({ messages, tools }: LLMRequest): boolean {
     const { synthetic, phase } = messages.at(-1)?.metadata?.['uap'] ?? {}
@@ -389,8 +389,8 @@ class StrategyReplay {
   }
 
   /**
-   * Returns the message of the log of which the given message is a copy, so that the request log can refer to
-   * it by its id. Returns the given message if there is none.
+   * Returns the message in the log of which the given message is a copy, so that the stored request can
+   * refer to it by id. Returns the given message if the log has no such message.
    */
   #asLogged(message: Message): Message {
     if (message.type === 'user') return message

@@ -66,7 +66,7 @@ import { upcastingStore } from './contract/upcast.ts'
  * The options of a runtime. The agents come from `agents` or `registry`; every other option may be left out.
  */
 export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretKeyOptions {
-  /** The agents. Prompts, tools and agents that they refer to need not be listed. */
+  /** The agents. The prompts, tools and agents to which they refer need not be listed. */
   readonly agents?: RegistryOptions['agents']
   /**
    * A registry that was loaded already, e.g. by `discover`; `agents` and all other definitions are then
@@ -74,14 +74,14 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
    */
   readonly registry?: Registry
   /**
-   * The definitions of the previous version, e.g. from `discover`. A session that began with them goes on with
-   * them until it ends, also after a restart; new sessions use the current ones. For deploys without a pause.
+   * The definitions of the previous version, e.g. from `discover`, for deploys without a pause. A session that
+   * began with them uses them until it ends, also after a restart; new sessions use the current definitions.
    */
   readonly previous?: Registry
   /**
-   * Which definitions a running session uses after a deploy. `none` (default): those of the process that works
-   * on it, from the next step on. `session`: only those with which it began; a process that has others gives
-   * the thread back, and it waits, visibly, for a process that has them. Tools' code is not compared.
+   * Which definitions a running session uses after a deploy. `none` (default): from the next step on, those of the
+   * process that works on it. `session`: only those with which the session began; a process with other definitions
+   * leaves the thread in the state `waiting` for a process that has them. The code of tools is not compared.
    */
   readonly pin?: 'none' | 'session'
   /**
@@ -90,18 +90,18 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
    */
   readonly folder?: string
   readonly store?: Store
-  /** Wakes threads on several nodes. Default: a dispatcher for one process. */
+  /** Creates the part that starts work on threads. Default: a dispatcher for one process. */
   readonly dispatcher?: (parts: DispatcherParts) => Dispatcher
   readonly clock?: Clock
   readonly timers?: Timers
   /** Ids of threads, messages and sessions. Default: UUIDv7. */
   readonly ids?: IdSource
   /**
-   * Names this process among those that use the store, for its leases. No two processes may ever have the same
-   * name, not even one after the other. Default: a random name.
+   * The name of this process in its leases, among all that use the store. No two processes may ever
+   * have the same name, not even one after the other. Default: a random name.
    */
   readonly owner?: string
-  /** Makes this process one of several that share the store as one: docs/nodes.md. Default: it works alone. */
+  /** Set if several processes share the store and work as one (docs/nodes.md). Default: this process works alone. */
   readonly nodes?: NodesOptions
   /** Names this installation in audit logs and approvals. Default `skein`. */
   readonly id?: string
@@ -120,8 +120,8 @@ export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretK
   /** How much tenants and users may spend on models in a period. Default: no limit. */
   readonly spending?: readonly SpendingRule[]
   /**
-   * Which threads are erased or removed after a time, and how often that is looked at (`everyMs`, default one
-   * hour). Default: none.
+   * Which threads are erased or removed after some time, and how often the runtime looks for them
+   * (`everyMs`, default one hour). Default: none.
    */
   readonly retention?: {
     readonly rules: readonly RetentionRule[]
@@ -172,7 +172,7 @@ export const defaultLimits: RuntimeLimits = {
   loopBlockedMs: 1_000,
 }
 
-/** A runtime whose definitions can be replaced while it runs. */
+/** A runtime that also gives access to its store, and whose definitions can be replaced while it runs. */
 export interface EmbeddedRuntime extends Runtime {
   readonly store: Store
   /** Replaces the definitions. The new definitions are used from the next step of each thread on. */
@@ -224,7 +224,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const folds = createFoldCache(store)
   const { owner = crypto.randomUUID() } = options
   const shared = { owner, leaseMs: limits.leaseMs, store, live, dispatcher, edits, folds, timers }
-  // The module was loaded because of the options.
+  // `nodes` is the module of that name, loaded above only if `options.nodes` is set, so the option exists here.
   const node =
     nodes && new nodes.RuntimeNode({ ...shared, options: options.nodes!, report: onError })
   const desk = createApprovalDesk({ id, keys, clock, issuers: options.issuers })
@@ -293,7 +293,7 @@ function registryFrom(options: RuntimeOptions): ReplaceableRegistry {
   return replaceableRegistry(options.registry ?? createRegistry(definitions), options.previous)
 }
 
-/** Opens the keys of a runtime. Those of several nodes must be the same. */
+/** Opens the keys of a runtime. All processes that share a store must have the same keys. */
 async function openKeys(
   options: RuntimeOptions,
   {
@@ -323,7 +323,7 @@ async function openKeys(
   }))
 }
 
-/** Creates the spending limits. Throws if one in US dollars could not be enforced, because a price is missing. */
+/** Creates the spending limits. Throws if a limit in US dollars cannot be enforced, as a model's price is unknown. */
 function spendingOf(
   { spending: rules = [] }: RuntimeOptions,
   {
@@ -348,8 +348,8 @@ function spendingOf(
 }
 
 /**
- * Creates the watchdog of a runtime; none if it is switched off, or if the runtime has timers of its own,
- * because the time of a simulation says nothing about the event loop.
+ * Creates the watchdog, which notices when the event loop stands still. Returns undefined if it is switched
+ * off, or if the runtime has timers of its own, because simulated time says nothing about the event loop.
  */
 function watchdogOf(
   { timers, logger, onError }: RuntimeOptions,
@@ -378,7 +378,7 @@ interface Parts {
   readonly address: string | undefined
   readonly spending: SpendingLimits
   readonly retention: RuntimeOptions['retention']
-  /** Whether the operator has set limits of spending or retention. */
+  /** Whether the operator has set limits on spending or rules for the removal of old threads. */
   readonly isLimited: boolean
 }
 
@@ -451,8 +451,8 @@ function assemble({
       try {
         await retention.stop()
         await dispatcher.stop(options)
-        // Also releases the leases of drains that did not end in time, because an orderly stop must not count
-        // as a death. If the store is closed or cannot be reached, they end by themselves.
+        // Also gives back the leases of threads whose work did not end in time: otherwise the next process
+        // would take this stop for a crash. If the store cannot be reached, those leases expire.
         await store.release(owner).catch(() => undefined)
         await node?.stop()
         environment.watchdog?.stop()
@@ -480,7 +480,7 @@ function assemble({
   }
 }
 
-/** Wakes the threads that waited for these agents, or for these definitions of them. */
+/** Starts work on threads that waited until one of these agents was defined here, or had the right version. */
 async function wakeThreadsOf(
   agents: readonly string[],
   { store, dispatcher, clock }: ApiContext,
@@ -495,6 +495,6 @@ async function wakeThreadsOf(
         if (page.length < 1000) break
       }
   } catch {
-    // The store failed. The dispatcher tries these threads again by itself, a little later.
+    // The store failed. The dispatcher tries the waiting threads again by itself, a little later.
   }
 }

@@ -20,7 +20,7 @@ import { needsAgent } from './next.ts'
 import { missingHere } from './session/session.ts'
 import type { Store, ThreadHead, ThreadLifecycle } from './store/store.ts'
 
-/** Something that a thread needs and the new definitions lack. `docs/decisions/0019` says what then happens. */
+/** Something that a thread relies on and the new definitions lack; `docs/decisions/0019` says what happens then. */
 export interface Stranded {
   readonly threadId: string
   readonly agent: string
@@ -34,29 +34,29 @@ export interface Stranded {
     | 'effect_gone'
     | 'child_gone'
     | 'log_unreadable'
-  /** The name of the agent, the side, the tool or the effect. */
+  /** What is missing or changed: an agent, tool, effect (scheduled work) or side of the conversation (`a`, `b`). */
   readonly subject: string
   /** What happens to the thread, in a sentence. */
   readonly message: string
 }
 
-/** What a set of definitions would strand in a store. */
+/** Which threads of a store rely on something that a set of definitions lacks. */
 export interface StrandedReport {
   /** At most `maxFindings`. */
   readonly findings: readonly Stranded[]
-  /** All findings, also those that are not listed. */
+  /** The number of all findings, including those left out of `findings`. */
   readonly count: number
-  /** The threads whose logs were read. */
+  /** The number of threads whose logs were read. */
   readonly threads: number
-  /** The threads whose logs were not read, because there are more than `maxThreads`. */
+  /** The number of threads whose logs were not read, because there are more than `maxThreads`. */
   readonly unread: number
-  /** The sessions that would continue with other definitions than those with which they began. */
+  /** The number of sessions that would continue with other definitions than those with which they began. */
   readonly changed: number
-  /** How many threads without work each removed agent has; they wait once they get a message. */
+  /** For each removed agent, how many of its threads have no work. They wait for the agent once they get a message. */
   readonly idle: Readonly<Record<string, number>>
 }
 
-/** Threads that have work come first, so that a limit leaves out those that have none. */
+/** The order in which threads are read: those with work first, so that `maxThreads` leaves out the others. */
 const LIFECYCLES: readonly ThreadLifecycle[] = [
   ...(['running', 'waiting', 'queued'] as const),
   ...(['idle', 'stopped', 'failed'] as const),
@@ -65,8 +65,8 @@ const LIFECYCLES: readonly ThreadLifecycle[] = [
 const PAGE = 1_000
 
 /**
- * Says which threads of a store would be stranded if a process with these definitions took over: it reads the
- * log of every thread that is not over, and looks for what the thread waits for. Nothing is written.
+ * Says which threads of a store could not go on if a process with these definitions took over the store. Reads the log
+ * of every thread that has not ended, and compares what the thread relies on with the definitions. Writes nothing.
  *
  *     const store = readSqliteStore('.skein/skein.db')
  *     const { findings } = await findStranded(await discover('./next'), store)
@@ -75,7 +75,7 @@ export async function findStranded(
   registry: Registry,
   store: Pick<Store, 'list' | 'events'>,
   options: {
-    /** The `pin` of the runtime that will take over. Default `none`. */
+    /** Whether sessions go on only with the definitions with which they began (`session`). Default `none`. */
     readonly pin?: 'none' | 'session'
     /** Default 10,000. */
     readonly maxThreads?: number
@@ -106,7 +106,7 @@ export async function findStranded(
 async function* headsOf(store: Pick<Store, 'list'>): AsyncGenerator<ThreadHead> {
   for (const lifecycle of LIFECYCLES)
     for (let offset = 0; ; offset += PAGE) {
-      // The oldest first: threads that are created meanwhile do not move the pages.
+      // Sorted by age, oldest first, so that threads created during the search do not shift the pages.
       const page = await store.list({ lifecycle, sort: 'oldest', limit: PAGE, offset })
       yield* page
       if (page.length < PAGE) break
@@ -121,7 +121,7 @@ interface Given {
 
 interface Judged {
   readonly found: readonly Stranded[]
-  /** Whether its agent is gone, but it has nothing to do. */
+  /** Whether the thread's agent is gone, but the thread has no work. */
   readonly isIdle?: boolean
   readonly isChanged?: boolean
 }
@@ -153,11 +153,11 @@ async function strandedIn(head: ThreadHead, given: Given): Promise<Judged> {
   }
 }
 
-/** Whether the thread has something to do, or waits for something, that needs its agent. */
+/** Whether the thread has work to do, or waits for something, for which its agent is needed. */
 function hasWork(state: KernelState, { wakeAt }: ThreadHead): boolean {
   const isNew = !state.session && !state.lastSession && state.queue.length === 0
   if (openRequests(state).length > 0) return true
-  // Whatever is planned for later counts too.
+  // The time is infinite here, so that work which is planned for later counts too.
   if (!needsAgent(state, { epoch: Number.NaN, now: Infinity })) return false
   return !isNew || state.effects.size > 0 || wakeAt !== null
 }
@@ -179,7 +179,7 @@ function sideGone({ state, agent, finding }: Place): Stranded[] {
   return [finding('side_gone', 'b', message)]
 }
 
-/** Looks at a call without an outcome. Calls that wait for a child or a client never run again. */
+/** Checks a call without an outcome. If it waits for a child or a client, it never runs again: its tool may change. */
 async function strandedCall(place: Place, { call, interruptId }: CallState): Promise<Stranded[]> {
   const { state, agent, finding, registry } = place
   const { toolName } = call
@@ -201,7 +201,7 @@ async function strandedCall(place: Place, { call, interruptId }: CallState): Pro
   return [finding('tool_gone', toolName, message)]
 }
 
-/** Whether the runtime or the client of the thread provides a tool of this name. */
+/** Whether a tool of this name is provided by the runtime or by the client of the thread, not by the definitions. */
 function isOwnTool({ values }: KernelState, { prompt, side }: ResolvedSide, name: string): boolean {
   const isLifecycle = name === 'subagent_create' || name === 'subagent_message'
   if (isLifecycle)
@@ -231,7 +231,7 @@ async function strandedTool(
   return found
 }
 
-/** Returns why the tool does not accept the arguments; undefined if it does, or if nobody can tell. */
+/** Returns why the tool does not accept the arguments; undefined if it accepts them, or has no way to check them. */
 async function refusal(tool: ToolDefinition, args: unknown): Promise<string | undefined> {
   try {
     if (tool.check) {
@@ -249,7 +249,7 @@ async function refusal(tool: ToolDefinition, args: unknown): Promise<string | un
   }
 }
 
-/** An approval is given for one risk. A read needs none. */
+/** Whether an approval no longer counts, as the risk of its call has changed since. Reads need no approval. */
 function isVoid(open: OpenInterrupt | undefined, risk: Risk): boolean {
   const asked = askedRisk(open)
   return asked !== undefined && asked !== risk && risk !== 'read_only'
@@ -270,7 +270,7 @@ function effectsOf({ state, agent, registry, finding }: Place): Stranded[] {
       const message = `The effect ${effectId} is scheduled, and "${name}" is gone: it fails when it is due.`
       return [finding('effect_gone', name, message)]
     }
-    // An effect without a risk is judged only in threads of an agent with a task class.
+    // The policy decides about effects (scheduled work) with a risk, and about all if the agent has a `taskClass`.
     const isJudged = definition.risk !== undefined || agent.definition.taskClass !== undefined
     const { risk = 'write_low_risk' } = definition
     const open = interruptId === undefined ? undefined : state.interrupts.get(interruptId)
@@ -280,7 +280,7 @@ function effectsOf({ state, agent, registry, finding }: Place): Stranded[] {
   })
 }
 
-/** Looks at children that wait for variables: they are created with the relation of the call. */
+/** Checks children that wait for variables before they are created: their relation to the parent must still exist. */
 function childrenOf({ state, agent, finding }: Place): Stranded[] {
   const tools = [agent.a, agent.b].flatMap((side) => side?.prompt.tools ?? [])
   const keys = new Set(

@@ -64,10 +64,14 @@ function deskWith(
 }
 
 function committing(store: Store, commit: Store['commit']): Store {
+  return replacing(store, { commit })
+}
+
+/** Returns the store with some of its methods replaced. */
+function replacing(store: Store, own: Partial<Store>): Store {
   return new Proxy(store, {
     get(target, name) {
-      if (name === 'commit') return commit
-      const member: unknown = Reflect.get(target, name)
+      const member: unknown = Reflect.get(own, name) ?? Reflect.get(target, name)
       return typeof member === 'function' ? member.bind(target) : member
     },
   })
@@ -136,12 +140,7 @@ test.each(['answer', 'call_end', 'session_end'])(
   async (first) => {
     const store = memoryStore()
     const told: Told = { ran: [], asked: 0 }
-    const folds = new Set<KernelFold>()
-    const push = KernelFold.prototype.push
-    KernelFold.prototype.push = function (this: KernelFold, stored) {
-      folds.add(this)
-      return push.call(this, stored)
-    }
+    const folds = watchFolds()
     let mailed = 0
     let runtime: EmbeddedRuntime | undefined
     // With this hook, an answer is committed by itself.
@@ -171,14 +170,9 @@ test.each(['answer', 'call_end', 'session_end'])(
       expect(answers).toHaveLength(told.asked)
       const started = log.filter(({ type }) => type === 'tool_execution_start')
       expect(started).toHaveLength(told.ran.length)
-      KernelFold.prototype.push = push
-      for (const { state, ahead } of folds) {
-        if (ahead > 0 || state.threadId !== id) continue
-        const stored = (await store.events(id)).slice(0, state.seq)
-        expect(state).toEqual(foldKernel(stored))
-      }
+      await folds.check(store, id)
     } finally {
-      KernelFold.prototype.push = push
+      folds.end()
       await runtime.stop()
     }
   },
@@ -218,6 +212,76 @@ test('an answer whose message is edited before its commit is dropped, and the mo
   expect(text).toBe('About cats.')
   expect(log.filter(({ type }) => type === 'step_reset')).toHaveLength(1)
   expect(log.filter(({ type }) => type === 'model_answered')).toHaveLength(2)
+})
+
+/** Watches all folds, and checks at the end that each holds what is in the log. */
+function watchFolds(): { check(store: Store, threadId: string): Promise<void>; end(): void } {
+  const folds = new Set<KernelFold>()
+  const push = KernelFold.prototype.push
+  KernelFold.prototype.push = function (this: KernelFold, stored) {
+    folds.add(this)
+    return push.call(this, stored)
+  }
+  const end = (): void => void (KernelFold.prototype.push = push)
+  return {
+    end,
+    async check(store, threadId) {
+      end()
+      for (const { state, ahead } of folds) {
+        if (ahead > 0 || state.threadId !== threadId) continue
+        const stored = (await store.events(threadId)).slice(0, state.seq)
+        expect(state).toEqual(foldKernel(stored))
+      }
+    },
+  }
+}
+
+test('a lease is lost while the result of a call waits for the store: the next drain sees the log and nothing else', async () => {
+  const store = memoryStore()
+  const told: Told = { ran: [], asked: 0 }
+  const folds = watchFolds()
+  // The read before the result is stored is answered late: when the thread was claimed again and is read, at the
+  // latest after half a second.
+  const isClaimedAgain = deferred()
+  let isLate = false
+  let isLost = false
+  const runtime = await createRuntime({
+    agents: [deskWith(told)],
+    limits: { leaseMs: 90 },
+    store: replacing(store, {
+      async renew(ids, options) {
+        if (!isLate || isLost) return store.renew(ids, options)
+        isLost = true
+        return []
+      },
+      async events(id, range) {
+        if (told.ran.length === 1 && !isLate) {
+          isLate = true
+          const timeOut = new Promise((resolve) => setTimeout(resolve, 500))
+          await Promise.race([isClaimedAgain.promise, timeOut])
+        } else if (isLost) {
+          isClaimedAgain.resolve()
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        return store.events(id, range)
+      },
+    }),
+  })
+  try {
+    await runtime.start()
+    const { id } = await runtime.threads.create({ agent: 'desk' })
+    await runtime.threads.run(id, 'Go.')
+    expect(isLost).toBe(true)
+    const { entries } = foldKernel(await store.events(id))
+    const outcomes = entries.flatMap((entry) => entry.calls.map(({ outcome }) => outcome))
+    expect(outcomes).toEqual([{ type: 'done', result: 'worked' }])
+    const ends = (await logOf(store, id)).filter(({ type }) => type === 'tool_execution_end')
+    expect(ends).toHaveLength(1)
+    await folds.check(store, id)
+  } finally {
+    folds.end()
+    await runtime.stop()
+  }
 })
 
 /** Copies a store with its write-ahead log, as it is at this moment. */

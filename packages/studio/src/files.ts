@@ -26,8 +26,8 @@ export interface StudioFile {
 /** The files of the page, by their paths below `/studio/`. The documentation is below `docs/`. */
 export interface StudioPage {
   /**
-   * Returns a file. Every path that is not a file's is an address of the page itself and returns the page; below
-   * `docs/` and `assets/` only files have addresses.
+   * Returns the file at a path. Every other path is a route of the page and returns `index.html`,
+   * except below `docs/` and `assets/`, where a path without a file returns undefined.
    */
   get(path: string): StudioFile | undefined
 }
@@ -37,8 +37,8 @@ export interface StudioPage {
  *
  *     await serve(runtime, { port: 4111, auth: 'none', studio: studioFiles() })
  *
- * The published package contains the built files. In this repository the page is built from its sources when
- * the first file is asked for, and kept under `.cache` until the sources change.
+ * The published package contains the built files. In this repository the page is built from its sources
+ * when the first file is requested, and kept under `.cache` until the sources change.
  */
 export function studioFiles(): StudioPage {
   let files: ReadonlyMap<string, StudioFile> | undefined
@@ -53,14 +53,14 @@ export function studioFiles(): StudioPage {
       const known = pages.get(depth)
       if (known) return known
       const page = pageAt(files.get('index.html')!, depth)
-      // Addresses of the page have only a few segments, so pages for longer ones are not cached.
+      // Routes of the page have only a few segments, so copies of the page for deeper paths are not cached.
       if (depth < 8) pages.set(depth, page)
       return page
     },
   }
 }
 
-/** The page names its assets relative to its own address, so that it works under any prefix and proxy. */
+/** Returns the page for a path of this depth. Links to assets are relative, so that the page works below any prefix. */
 function pageAt({ body }: StudioFile, depth: number): StudioFile {
   const up = depth === 0 ? './' : '../'.repeat(depth)
   const html = Buffer.from(body).toString().replaceAll('"./assets/', `"${up}assets/`)
@@ -113,13 +113,13 @@ function fileOf(name: string, body: Buffer): StudioFile {
   }
 }
 
-/** Returns the folder with the built page: beside this file when it is published, else built now. */
+/** Returns the folder with the built page: beside this file in the published package, else built now. */
 function pageFolder(): string {
   const published = join(import.meta.dirname, 'page')
   return existsSync(published) ? published : builtFromSource(join(import.meta.dirname, '..'))
 }
 
-/** What the page is made of: its own sources, and those of our packages that it imports. */
+/** The files from which the page is built: its own sources, and those of the packages that it imports. */
 const SOURCES = [
   'studio/{package.json,vite.config.ts}',
   'studio/src/**/*.{ts,tsx,css,html,svg,js}',
@@ -145,14 +145,15 @@ function builtFromSource(studio: string): string {
   execFileSync(process.execPath, [vite, 'build', '--logLevel', 'error', '--outDir', building], {
     cwd: studio,
     stdio: ['ignore', 'ignore', 'inherit'],
-    // A test runner sets another value, with which React's much larger development build would be bundled.
+    // A test runner sets `NODE_ENV` to another value, with which React's much larger development build
+    // would be bundled.
     env: { ...process.env, NODE_ENV: 'production' },
   })
   try {
     renameSync(building, folder)
   } catch (error) {
     rmSync(building, { recursive: true, force: true })
-    // Another process was faster: its files are the same.
+    // Another process has built the same files faster, so its folder is used.
     if (!existsSync(folder)) throw error
   }
   return folder

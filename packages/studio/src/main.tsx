@@ -4,7 +4,7 @@ import { Router } from 'wouter'
 import { Shell } from './shell/shell.tsx'
 import { createStudio, StudioContext } from './state/studio.ts'
 
-// This file is served as `<prefix>/studio/assets/….js`, so the prefix follows from its own address.
+// This file is served as `<prefix>/studio/assets/….js`, so its own address tells the prefix.
 const here = import.meta.url
 const base = new URL('../', here).pathname
 const url = new URL('../../', here).href.replace(/\/$/, '')

@@ -19,7 +19,7 @@ export interface CheckpointerOptions {
   readonly durability?: 'async' | 'sync'
   /** Default: `console.error`. */
   readonly onError?: CheckpointErrorHandler
-  /** Called when somebody else has saved the session during this run. */
+  /** Called when another run has saved the same session during this run. */
   readonly onConflict?: (conflict: CheckpointConflict) => void
 }
 
@@ -49,8 +49,9 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
       reportError(onError, error, sessionId)
     }
   }
-  // The version that this run goes on from. The two runs of a session that overlap both go on from the same
-  // version; the second one to save finds another. A store without versions is not asked.
+  // The version that this run last loaded or saved. If two runs of a session overlap, both start from the
+  // same version, so the second one to save finds a version that it did not expect. Stores without versions
+  // are not checked.
   let expected: string | null | undefined
   if (store.history && store.loadMetadata)
     void attempt(async () => {
@@ -72,8 +73,8 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
   const save = async (state: AgentState): Promise<void> => {
     try {
       const json = state.toJSON()
-      // The checkpoint contains its session id (UAP §12.4.7); the store
-      // reads the agent's id from the metadata too.
+      // UAP §12.4.7: a saved state names its session in its metadata. The agent's id is added there too,
+      // because stores read it from there.
       const owner = agentId ? { agentId, sessionId } : { sessionId }
       const stamped = { ...json, metadata: { ...json.metadata, ...owner } }
       await attempt(() => saveVersion(stamped))
@@ -82,9 +83,9 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
     }
   }
   /**
-   * Also saves the state between an inference and its calls, and records each result. If the process dies
-   * while the calls run, a resumed run has exactly the calls that the model requested, and the results so
-   * far.
+   * Besides the saves after each step, saves the state between an inference and its calls, and records the
+   * result of each call. If the process dies while the calls run, a resumed run has exactly the calls that
+   * the model requested, and the results that existed by then.
    */
   const commit = async (effect: StepEffect): Promise<void> => {
     if (effect.type === 'inference_end') {
@@ -104,8 +105,8 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
 }
 
 /**
- * Deletes the session of a sub-agent whose call has a result, after the save that contains the result. Never
- * rejects: a failure is reported, and only leaves a session behind.
+ * Deletes the saved session of a sub-agent whose call has a result, once the caller's state with that result
+ * is saved. Never rejects: a failure is reported, and only leaves a session behind that nobody needs.
  */
 export async function deleteSession(
   store: CheckpointStore,
@@ -171,7 +172,7 @@ export class KeyedQueue {
     return result
   }
 
-  /** Resolves when all jobs queued so far have ended: the jobs of `key`, or of all keys without one. */
+  /** Resolves when all jobs queued so far have ended: the jobs of `key`, or all jobs if no key is given. */
   async idle(key?: string): Promise<void> {
     if (key === undefined) await Promise.all(this.#tails.values())
     else await this.#tails.get(key)

@@ -76,6 +76,19 @@ test('a shortened history, a second process and a failed save are read back as t
   expect(await store.load('s')).toEqual(last.toJSON())
 })
 
+test('UAP-159 what the inner store cannot do, the encrypted one does not promise', () => {
+  const { save, load, delete: remove, list } = memoryCheckpoints()
+  const bare = encryptedCheckpoints({ save, load, delete: remove, list }, { key })
+  expect([bare.loadMetadata, bare.history, bare.loadVersion]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ])
+  const whole = encryptedCheckpoints(memoryCheckpoints(), { key })
+  for (const name of ['loadMetadata', 'history', 'loadVersion'] as const)
+    expect(whole[name], name).toBeTypeOf('function')
+})
+
 test('a session that was deleted begins anew', async () => {
   const inner = memoryCheckpoints()
   const store = encryptedCheckpoints(inner, { key })

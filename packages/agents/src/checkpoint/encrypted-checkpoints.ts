@@ -12,7 +12,7 @@ export interface EncryptedCheckpointOptions {
   readonly key: Uint8Array | CryptoKey
 }
 
-/** The parts of one session's newest version, and what encodes the next one. */
+/** The encrypted parts of one session's newest version, and the writer that encodes its next version. */
 interface Chain {
   readonly writer: VersionWriter
   readonly parts: readonly string[]
@@ -60,7 +60,7 @@ export function encryptedCheckpoints(
       const state = ownCopy(given) // made at once, because the caller may change the state object later
       return order.run(sessionId, async () => {
         const { writer, parts: before } = chains.get(sessionId) ?? newChain()
-        // If anything fails, the next version is whole again.
+        // The chain is removed until the save has succeeded: after a failure, the next save writes a whole state.
         chains.delete(sessionId)
         const { isWhole, text } = writer.encode(state)
         const known = isWhole ? [] : before
@@ -118,15 +118,16 @@ function envelope(
   }
 }
 
-/** The place of a part: its position, and the part before it. */
+/** The place of an encrypted part in the list of its version: its position, and the part before it. */
 interface Place {
   readonly index?: number
   readonly before?: string | undefined
 }
 
 /**
- * Returns what a part is bound to: its session and all parts before it, because the end of a part is its
- * authentication tag, which covers the tag before. So parts cannot be left out, moved or mixed.
+ * Returns the data that AES-GCM authenticates together with a part: the session id, the position of the part,
+ * and the end of the part before, which is that part's authentication tag. So parts cannot be left out, moved
+ * or mixed between sessions.
  */
 function boundTo(sessionId: string, { index, before = '' }: Place): Uint8Array<ArrayBuffer> {
   const place = index === undefined ? '' : `\n${index}\n${before.slice(-24)}`

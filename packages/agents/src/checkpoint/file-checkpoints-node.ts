@@ -50,8 +50,8 @@ export interface FileCheckpointOptions {
   /** Whether to wait until each checkpoint is on the disk, for machines that may lose power. Default true. */
   readonly fsync?: boolean
   /**
-   * How many versions of a session stay readable; older ones are removed now and then. Default: all. Set it for
-   * states that change as a whole with each save.
+   * How many versions of a session stay readable; older ones are removed now and then. Default: all. Set it
+   * if most of a state changes with each save: each version then takes the space of a whole state.
    */
   readonly keepVersions?: number
   /** Called for each file that cannot be read; the file is treated as missing. Default: `console.error`. */
@@ -62,9 +62,9 @@ export interface FileCheckpointOptions {
 
 /**
  * Stores checkpoints as files (UAP §12.4.3): `<dir>/<session>/checkpoint.json` and `metadata.json`, each
- * replaced atomically. Beside them, `versions/` has every version as a whole state or a change, so that the
- * bytes of a run grow linearly: `checkpoint.json` of a long state is replaced only when the changes since are as
- * long as the state itself. `load` returns the newest state in any case. Several stores may share a folder.
+ * replaced atomically. Beside them, `versions/` has every version, as a whole state or as a change, so that
+ * the bytes written grow linearly with the steps. `checkpoint.json` of a long state is replaced only when the
+ * changes since are as long as the state; `load` applies them. Several stores may share a folder.
  *
  *     const coder = agent({ model, checkpoints: fileCheckpoints({ dir: './checkpoints' }) })
  */
@@ -89,24 +89,24 @@ const JOURNAL = 'journal.ndjson'
 const VERSIONS = 'versions'
 const INDEX = 'index.ndjson'
 
-/** The chain of versions that this process is writing in a folder. */
+/** The versions that this process is writing in a folder: a whole state, then the change of each save. */
 interface Chain {
   readonly writer: VersionWriter
   readonly segment: string
-  /** The length of the index after the last save; if another process has written, it is longer. */
+  /** The length of the index file after this process's last save; if it is longer now, another process has saved. */
   indexSize: number
 }
 
-/** The chains by folder, shared by all stores of this process. Only the newest are kept. */
+/** The last chain of versions of each folder, shared by all stores of this process. At most `MAX_CHAINS` are kept. */
 const chains = new Map<string, Chain>()
 const MAX_CHAINS = 1000
 
-/** A line of the index: a version and the file that it is in. */
+/** A line of the index file: describes one version and names the segment file that contains it. */
 interface IndexLine extends CheckpointMetadata {
   readonly segment: string
 }
 
-/** A line of a segment. The first line of each segment is a whole state. */
+/** A line of a segment file, e.g. `00000001.ndjson`: one version. The first line has a whole state. */
 interface SegmentLine {
   readonly checkpointId: string
   readonly stateId: string
@@ -161,9 +161,9 @@ class SessionFiles {
   }
 
   /**
-   * Appends a version to the chain of its session. Returns whether the checkpoint file must be written too:
-   * always while the state is short, later only with each new segment, because writing a long state in every
-   * step would make the bytes of a run quadratic.
+   * Appends a version to the newest segment file of its session. Returns whether the checkpoint file must be
+   * written too: always while the state is short, later only with each new segment, because writing a long
+   * state in every step would make the bytes of a run quadratic.
    */
   async #append(
     folder: string,
@@ -184,9 +184,9 @@ class SessionFiles {
       checkpointFile: isWhole ? await this.#checkpointFileId(folder) : undefined,
     }
     const line = `${JSON.stringify(head).slice(0, -1)},"${isWhole ? 'whole' : 'change'}":${text}}`
-    // The first save of each store writes the file in its own form, compressed or plain.
+    // The first save of each store object writes the checkpoint file as its options say, packed or plain.
     const writesCheckpoint = isWhole || writer.isSmall || !this.#saved.has(folder)
-    // If the checkpoint file is written next, it is what survives a loss of power.
+    // If the checkpoint file is written next, only that file is flushed to the disk.
     const fsync = this.#fsync && !writesCheckpoint
     await this.#appendLine(this.#file(versions, segment), line, fsync)
     const { sessionId: _, ...described } = metadata
@@ -197,7 +197,7 @@ class SessionFiles {
     return writesCheckpoint
   }
 
-  /** Returns the id of the state in the checkpoint file, so that a new segment can be matched with it. */
+  /** Returns the id of the state in the checkpoint file. A new segment file stores it, to show what it continues. */
   async #checkpointFileId(folder: string): Promise<string | undefined> {
     const file = await this.#newest(folder)
     const bytes = file && (await readIfThere(this.#system, file))
@@ -211,7 +211,7 @@ class SessionFiles {
     }
   }
 
-  /** Creates the next segment. If another process has just taken the name, the next one is tried. */
+  /** Creates the next segment file. If another process has just created that file, the next number is tried. */
   async #newSegment(versions: string): Promise<string> {
     const { files } = this.#system
     await files.mkdir(versions, { recursive: true, mode: 0o700 })
@@ -232,7 +232,7 @@ class SessionFiles {
     return names.filter((name) => /^\d{8,}\.ndjson$/.test(name)).sort()
   }
 
-  /** Removes the oldest segments if more versions than `keepVersions` stay without them. */
+  /** Removes the oldest segments, as long as at least `keepVersions` versions remain. */
   async #removeOldVersions(versions: string): Promise<void> {
     const { keepVersions = Infinity } = this.#options
     if (keepVersions === Infinity) return
@@ -266,8 +266,8 @@ class SessionFiles {
   }
 
   /**
-   * Returns the newest state: that of the last segment, if it continues the state in the checkpoint file.
-   * Otherwise another program has written the checkpoint file, and its state is the newest.
+   * Returns the newest state: that of the last segment file, if it continues the state in the checkpoint
+   * file. Otherwise another program has written the checkpoint file, and its state is the newest.
    */
   async #withVersions(
     sessionId: string,
@@ -392,8 +392,8 @@ class SessionFiles {
   }
 
   /**
-   * Removes the files that a save replaces: the journal, and a checkpoint that an earlier store wrote in the
-   * other form (compressed or plain), if this save has written one.
+   * Removes the files that a save replaces: the journal and, if this save wrote a checkpoint file, the one
+   * that an earlier store wrote in the other form (compressed or plain).
    */
   async #removeOld(folder: string, otherForm: string | undefined): Promise<void> {
     const { files } = this.#system

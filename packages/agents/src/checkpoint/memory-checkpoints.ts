@@ -24,14 +24,14 @@ export interface MemoryCheckpointOptions {
 interface Session {
   readonly writer: VersionWriter
   readonly versions: Version[]
-  /** The position of each version. */
+  /** The index in `versions` of each version, by checkpoint id. */
   readonly positions: Map<string, number>
   journal: CallRecord[]
 }
 
 interface Version extends EncodedVersion {
   readonly metadata: CheckpointMetadata
-  /** The position of the whole state that this version builds on. */
+  /** The index in `versions` of the whole state to which this version and those before it add their changes. */
   readonly base: number
 }
 

@@ -13,7 +13,7 @@ import { agent, ThreadTree } from '../index.ts'
 import { newAccount } from '../state/run-account.ts'
 import { AgentState } from '../state/state.ts'
 import type { CallRecord } from '../contract/checkpoint-store.ts'
-import { foldJournal, memoryCheckpoints, packTree, unpackTree } from './index.ts'
+import { foldJournal, memoryCheckpoints, packTree, sqliteCheckpoints, unpackTree } from './index.ts'
 
 const asked = ['a', 'b'].map((toolCallId) => ({ toolCallId, toolName: 'kid', arguments: {} }))
 const open = AgentState.initial()
@@ -292,4 +292,37 @@ describe('a packed tree', () => {
     const root = { id: 'r', parentId: null, state: { messages } }
     expect(() => unpackTree({ nodes: [root, ...nodes] })).toThrow('more than 10000000 items')
   })
+})
+
+test.each([
+  ['memory', () => memoryCheckpoints({ journal: true })],
+  ['SQLite', () => sqliteCheckpoints({ path: ':memory:', journal: true })],
+])(
+  'the journal of %s is folded into the newest state, until the next save or deletion',
+  async (_, make) => {
+    const store = make()
+    await store.save('s', open.toJSON())
+    await store.save('other', open.toJSON())
+    await store.record!('s', entry('a', 'first'))
+    await store.record!('s', entry('a', 'last'))
+    await store.record!('s', entry('b', 'too'))
+    expect((await store.load('s'))?.suspension?.answered?.results).toMatchObject([
+      { toolCallId: 'a', result: 'last' },
+      { toolCallId: 'b', result: 'too' },
+    ])
+    expect((await store.load('other'))?.suspension).toBeUndefined()
+    await store.save('s', open.toJSON())
+    expect((await store.load('s'))?.suspension).toBeUndefined()
+    await store.record!('s', entry('a', 'again'))
+    await store.delete('s')
+    await store.save('s', open.toJSON())
+    expect((await store.load('s'))?.suspension).toBeUndefined()
+  },
+)
+
+test.each([
+  ['memory', memoryCheckpoints()],
+  ['SQLite', sqliteCheckpoints({ path: ':memory:' })],
+])('%s without a journal records nothing', (_, store) => {
+  expect(store.record).toBeUndefined()
 })

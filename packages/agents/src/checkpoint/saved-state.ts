@@ -18,7 +18,7 @@ import { AgentState } from '../state/state.ts'
 import type { ThreadNodeJSON, ThreadTree, ThreadTreeJSON } from '../state/thread-tree.ts'
 import { openCallsOf } from '../state/transcript.ts'
 
-/** The JSON text of frozen messages, so that a save only has to write new messages. */
+/** Caches the JSON text of frozen messages, so that a save converts only new messages to JSON. */
 const texts = new WeakMap<MessageJSON, string>()
 
 /**
@@ -64,8 +64,8 @@ export function journalEntry(
 }
 
 /**
- * Adds the results in a journal to the open calls of a state, so that `agent.resume` does not run them again.
- * Entries of other calls belong to an older state and are ignored.
+ * Adds the results in a journal (record of finished calls) to the open calls of a state, so that `agent.resume`
+ * does not run these calls again. Entries of other calls belong to an older state and are ignored.
  */
 export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]): AgentStateJSON {
   if (entries.length === 0) return json
@@ -87,7 +87,7 @@ export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]
     deferred: deferred.filter(({ toolCallId }) => !done.has(toolCallId)),
   })
   const before = new Set(answered?.results.map(({ toolCallId }) => toolCallId))
-  // A call that is tried again after a crash has one entry per attempt at most; the last one counts.
+  // A call that was tried again after a crash may have one entry per attempt; the last entry counts.
   const last = new Map(entries.map((entry) => [entry.toolCallId, entry]))
   const traces = [...last.values()].flatMap(({ toolCallId, traces: ended = [] }) =>
     done.has(toolCallId) && !before.has(toolCallId) ? ended : [],
@@ -96,7 +96,7 @@ export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]
   return { ...folded.toJSON(), id: json.id }
 }
 
-/** Adds the trace of a sub-agent that has ended, and its tokens to the account of the run. */
+/** Adds the trace of a sub-agent that has ended to a state, and its tokens to what the run has used. */
 function addTrace(state: AgentState, trace: SubagentExecutionTrace): AgentState {
   const next = state.withSubagentTrace(trace)
   const { run } = next
@@ -109,10 +109,13 @@ export const LISTS = ['messages', 'reasoning', 'subagentTraces'] as const
 type GrowingList = (typeof LISTS)[number]
 type Lists = { readonly [List in GrowingList]: readonly unknown[] }
 
-/** How many items the lists of an unpacked tree may have in all, because a short text can stand for many. */
+/** The most list items that an unpacked tree may have in all, because a short text can expand to very many items. */
 const MAX_TREE_ITEMS = 10_000_000
 
-/** A tree in which a node has only what its state adds to that of its parent; `shared` counts the rest. */
+/**
+ * A tree of states in which a node leaves out the list items that its parent's state has too; `shared` counts
+ * the items that were left out.
+ */
 type PackedTree = Omit<ThreadTreeJSON, 'nodes'> & {
   readonly nodes: readonly (ThreadNodeJSON & {
     readonly shared?: { readonly [List in GrowingList]?: number }
@@ -146,8 +149,9 @@ export function packTree(tree: ThreadTree | ThreadTreeJSON): PackedTree {
 }
 
 /**
- * Returns the JSON of UAP §12.2 for what `packTree` made, with every state complete. The input is untrusted:
- * counts that do not fit the parent throw INVALID_REQUEST. `ThreadTree.fromJSON` checks everything else.
+ * Reverses `packTree`: returns the JSON of UAP §12.2, in which every state is complete. The input is
+ * untrusted: counts that do not fit the parent throw INVALID_REQUEST. `ThreadTree.fromJSON` checks everything
+ * else.
  */
 export function unpackTree(json: unknown): ThreadTreeJSON {
   if (!isPlainObject(json) || !Array.isArray(json['nodes']))
@@ -205,7 +209,7 @@ export function sharedItems(own: readonly unknown[], other: readonly unknown[]):
   return count
 }
 
-/** True for the same value, or equal ones: states of one conversation share their messages until they are read. */
+/** True for identical objects (states of one conversation share their messages in memory) or for equal JSON. */
 export function isSame(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other)
 }

@@ -26,7 +26,7 @@ export interface EncodedVersion {
   readonly text: string
 }
 
-/** States shorter than this are written whole as often as needed: it costs little and reads faster. */
+/** A state of at most this many characters, changes included, is short enough to be written whole with each save. */
 export const SMALL_STATE = 16_384
 
 /** Encodes the versions of one session, one after the other. */
@@ -40,7 +40,10 @@ export class VersionWriter {
     return this.#wholeLength + this.#changeLength <= SMALL_STATE
   }
 
-  /** Encodes the next version. The state must not be changed afterwards: see `ownCopy`. */
+  /**
+   * Encodes the next version. The state must not be changed afterwards (`ownCopy` makes a safe copy), because
+   * the following call of `encode` compares its state with this one.
+   */
   encode(state: AgentStateJSON): EncodedVersion {
     const change = this.#last && JSON.stringify(changeOf(this.#last, state))
     this.#last = state
@@ -62,7 +65,7 @@ export interface ReadVersion {
   readonly value: unknown
 }
 
-/** Returns the last state of a chain, which begins with a whole one. Throws if the chain is damaged. */
+/** Returns the last state of a chain of versions: a whole state, then changes. Throws if the chain is damaged. */
 export function decodeVersions(chain: readonly ReadVersion[]): AgentStateJSON {
   let state: AgentStateJSON | undefined
   for (const { isWhole, value } of chain) {
@@ -148,7 +151,10 @@ export class CheckpointConflict extends SkeinError {
   }
 }
 
-/** Throws a conflict unless the newest version is the expected one. `undefined` expects nothing. */
+/**
+ * Throws a conflict unless the newest version is the expected one. If `expected` is undefined, nothing is
+ * checked.
+ */
 export function checkExpected(
   sessionId: string,
   expected: string | null | undefined,

@@ -165,7 +165,7 @@ export interface ExecutionStrategy {
   stream(context: ExecutionContext): AgentStreamResult
 }
 
-/** The result of a strategy: the same as that of a run. */
+/** The result of a strategy. It has the same form as the result of a run. */
 export type ExecutionResult = GenerateResult
 
 /** The input of a strategy. UAP §5.1 names the first seven fields; the others are extensions. */
@@ -181,7 +181,7 @@ export interface ExecutionContext extends Partial<AgentLineage> {
   readonly resume?: { readonly answers: Answers }
   /** Saves a state; the built-in strategies call it after each `step_end`. */
   readonly checkpoint?: (state: AgentState) => void | Promise<void>
-  /** Returns the conflicts of saves since the last call. */
+  /** Returns the save conflicts (another run has saved the same session) since this function was last called. */
   readonly takeConflicts?: () => readonly UAPEventData['checkpoint_conflict'][]
   /** Returns the messages to add before the next inference. Each message is returned once. */
   readonly takeSteering?: () => readonly Message[]
@@ -221,21 +221,22 @@ export interface AgentStrategy {
 }
 
 /**
- * The one hook for a single step: it sees what the next inference would be sent and may return other messages,
- * tools, params or another model. The built-in strategies call it; a strategy of the application may not.
+ * Called before each inference: sees the request that would be sent to the model and may return other
+ * messages, tools, params or another model. The built-in strategies call it; a strategy of the application
+ * may not.
  */
 export type InferenceHook = (request: InferenceRequest) => Answered<InferenceChanges>
 
-/** What the next inference of a run would be sent. */
+/** The request that the next inference of a run would send to the model. */
 export interface InferenceRequest {
   readonly step: number
   /** The number of this inference in its run, from 1. */
   readonly cycle: number
-  /** The state of the run, with its whole history. No hook shortens it. */
+  /** The state of the run, with its whole history, even if a hook has shortened `messages`. */
   readonly state: AgentState
   /**
-   * The messages to send: the whole history, or what an earlier hook of this run made of it, followed by the
-   * messages that are new since.
+   * The messages to send: the whole history, or the messages that an earlier hook of this run returned,
+   * followed by the messages that were added after that.
    */
   readonly messages: readonly Message[]
   /** How many messages at the end are new input, which no model has seen yet. */
@@ -243,7 +244,7 @@ export interface InferenceRequest {
   readonly tools: readonly Tool[]
   readonly model: ModelReference
   readonly params: Params
-  /** What the last inference of this run was sent, and the vendor's count of its tokens. */
+  /** The messages that the last inference of this run sent, and the vendor's count of its tokens. */
   readonly last?: { readonly messages: readonly Message[]; readonly usage: TokenUsage }
 }
 
@@ -261,7 +262,7 @@ export interface InferenceChanges {
   readonly metadata?: JsonObject
 }
 
-/** Wraps whole runs (UAP §9): `before` in order, `after` and `onError` in reverse. */
+/** Wraps whole runs (UAP §9): `before` is called in the order of the list, `after` and `onError` in reverse. */
 export interface Middleware {
   readonly name: string
   /** May return a changed context, with another input or state. */

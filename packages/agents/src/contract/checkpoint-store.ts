@@ -49,7 +49,7 @@ export interface CheckpointMetadata {
 /** A finished call, recorded before the run continues. */
 export interface CallRecord {
   readonly toolCallId: string
-  /** The call's result as a message, so that bytes are preserved in JSON. */
+  /** The call's result as the JSON of a message, in which bytes are written as text. */
   readonly message: MessageJSON
   /** The traces of the sub-agents that the call ran. */
   readonly traces?: readonly SubagentExecutionTrace[]

@@ -18,7 +18,7 @@ import type {
   ToolExecutionTrace,
 } from '../state/state-types.ts'
 
-/** The types of the results of any tools: what is known without the tools of an agent. */
+/** The result types of an agent whose tools are unknown to the compiler. */
 export type AnyCalls = TypesOf<Tool>
 
 /**
@@ -46,7 +46,7 @@ export interface UAPEventData<Calls extends AnyCalls = AnyCalls> {
   readonly subagent_start: SubagentStart
   readonly subagent_event: SubagentInner
   readonly subagent_end: SubagentEnd
-  /** Somebody else has saved the session during this run; both are versions of it now. */
+  /** Another run has saved the same session during this run; the states of both are versions of the session now. */
   readonly checkpoint_conflict: {
     readonly sessionId: string
     readonly expected: string | null
@@ -61,7 +61,8 @@ export interface UAPEventData<Calls extends AnyCalls = AnyCalls> {
 export type UAPEventType = keyof UAPEventData
 
 /**
- * An event of UAP. `step` and `agentId` are those of the running agent, also for events of its sub-agents.
+ * An event of the agent itself (UAP). `step` and `agentId` name the agent whose run is streamed, even if the
+ * event only reports what a sub-agent of it did (`subagent_event`).
  */
 export type UAPEvent<Calls extends AnyCalls = AnyCalls> = {
   readonly [Type in UAPEventType]: {
@@ -141,8 +142,8 @@ export interface AgentContext extends ToolContext, AgentLineage {
   /** Whether the run is streamed, so that its events are read while they happen. */
   readonly streaming: boolean
   /**
-   * Made of the session id (or the id of the run's first state) and the call id, and inside a sub-agent also
-   * of the calls that lead to it; the same however often the call is tried, also after a crash.
+   * Stays the same however often the call is tried, also after a crash. Made of the session id (or the id of
+   * the run's first state) and the call id, and inside a sub-agent also of the calls that lead to it.
    */
   readonly idempotencyKey: string
   /** Reports an event of a sub-agent. If awaited, it waits until a slow reader of the stream has caught up. */

@@ -14,8 +14,8 @@ export type McpServerSource =
       /** Sent with every request, e.g. an authorization. */
       readonly headers?: Readonly<Record<string, string>>
       /**
-       * Whether the server may be on this machine or in a private network. Default false: an address from
-       * outside must not reach what only this machine can see.
+       * Whether the server may be on this machine or in a private network. Default false: an address that
+       * somebody else supplied must not give access to services that only this machine can reach.
        */
       readonly allowsPrivate?: boolean
     }
@@ -23,7 +23,7 @@ export type McpServerSource =
       /** Started as a process without a shell; stdin and stdout carry the protocol. */
       readonly command: string
       readonly args?: readonly string[]
-      /** Added to the few variables that the SDK passes on. */
+      /** Environment variables, added to the few that the SDK passes on from this process. */
       readonly env?: Readonly<Record<string, string>>
       readonly cwd?: string
     }
@@ -43,9 +43,10 @@ export interface McpConnection {
  *     const files = await connectMcp({ command: 'npx', args: ['server-filesystem', '.'] }, { prefix: 'files_' })
  *     const coder = agent({ model, tools: [...files.tools], middleware: [files.middleware] })
  *
- * If the server asks the person something in the middle of a call (elicitation), the call becomes an interrupt of
- * kind `input` with the server's message and schema. `approve` with the person's data as JSON in `token` runs the
- * call again and gives the data to the server. So what a server does before it asks, it does twice.
+ * If the server asks the person something in the middle of a call (elicitation), the call becomes an
+ * interrupt of kind `input` with the server's message and schema. `approve` with the person's data as JSON in
+ * `token` runs the call again and gives the data to the server. So the server repeats whatever it did before
+ * it asked.
  */
 export async function connectMcp(
   source: McpServerSource,
@@ -107,7 +108,7 @@ interface Sdk {
   readonly ToolListChangedNotificationSchema: typeof import('@modelcontextprotocol/sdk/types.js').ToolListChangedNotificationSchema
 }
 
-/** Loads the optional SDK when it is needed. The names are variables, so that bundlers leave the SDK out. */
+/** Loads the optional SDK when it is needed. Module names are variables, so that bundlers leave the SDK out. */
 async function loadSdk(): Promise<Sdk> {
   const [client, types] = await Promise.all([load('client/index.js'), load('types.js')])
   return { ...client, ...types } as unknown as Sdk // the exports of the SDK's own modules
@@ -147,14 +148,17 @@ async function openTransport(source: McpServerSource): Promise<Transport> {
   const send = allowsPrivate ? fetch : pinnedFetch()
   return new (StreamableHTTPClientTransport as TransportClass)(target, {
     requestInit: { headers },
-    // Each request is checked, because the server may name another address. A redirect is an answer of the
-    // server that would lead around the check.
+    // The address of each request is checked, because the server may tell the client to use another one.
+    // Redirects are errors, because `fetch` would follow them without this check.
     fetch: async (address: string | URL, init?: RequestInit) =>
       send(await checkAddress(String(address), allowsPrivate), { ...init, redirect: 'error' }),
   })
 }
 
-/** Throws unless the address is http(s) without credentials and, if asked for, outside private networks. */
+/**
+ * Throws unless the address is http(s) without credentials and, unless `allowsPrivate`, outside private
+ * networks.
+ */
 async function checkAddress(text: string, allowsPrivate: boolean): Promise<URL> {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
@@ -181,7 +185,7 @@ interface Builtins {
   (name: 'node:stream'): typeof import('node:stream') | undefined
 }
 
-/** Node's modules, also in Bun, Deno and workers; undefined in a browser. */
+/** Gives access to Node's built-in modules, also in Bun, Deno and workers; undefined in a browser. */
 const { process } = globalThis as { process?: { getBuiltinModule?: Builtins } }
 
 async function resolve(host: string): Promise<readonly string[]> {

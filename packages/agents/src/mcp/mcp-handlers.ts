@@ -164,8 +164,8 @@ function toMcpError(message: string): McpCallResult {
 }
 
 /**
- * Converts a tool's result for an MCP client: blocks stay blocks,
- * objects are also sent as structured content.
+ * Converts a tool's result for an MCP client: content blocks become MCP content; an object is sent as text
+ * and as structured content.
  */
 function toMcpResult(result: unknown): McpCallResult {
   const blocks = contentOf(result)
@@ -229,8 +229,8 @@ export class Elicitations {
   }
 
   /**
-   * Returns a tool whose calls can be asked. A question does not say which call it belongs to, so the calls of a
-   * connection run one after the other.
+   * Returns a tool during whose calls the server may ask questions. A question does not say which call it
+   * belongs to, so the calls of a connection run one after the other.
    */
   wrap(tool: Tool): Tool {
     const run = (params: never, context: AgentContext): Promise<unknown> => {

@@ -77,7 +77,7 @@ export async function mcpTools(client: McpClient, options: McpToolsOptions = {})
   const listed = await listTools(client, options.maxTools ?? 1000)
   const taken = new Set<string>()
   return listed.filter(include).map((tool) => {
-    // Vendors accept letters, digits, `_` and `-`, at most 64 of them.
+    // In the name of a tool, vendors accept letters, digits, `_` and `-`, at most 64 of them.
     const clean = `${prefix}${tool.name}`.replace(/[^\w-]/g, '_').slice(0, 64)
     let name = clean
     for (let count = 2; taken.has(name); count++) name = `${clean.slice(0, 60)}_${count}`
@@ -105,7 +105,7 @@ function toTool(
   { name, approval, timeoutMs }: McpToolsOptions & { readonly name: string },
 ): Tool {
   const { annotations } = tool
-  // The JSON copy of an object is an object again.
+  // The cast is safe: the JSON copy of an object is an object again.
   const hints = annotations && (JSON.parse(JSON.stringify(annotations)) as JsonObject)
   return {
     name,

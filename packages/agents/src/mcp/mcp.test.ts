@@ -320,6 +320,76 @@ describe('an agent as an MCP server', () => {
     await client.close()
   })
 
+  test('each kind of block that a tool gives becomes content of MCP', async () => {
+    const bytes = Uint8Array.of(7)
+    const every: Tool = {
+      ...look,
+      name: 'every',
+      run: () => [
+        { type: 'image', source: { type: 'url', url: 'https://a.test/i' }, mimeType: 'image/png' },
+        { type: 'image', source: { type: 'base64', data: 'AA==' }, mimeType: 'image/gif' },
+        { type: 'document', source: { type: 'text', data: 'notes' }, mimeType: 'text/plain' },
+        { type: 'document', source: { type: 'url', url: 'https://a.test/d' }, mimeType: 'a/b' },
+        { type: 'document', source: { type: 'base64', data: 'AQ==' }, mimeType: 'a/b' },
+        { type: 'video', data: bytes, mimeType: 'video/mp4' },
+      ],
+    }
+    const resource = (mimeType: string, blob: string) => ({
+      type: 'resource',
+      resource: { uri: `data:${mimeType}`, mimeType, blob },
+    })
+    const { callTool } = mcpHandlers({ tools: [every] })
+    const { signal } = new AbortController()
+    expect(await callTool({ params: { name: 'every' } }, { signal })).toEqual({
+      content: [
+        { type: 'text', text: 'https://a.test/i' },
+        { type: 'image', data: 'AA==', mimeType: 'image/gif' },
+        { type: 'text', text: 'notes' },
+        { type: 'text', text: 'https://a.test/d' },
+        resource('a/b', 'AQ=='),
+        resource('video/mp4', 'Bw=='),
+      ],
+    })
+    const unknown = await callTool({ params: { name: 'none' } }, { signal })
+    expect(unknown).toEqual({
+      content: [{ type: 'text', text: 'There is no tool "none".' }],
+      isError: true,
+    })
+  })
+
+  test('an answer with data has it as text and as structured content', async () => {
+    const structure = { type: 'object', properties: { year: { type: 'number' } } }
+    const model = scripted([says('{"year":1900}')])
+    const one = served(agent({ model, structure }))
+    const { callTool } = mcpHandlers({ agents: [one] })
+    const { signal } = new AbortController()
+    expect(await callTool({ params: { name: one.name, arguments: {} } }, { signal })).toEqual({
+      content: [{ type: 'text', text: '{"year":1900}' }],
+      structuredContent: { year: 1900 },
+    })
+  })
+
+  test('a served tool gets the arguments of the client', async () => {
+    const given: unknown[] = []
+    const echo: Tool = { ...look, name: 'echo', run: (args: unknown) => (given.push(args), 'ok') }
+    const { callTool } = mcpHandlers({ tools: [echo] })
+    const { signal } = new AbortController()
+    await callTool({ params: { name: 'echo', arguments: { a: 1 } } }, { signal })
+    await callTool({ params: { name: 'echo' } }, { signal })
+    expect(given).toEqual([{ a: 1 }, {}])
+  })
+
+  test('the schema of a tool is sent as that of an object', () => {
+    const bare = { ...look, name: 'bare', parameters: { properties: { a: {} } } }
+    const { tools } = mcpHandlers({ tools: [look, bare] }).listTools()
+    expect(tools[1]).toEqual({
+      name: 'bare',
+      description: look.description,
+      inputSchema: { type: 'object', properties: { a: {} } },
+    })
+    expect(tools.map(({ name }) => name)).toEqual(['look', 'bare'])
+  })
+
   test('two things under one name are refused', () => {
     expect(() => mcpHandlers({ tools: [look, look] })).toThrow(/"look"/)
   })

@@ -91,3 +91,26 @@ test('what sub-agents use is part of the budget, and can end them too', async ()
   expect(state.step).toBe(1)
   expect(state.subagentTraces[0]?.usage?.totalTokens).toBeLessThanOrEqual(1000)
 })
+
+test('a sub-agent that shares a budget which is used up does not begin, and its caller is told why', async () => {
+  const inner = scripted(() => says('never'))
+  const kid = subagent({
+    name: 'wait',
+    description: 'Helps.',
+    parameters: { type: 'object' },
+    agent: agent({ model: inner }),
+    prompt: () => 'help',
+    sharesBudget: true,
+  })
+  const parent = agent({
+    model: scripted(endless),
+    tools: [kid],
+    strategy: { stopCondition: maxTokens(100) },
+  })
+  const { turn, state, stopReason } = await parent.generate('work', AgentState.initial())
+  expect(inner.requests.length).toBe(0)
+  expect(stopReason).toBe('stop_condition')
+  const told = 'The sub-agent "wait" was stopped by a limit (stop_condition) before it had finished. It has given no answer.' // prettier-ignore
+  expect(turn.toolExecutions).toMatchObject([{ isError: true, result: told }])
+  expect(state.subagentTraces).toMatchObject([{ success: false, error: told }])
+})

@@ -66,7 +66,7 @@ export function estimateTokens(message: Message): number {
   known.set(message, tokens)
   return tokens
 }
-/** Estimates what the vendor gets of messages: their content without ids and times, which are not sent. */
+/** Estimates the tokens of messages as the vendor receives them: without ids and times, which are not sent. */
 export function contentTokens(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + toLine(message).length / 4, 0)
 }
@@ -96,7 +96,10 @@ export function tokenCounter(
   return (messages) => overhead + scale * sumTokens(messages, estimate)
 }
 
-/** Returns the first index from 0 to `last` that passes, if all later ones pass too; otherwise `last`. */
+/**
+ * Finds by binary search the first index up to `last` that passes. Every index after a passing one must pass
+ * too.
+ */
 export function firstIndex(last: number, passes: (index: number) => boolean): number {
   let [low, high] = [0, last]
   while (low < high) {

@@ -239,6 +239,24 @@ describe('onInference, the hook for one step', () => {
     )
   })
 
+  test('a history that a hook replaces afterwards is sent, not what was sent before', async () => {
+    const model = scripted([calls('add', {}), says('done')])
+    await agent({
+      model,
+      tools: [add],
+      strategy: {
+        onInference: ({ cycle, messages }) =>
+          cycle === 1 ? { messages: [new UserMessage('short'), ...messages.slice(1)] } : undefined,
+        onStepEnd: (step, { state }) =>
+          step === 1 ? state.withContext([new UserMessage('from the hook')]) : undefined,
+      },
+    }).generate('long', start)
+    expect(model.requests.map(({ messages }) => messages.map(({ text }) => text))).toEqual([
+      ['short'],
+      ['from the hook'],
+    ])
+  })
+
   test('messages that lost a result are completed before they are sent', async () => {
     const model = scripted([calls('read', {}), says('done')])
     await agent({

@@ -21,8 +21,8 @@ import {
 import { invalidUse } from '../contract/agent-error.ts'
 import type { InferenceRequest, Middleware } from '../contract/agent-types.ts'
 
-// The three policies act before every inference, also in the middle of a run. They change only what the model
-// is sent; the state keeps the whole history.
+// `pruneToolOutputs`, `slidingWindow` and `summarize` act before every inference, also in the middle of a
+// run. They change only what the model is sent; the state keeps the whole history.
 
 /** Options of `pruneToolOutputs`. */
 export interface PruneToolOutputsOptions {
@@ -48,7 +48,7 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
   const { contextLimit = 200_000, outputReserve = 16_000, protectRecent = 40_000 } = options
   const { estimate = estimateTokens, placeholder = '[Output cleared - context limit]' } = options
   const limit = contextLimit - outputReserve
-  // The same cleared message each time, so that its encoded form and the vendor's prompt cache stay valid.
+  // Each message is cleared once and the result is reused, so that the vendor's prompt cache stays valid.
   const clearedForms = new WeakMap<Message, ToolResultMessage>()
   const clear = (message: Message): Message => {
     if (!isToolResultMessage(message)) return message
@@ -73,7 +73,8 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
         return recent <= protectRecent ? message : clear(message)
       })
       const outputs = [...kept.toReversed(), ...added]
-      // Before the vendor has counted tokens (`request.last`), an application's estimate drops nothing protected.
+      // Protected messages are cleared or left out only by the vendor's count (`request.last`) or by our own
+      // estimate, never by an estimate of the application.
       const size = request.last ? count : options.estimate ? () => 0 : contentTokens
       if (size(outputs) <= limit) return { messages: outputs }
       const lastGroup = outputs.length - (newestGroups(outputs, 1)[0]?.length ?? 0)
@@ -82,8 +83,8 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
       const cleared = firstIndex(lastGroup, (end) => size(clearFirst(end)) <= limit)
       const pruned = clearFirst(cleared)
       if (size(pruned) <= limit) return { messages: pruned }
-      // A quarter is left free, so that the following steps do not each drop a message and with it the prefix
-      // in the vendor's prompt cache.
+      // A quarter of the limit is left free. Otherwise each following step would drop a message, and with it
+      // the prefix in the vendor's prompt cache.
       return { messages: newestWithin(pruned, (messages) => size(messages) <= limit * 0.75) }
     },
   }
@@ -248,8 +249,9 @@ function splitInput({ messages, inputs }: InferenceRequest): {
 }
 
 /**
- * Returns the messages, or as many of the newest ones as pass, beginning with a user message. The last group
- * is always included. Without a user message among them, the last one before is added at the front.
+ * Returns all messages if `passes` accepts them, otherwise as many of the newest as it accepts, beginning with a user
+ * message. The last group (one message, or calls with their results) is always included. If no user message
+ * is among them, the last user message before them is added at the front.
  */
 function newestWithin(
   messages: readonly Message[],

@@ -99,7 +99,8 @@ export function logging(options: AgentLoggingOptions = {}): Middleware {
 }
 
 function logToConsole(line: string, details: AgentLogDetails): void {
-  // The line may quote a model, and a person reads it; the console itself escapes the texts in `details`.
+  // A person reads the line and it may quote a model, so control characters are escaped; the console escapes
+  // `details`.
   // oxlint-disable-next-line no-console -- UAP §9.3 names it as the default
   console.log(safeLogLine(line), details)
 }

@@ -110,7 +110,7 @@ const toolHooks = [
   'onMaxIterations',
 ] as const satisfies readonly (keyof ToolUseStrategy)[]
 
-/** Returns the tool strategy without a limit, unless one is given (UAP §2.4). */
+/** Returns a tool strategy without a limit of iterations, unless the given one sets a limit (UAP §2.4). */
 export function withoutLimit(strategy: ToolUseStrategy): ToolUseStrategy {
   if (strategy.maxIterations !== undefined) return strategy
   return boundHooks(strategy, toolHooks, { maxIterations: Infinity })

@@ -40,7 +40,8 @@ export class MiddlewareChain {
 
   /**
    * Calls `after` of each middleware from the innermost to the outermost. After a failure, `onError` is
-   * called instead until one returns a result; the middleware outside of that one gets the result in `after`.
+   * called instead until one of them returns a result; the middleware further out then gets that result in
+   * `after`.
    */
   async after(
     outcome: RunOutcome,

@@ -57,7 +57,7 @@ export interface AgentTask {
   readonly input?: AgentInput
   readonly state: AgentState
   readonly options: InternalRunOptions
-  /** Where the events go, if the run is read. */
+  /** Where the events go, if somebody reads them. */
   readonly live?: LiveEvents
   readonly resume?: { readonly answers: Answers }
   /** Aborts only this call. */
@@ -73,7 +73,7 @@ export interface InternalRunOptions extends RunOptions {
   readonly shouldStop?: (totals: RunTotals) => boolean | Promise<boolean>
   /** True when the caller passes interrupts on to its own caller, as `subagent()` does. */
   readonly passesInterrupts?: boolean
-  /** The call that the run carries out, if it is the run of a sub-agent. */
+  /** Set for the run of a sub-agent: the call for which it runs. */
   readonly child?: ChildLink
 }
 
@@ -119,7 +119,7 @@ class Attempt {
   readonly #task: AgentTask
   readonly #hooks: AgentStrategy
   readonly #live: LiveEvents | undefined
-  /** Set when the strategy begins. Results of hooks and middleware get it too (UAP §3.4). */
+  /** The ids of session and agent, set when the strategy begins; every result gets them (UAP §3.4). */
   owner: RunOwner = {}
   #state: AgentState
   #hasSaved = false
@@ -183,9 +183,9 @@ class Attempt {
   }
 
   /**
-   * Executes an application's own strategy. Its model runs the tools itself, so they are wrapped to get the
-   * agent's context. Events and traces of sub-agents are added here, and the final state is saved if the
-   * strategy has saved none.
+   * Executes a strategy that the application wrote. It calls the model, which runs the tools without the agent,
+   * so each tool is wrapped to be given the agent's context. Afterwards this method adds the traces of sub-agents
+   * to the state, and saves the state if the strategy has saved none.
    */
   async #executeForeign(
     context: ExecutionContext,
@@ -207,7 +207,7 @@ class Attempt {
     return state === result.state ? result : { ...result, state }
   }
 
-  /** Runs the strategy. It may ignore the signal, so the wait ends when the signal aborts. */
+  /** Runs the strategy. It may ignore the signal, so this method stops waiting when the signal aborts. */
   async #execute(context: ExecutionContext): Promise<GenerateResult> {
     const { signal } = context
     const { execution = defaultExecution } = this.#task.core.options
@@ -264,7 +264,7 @@ class Attempt {
         const { checkpoints: store, durability, onCheckpointError: onError } = core.options
         const after = saver && store && flushCheckpoints(store, sessionId)
         const deletion = deleteSession(childStore, childSession, { after, onError })
-        // With a journal nothing is left over by a crash, so the run waits.
+        // With a journal, a crash must not leave the session behind, so the run waits for its deletion.
         if (saver?.commit || durability === 'sync') return deletion
         core.addDeletion(deletion)
       },
@@ -314,8 +314,8 @@ class Attempt {
 }
 
 /**
- * Waits for a strategy, but rejects as soon as `signal` aborts. A wrapped built-in strategy rejects then too,
- * with the turn so far, so it gets one macrotask to do so.
+ * Waits for a strategy, but rejects as soon as `signal` aborts. A built-in strategy that the application has
+ * wrapped rejects then too, with an error that has the turn so far; it gets one macrotask to do so.
  */
 async function untilCancelled<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   try {

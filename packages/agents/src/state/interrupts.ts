@@ -31,7 +31,7 @@ export function interruptsOf(deferred: readonly DeferredCall[]): readonly Interr
     if (answer) return []
     const child = answers && childRequestOf(call.request)
     if (!child) return [call]
-    // The answers of a sub-agent have the ids that its interrupts have inside it.
+    // The keys of `answers` are the ids that interrupts have inside the sub-agent, as in `child.interrupts`.
     const interrupts = child.interrupts.filter(({ id }) => !Object.hasOwn(answers, id))
     const request = { ...call.request, request: { ...child, interrupts } as unknown as JsonValue }
     return [{ ...call, request }]

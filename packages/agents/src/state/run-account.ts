@@ -3,7 +3,7 @@ import { addUsage, type TokenUsage, zeroUsage } from '@skein/ai'
 import { misfit, type DataRule } from './state-data.ts'
 import type { AgentStateJSON, RunAccount, SubagentExecutionTrace } from './state-types.ts'
 
-/** The account of a run that has done nothing yet. */
+/** Returns the account of a new run: the counters of its steps, tokens and time, all zero. */
 export function newAccount(id: string, origin?: string): RunAccount {
   const account = {
     id,
@@ -42,7 +42,8 @@ export function spendingOf({
   for (const { request } of suspension?.deferred ?? []) {
     const inner = isPlainObject(request.request) ? request.request['state'] : undefined
     if (request.kind !== 'child' || !isPlainObject(inner)) continue
-    // `AgentState.fromJSON` checks a child's state before it runs; a damaged one has no account to add.
+    // `AgentState.fromJSON` checks a child's state before it runs; here a damaged state is left out of the
+    // sum.
     const child = inner as unknown as AgentStateJSON
     if (misfit(child.run, accountRule) !== undefined) continue
     const spent = spendingOf(child)
@@ -64,7 +65,7 @@ const usage: DataRule = {
   'costUsd?': count,
 }
 
-/** The form of a run's account. */
+/** What the stored account of a run (steps, tokens, time) must look like. */
 export const accountRule: DataRule = {
   id: 'string',
   'origin?': 'string',

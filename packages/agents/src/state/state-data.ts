@@ -3,7 +3,7 @@ import { invalidUse } from '../contract/agent-error.ts'
 
 /**
  * The largest depth of nested data; deeper data is rejected, because reading it could overflow the stack.
- * Tool results have at most 512 levels.
+ * The limit leaves space for tool results, which have at most 512 levels.
  */
 const MAX_DEPTH = 1024
 
@@ -119,7 +119,7 @@ export type DataRule =
   | { readonly [member: string]: DataRule }
   | ((value: unknown) => string | undefined)
 
-/** Returns what is wrong with JSON data: where, what is there, and what was expected. Undefined if it fits. */
+/** Returns the first fault of JSON data: its path, what is there, what was expected. Undefined if there is none. */
 export function misfit(value: unknown, rule: DataRule, path = ''): string | undefined {
   const not = (expected: string): string => `${path || 'it'} is ${kindOf(value)}, not ${expected}`
   if (typeof rule === 'string') return typeof value === rule ? undefined : not(`a ${rule}`)

@@ -69,7 +69,7 @@ export function writeStateJSON(parts: StateParts): AgentStateJSON {
   return json
 }
 
-/** The JSON of frozen messages, so that a checkpoint per step stays cheap. */
+/** Caches the JSON of frozen messages, so that a checkpoint per step stays cheap. */
 const written = new WeakMap<Message, MessageJSON>()
 
 function toMessageJSON(message: Message, path: string): MessageJSON {
@@ -82,15 +82,16 @@ function toMessageJSON(message: Message, path: string): MessageJSON {
   } catch {
     json = byResultRule(message, path)
   }
-  // The JSON shares parts with its message, so freezing it would freeze a message that may still change.
+  // Only the JSON of a frozen message is frozen and cached. The JSON shares objects with its message, so the JSON
+  // of a message that is not frozen would change together with the message.
   if (isDeepFrozen(message)) written.set(message, freezeTree(json))
   return json
 }
 
 /**
- * Converts a message by the result rule (`toResultJson`). Messages of a run contain only JSON and bytes
- * already, but a message that the application made may contain any value. Throws with the path of a value
- * that JSON cannot express.
+ * Converts a message with `toResultJson`, as tool results are converted. Messages of a run contain only JSON
+ * and bytes already, but a message that the application made may contain any value. Throws with the path of a
+ * value that JSON cannot express.
  */
 function byResultRule(message: Message, path: string): MessageJSON {
   try {

@@ -18,15 +18,18 @@ export interface AgentStateJSON {
 }
 
 /**
- * What one run has done so far, over all its parts. It is kept in the state, so that limits do not start
- * again with `resume`.
+ * What one run has done so far, before and after each `resume`. It is kept in the state, so that limits do
+ * not start again with `resume`.
  */
 export type RunAccount = {
-  /** Begins the idempotency keys of the run's calls and the session ids of its sub-agents. */
+  /** The prefix of the idempotency keys of the run's calls and of the session ids of its sub-agents. */
   readonly id: string
   /** For a sub-agent: the id of the caller's message that contains its call. */
   readonly origin?: string
-  /** Increases with each state that is made to be saved; of two states of a run, the higher one is newer. */
+  /**
+   * Increases with each state that is made to be saved; of two states of a run, the one with the higher
+   * number is newer.
+   */
   readonly revision: number
   readonly steps: number
   /** Steps of sub-agents that have ended and share the budget of this run. */
@@ -45,7 +48,7 @@ export interface RunTotals {
   readonly turn: Turn
   /** Tokens used, including those of all sub-agents. */
   readonly usage: TokenUsage
-  /** The number of steps that the run has started, and its sub-agents that share the budget. */
+  /** The number of steps started by the run and by the sub-agents that share its budget. */
   readonly steps: number
   /** Milliseconds that the run has worked, without the time in which it waited for answers. */
   readonly durationMs: number
@@ -104,10 +107,7 @@ export interface SubagentExecutionTrace {
 
 /** A call that waits for an answer. Plain data: it can be stored and answered in another process. */
 export interface Interrupt {
-  /**
-   * The ids of the calls that lead to the waiting one, joined by `/`. The id stays the same after each
-   * resume.
-   */
+  /** The ids of the calls that lead to the waiting call, joined by `/`. The id stays the same after each resume. */
   readonly id: string
   readonly toolCallId: string
   /** The sub-agents that lead to the call, outermost first; empty for a call of this agent itself. */
@@ -133,7 +133,7 @@ export type Answers = Readonly<Record<string, Answer>>
 
 /** The known results and the waiting calls of a suspended state's last message. */
 export interface Suspension {
-  /** The results that are already known, in one message so that bytes are preserved in JSON. */
+  /** The results that are already known, as one message, because the JSON of a message can contain bytes. */
   readonly answered?: ToolResultMessage
   /** The calls that wait. Calls that could not start because of these are neither here nor in `answered`. */
   readonly deferred: readonly DeferredCall[]
@@ -145,6 +145,6 @@ export interface DeferredCall {
   readonly request: DeferRequest
   /** The answer, if a run had it when its process died; `resume` uses it without asking again. */
   readonly answer?: Answer
-  /** The answers for interrupts of the sub-agent inside this call, by the id they have there. */
+  /** The answers for interrupts of the sub-agent inside this call, by the id that each has inside the sub-agent. */
   readonly answers?: Answers
 }

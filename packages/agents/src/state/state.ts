@@ -36,16 +36,16 @@ interface StateFields {
 const key = Symbol('AgentState')
 
 /**
- * True if the history of a state begins with the whole history of another, known without comparing the
- * messages. False if that is not known.
+ * True if it is known, without comparing messages, that the history of `state` begins with the whole history
+ * of `older`. False if that is not known.
  */
 export function extendsHistory(state: AgentState, older: AgentState | undefined): boolean {
   return AgentState['continues'](state, older)
 }
 
 /**
- * Returns a state with another step or another account, for a run, which makes both itself: nothing is checked, and
- * the account must be frozen data.
+ * Returns a state with another step or another account (what its run has used). Only for runs, which compute
+ * both values themselves: nothing is checked, and the account must be frozen data.
  */
 export function advance(
   state: AgentState,
@@ -68,7 +68,7 @@ export class AgentState {
   declare readonly plan?: readonly PlanStep[]
   /** Set while calls of the last message wait for an answer; see `agent.resume`. */
   declare readonly suspension?: Suspension
-  /** What the latest run has done: steps, tokens and time over all its parts. */
+  /** What the latest run has done, before and after each `resume`: steps, tokens and time. */
   declare readonly run?: RunAccount
   readonly #fields: StateFields
   readonly #ids: IdSource
@@ -85,7 +85,8 @@ export class AgentState {
         'Use AgentState.initial() or fromJSON().',
       )
     const { fields, ids } = init
-    // A source of the application is asked for every state, so that the same source gives the same ids.
+    // UUIDs are made on first use. An application's id source is called here for every state: otherwise the id
+    // that a state gets would depend on whose ids were read before.
     this.#id = init.id ?? (ids === uuidV4 ? undefined : ids())
     this.step = fields.step
     this.metadata = fields.metadata
@@ -129,7 +130,7 @@ export class AgentState {
     return new AgentState(key, { id, fields, ids })
   }
 
-  /** Made when it is first read, because most states of a run are replaced before anybody looks at them. */
+  /** A UUID is made when it is first read: most states of a run are replaced before anybody looks at them. */
   get id(): string {
     return (this.#id ??= this.#ids())
   }
@@ -206,7 +207,7 @@ export class AgentState {
     return this.#next({ suspension: suspension && Object.freeze({ ...suspension }) })
   }
 
-  /** Sets the account of the run. */
+  /** Sets the account: what the run has used so far. */
   withRun(run: RunAccount): AgentState {
     return this.#next({ run: frozenData(run) })
   }

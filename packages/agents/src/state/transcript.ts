@@ -9,7 +9,7 @@ import {
   ToolResultMessage,
 } from '@skein/ai'
 
-/** The result that the model sees for a call without one. */
+/** The result that the model sees for a call that has no result. */
 const INTERRUPTED = 'The call was interrupted before it had a result.'
 
 /** The settings for repairing a history. */

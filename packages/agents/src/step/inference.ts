@@ -7,9 +7,12 @@ export interface InferenceTask {
   readonly llm: LLMInstance
   /** All messages to send. */
   readonly messages: readonly Message[]
-  /** The number of messages at the end that are new; an opaque model gets them as its inputs. */
+  /**
+   * The number of messages at the end that are new. A model with only `generate` and `stream` gets them as
+   * its inputs.
+   */
   readonly inputs: number
-  /** Where the events go, if the run is read. The vendor streams only then. */
+  /** Where the events go, if somebody reads them. Only then the vendor streams its answer. */
   readonly live?: LiveEvents
   readonly signal?: AbortSignal
   /** The `state` of the model's middleware, shared by the whole run. */
@@ -21,15 +24,15 @@ export interface InferenceTask {
 /** The result of one inference. */
 export interface Inference {
   readonly turn: Turn
-  /** The messages added to the history by the model and, if it is opaque, by its tools. */
+  /** The messages added to the history by the model and, if the model runs its tools itself, by its tools. */
   readonly messages: readonly Message[]
-  /** The block index of each call, used in the events of its execution; empty if nobody reads them. */
+  /** By call id, the index of the call's block in the answer, for the events of the call; empty without a reader. */
   readonly indexes: ReadonlyMap<string, number>
 }
 
 /**
- * Runs one inference without tools. An opaque model, which has only
- * `generate` and `stream`, also runs its tools.
+ * Runs one inference, but not the tools that the model calls in its answer. An opaque model, which has only
+ * `generate` and `stream`, runs its tools itself.
  */
 export async function runInference(task: InferenceTask): Promise<Inference> {
   if (typeof task.llm.infer !== 'function') return inferOpaque(task)

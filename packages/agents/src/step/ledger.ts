@@ -5,27 +5,27 @@ import type { AgentState } from '../state/state.ts'
 import { childRequestOf } from '../state/interrupts.ts'
 import type { SubagentSink } from './live-events.ts'
 
-/** The run that a ledger belongs to. */
+/** The run whose tokens and steps a ledger counts. */
 export interface LedgerRun {
-  /** The current state; its `run` is what the run has used itself, and what its ended sub-agents used. */
+  /** The current state; `state.run` counts what the run itself and its ended sub-agents have used. */
   readonly state: () => AgentState
-  /** What the run and its ended sub-agents have used, those of the calls that run now included. */
+  /** What the run and its ended sub-agents have used, including sub-agents that ended within the running calls. */
   readonly settled: () => Spending
-  /** Asks the stop condition of the run about these totals. */
+  /** Returns whether the stop condition of the run would end it at these totals. */
   readonly stops: (totals: Spending) => Promise<boolean>
 }
 
-/** How the run of a sub-agent belongs to the run that called it. */
+/** Connects the run of a sub-agent to the run that called it. */
 export interface LedgerParent {
   readonly ledger: RunLedger
   readonly toolCallId: string
-  /** Whether the stop condition of the caller, and those above it that are shared, can end this run. */
+  /** Whether the stop condition of the caller (and of its callers, if they share budgets too) can end this run. */
   readonly sharesBudget: boolean
 }
 
-/** What all runs of one tree share. */
+/** What a run, its sub-agents, their sub-agents and so on share: they are one tree of runs. */
 interface Tree {
-  /** Reservations are decided one after the other, because a stop condition may be asynchronous. */
+  /** A queue: reservations are decided one after the other, because a stop condition may be asynchronous. */
   turn: Promise<unknown>
   /** Called when an inference in flight has ended. */
   readonly waiting: Set<() => void>
@@ -114,8 +114,8 @@ export class RunLedger {
   }
 
   /**
-   * Reserves the tokens of an inference. Returns false if the budget of a caller is used up. If only what
-   * others have reserved is in the way, waits until one of their inferences has ended.
+   * Reserves the tokens of an inference. Returns false if the budget of a caller is used up. If only the
+   * reservations of other runs exceed the budget, waits until one of their inferences has ended.
    */
   async reserve(messages: readonly Message[], signal: AbortSignal | undefined): Promise<boolean> {
     const callers = this.#sharedCallers()
@@ -145,16 +145,17 @@ export class RunLedger {
   }
 
   /**
-   * Estimates the next inference: the input and output of the run's last one, plus the messages since then at
-   * four characters a token, plus the largest output in the tree so far; the cost at the tree's average. The
-   * first inference of a run reserves at least what the first ones of other runs have used.
+   * Estimates the next inference: the input and output of the run's last inference, plus the messages since
+   * then at four characters a token, plus the largest output in the tree so far; the cost is the tree's
+   * average. The first inference of a run reserves at least as much as the largest first inference of another
+   * run has used.
    */
   #estimate(messages: readonly Message[]): TokenUsage {
     const { largestOutput, largestFirst, total } = this.#tree
     const { usage = zeroUsage, messages: known = 0 } = this.#last ?? {}
     const added = messages.slice(known).reduce((sum, message) => sum + lengthOf(message) / 4, 0)
     const inputTokens = usage.inputTokens + usage.outputTokens + Math.ceil(added)
-    // At least one token, so that a reservation can be told from none.
+    // At least one token, because a reservation of zero would look like no reservation.
     const least = this.#last ? 1 : Math.max(1, largestFirst)
     const totalTokens = Math.max(least, inputTokens + largestOutput)
     const { costUsd } = total
@@ -167,7 +168,7 @@ export class RunLedger {
     }
   }
 
-  /** Replaces the reservation by what the inference has used; the run adds it to what it has settled. */
+  /** Replaces the reservation by what the inference has used; the run itself adds that to its account. */
   settle(usage: TokenUsage, messages: number): void {
     const tree = this.#tree
     if (!this.#last) tree.largestFirst = Math.max(tree.largestFirst, usage.totalTokens)
@@ -191,13 +192,16 @@ export class RunLedger {
     this.#sink = sink
   }
 
-  /** Forgets the sub-agents of a batch, after the state and the settled amounts contain them. */
+  /** Forgets the sub-agents of a batch of calls, once the account of the run contains their tokens. */
   endCalls(): void {
     this.#sink = undefined
     this.#children.clear()
   }
 
-  /** Stops counting a sub-agent that has ended; from now on its trace counts, and its steps if they are shared. */
+  /**
+   * Stops counting a sub-agent that has ended: from now on its caller counts the tokens in its trace, and its
+   * steps if it shares the budget.
+   */
   close(): void {
     const { ledger, toolCallId, sharesBudget } = this.#parent ?? {}
     if (!ledger || toolCallId === undefined || ledger.#children.get(toolCallId) !== this) return
@@ -221,7 +225,7 @@ function lengthOf(message: Message): number {
   try {
     length = JSON.stringify(messageToJSON(message)).length
   } catch {
-    // A message that JSON cannot express is refused elsewhere; the estimate only leaves it out.
+    // Saving the state reports a message that JSON cannot express; here the message only counts as empty.
   }
   lengths.set(message, length)
   return length

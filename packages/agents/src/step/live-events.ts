@@ -10,7 +10,7 @@ import {
 import { usageOfTrace } from '../state/run-account.ts'
 import type { SubagentExecutionTrace, ToolExecutionTrace } from '../state/state-types.ts'
 
-/** A run that is read: yields batches of events as they happen and returns its result. */
+/** The events of a run in batches, as they happen; the generator returns the result of the run. */
 export type Batches<R> = AsyncGenerator<readonly AgentStreamEvent[], R>
 
 /** Runs a generator to its end and drops its events. */
@@ -29,7 +29,10 @@ const MAX_BEHIND = 32
  * does is the same, but it reports nothing.
  */
 export class LiveEvents {
-  /** Set before the last events of a run: only the end hooks are left, so a reader that leaves aborts nothing. */
+  /**
+   * Set before the last events of a run. Only hooks for the end of the run are left then, so a reader that leaves
+   * the stream does not abort the run.
+   */
   isFinal = false
   #events: AgentStreamEvent[] = []
   #wake: () => void = () => {}
@@ -102,8 +105,8 @@ export class LiveEvents {
 }
 
 /**
- * Returns a sink for the events of sub-agents. If the run is read, each event is added to `live` as an event
- * of the calling agent.
+ * Returns the object that collects the events of sub-agents. If somebody reads the run's events, each event
+ * is also added to `live`, as an event of the calling agent.
  */
 export function followSubagents(
   live: LiveEvents | undefined,
@@ -168,7 +171,8 @@ export class SubagentSink {
       case 'subagent_start':
       case 'subagent_event':
       case 'subagent_end':
-        // An event of these types has the data of that type, which the union does not say.
+        // The cast is safe: an event of these types has the data of its type, which TypeScript cannot see in
+        // the union.
         this.#follow({ type: event.type, ...event.data } as SubagentEvent)
     }
   }

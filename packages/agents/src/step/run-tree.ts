@@ -4,31 +4,32 @@ import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import type { AgentContext } from '../contract/event.ts'
 import type { LedgerRun, RunLedger } from './ledger.ts'
 
-// How the runs of a tree find each other. The links are kept under symbols: they are passed on when a context
-// is spread, but are no part of the public types.
+// The functions of this file link the run of a sub-agent to the run that called it. The links are kept under
+// symbols: they are passed on when a context is spread, but are no part of the public types.
 
 /**
- * Makes the ledger of a run. `subagent()` brings it along, so that an agent without sub-agents, whose ledger
- * would have nothing to share, needs no code for it.
+ * Makes the ledger of a run, which counts the tokens of the run and its sub-agents. The function comes with
+ * the tools that `subagent()` makes, so that a bundle of an agent without sub-agents contains no code of
+ * ledgers.
  */
 export type OpenLedger = (run: LedgerRun) => RunLedger
 
 /** What a call's context says about the run that makes the call. */
 export interface CallerLink {
-  /** The account id of the run: it begins the idempotency keys of its calls. */
+  /** The id of the run; the idempotency keys of its calls begin with it. */
   readonly root: string
   /** The id of the message that contains the call. Absent under an application's own strategy. */
   readonly messageId?: string
-  /** Returns the ledger of the run; makes it if this is its first sub-agent. Absent as `messageId` is. */
+  /** Returns the ledger, which counts what the run and its sub-agents use. Absent under an application's strategy. */
   readonly ledgerOf?: (open: OpenLedger) => RunLedger
 }
 
-/** What a sub-agent's run knows of the call that it carries out. */
+/** What the run of a sub-agent knows about the call for which it runs. */
 export interface ChildLink {
-  /** The account id of the sub-agent's run. */
+  /** The id of the sub-agent's run. */
   readonly root: string
   readonly origin?: string
-  /** Makes the ledger of the sub-agent's run, below that of its caller. */
+  /** Makes the ledger that counts what the sub-agent uses, below the ledger of its caller. */
   readonly openLedger: OpenLedger
 }
 
@@ -71,19 +72,19 @@ export function callerOf(context: object): CallerLink | undefined {
   return (context as { [caller]?: CallerLink })[caller]
 }
 
-/** Returns a property for an execution context that names the call which the run carries out. */
+/** Returns a property for an execution context that names the call for which a sub-agent runs. */
 export function withChild(link: ChildLink | undefined): object {
   return link ? { [child]: link } : {}
 }
 
-/** Returns the call that a run carries out, if it is the run of a sub-agent. */
+/** Returns the call for which a sub-agent runs; undefined for any other run. */
 export function childOf(context: object): ChildLink | undefined {
   return (context as { [child]?: ChildLink })[child]
 }
 
-/** What a tool made by `subagent()` says about itself; another copy of this package may say less. */
+/** The data that `subagent()` attaches to its tool. A tool made by an older copy of this package may lack fields. */
 interface Mark {
-  /** Absent if the sub-agent saves nothing, or in a session that the application has named. */
+  /** Absent if the sub-agent saves nothing, or saves into a session that the application has named. */
   readonly store?: CheckpointStore
   readonly idOf?: (root: string, toolCallId: string) => string
   readonly openLedger?: OpenLedger
@@ -115,7 +116,7 @@ export function sessionOf(
   return store && idOf && { store, sessionId: idOf(root, toolCallId) }
 }
 
-/** Returns the function that makes ledgers, if one of the tools is a sub-agent. */
+/** Returns the function that makes ledgers (which count what runs use), if one of the tools is a sub-agent. */
 export function ledgerMakerOf(tools: readonly Tool[]): OpenLedger | undefined {
   const marked = tools.find(isSubagent) as { [session]?: Mark } | undefined
   return marked?.[session]?.openLedger

@@ -31,7 +31,7 @@ import { type Batches, LiveEvents, type SubagentSink, followSubagents } from './
 export interface StepInput extends CallsInput {
   readonly llm: LLMInstance
   readonly tools: readonly Tool[]
-  /** What the model is sent instead of the state's messages; the state keeps its own. */
+  /** Messages that the model is sent instead of those in the state; the state keeps its messages. */
   readonly messages?: readonly Message[]
   /** The number of this inference in its run, from 1; middleware of the model sees it as `cycle`. */
   readonly cycle?: number
@@ -48,7 +48,7 @@ export interface StepInput extends CallsInput {
   readonly mode?: ToolBatch['mode']
   /** The tool strategy to use if the model has no `executeTools` of its own. */
   readonly toolStrategy?: ToolUseStrategy
-  /** Names of tools that succeeded earlier; they satisfy `dependsOn`. */
+  /** Names of tools that succeeded earlier, so that tools which depend on them (`dependsOn`) may run. */
   readonly succeeded?: ReadonlySet<string>
   /** Returns extra fields for the context of a tool. */
   readonly context?: (call: ToolCall, state: AgentState) => object
@@ -57,9 +57,9 @@ export interface StepInput extends CallsInput {
   readonly commit?: (effect: StepEffect) => void | Promise<void>
   /** The `state` of the model's middleware, shared by all steps of a run. */
   readonly middlewareState?: Map<string, unknown>
-  /** Adds an inference to the account of the run: called with its turn and the state that contains it. */
+  /** Adds the tokens of an inference to the run's account; called with its turn and the state that contains it. */
   readonly charge?: (turn: Turn, state: AgentState) => AgentState
-  /** Called before tools run, with the sink that will count the tokens of their sub-agents. */
+  /** Called before tools run, with the object that will collect the events and tokens of their sub-agents. */
   readonly onSubagents?: (sink: SubagentSink) => void
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -90,7 +90,7 @@ export function step(input: StepInput): Batches<StepResult> {
   return live.read(run, () => controller.abort())
 }
 
-/** Runs one step and reports it to `live`, if somebody reads. All built-in strategies are built on it. */
+/** Runs one step and reports its events to `live`, if somebody reads them. All built-in strategies use `runStep`. */
 export async function runStep(input: StepInput, live?: LiveEvents): Promise<StepResult> {
   const { state, llm, runsTools = true, inputs = 0, signal, middlewareState, commit } = input
   const waiting = openCallsOf(state.messages)
@@ -128,8 +128,8 @@ export async function runStep(input: StepInput, live?: LiveEvents): Promise<Step
 }
 
 /**
- * Reports the calls that an opaque model ran itself, one round after the other. They are already over, so
- * `onAct` and `onObserve` cannot influence them.
+ * Reports the calls that a model with only `generate` and `stream` ran itself, one round after the other.
+ * They are already over, so `onAct` and `onObserve` cannot influence them.
  */
 async function reportRounds(
   { state, hooks, agentId = '', step: number = state.step }: StepInput,
@@ -186,7 +186,7 @@ async function act(
   return { ...outcome, state: traced }
 }
 
-/** How the calls of a step are followed while they run. */
+/** Where the events of running calls go, and the step, agent and block indexes that those events name. */
 interface CallsFollowed {
   readonly sink: SubagentSink
   readonly live: LiveEvents | undefined
@@ -203,7 +203,7 @@ async function runCalls(
   const { state, llm, commit, signal, mode, succeeded, middlewareState, tools } = input
   const { clock = systemClock, toolStrategy: strategy } = input
   const { step } = origin
-  // What a tool yields before the start of its call is reported waits for that event.
+  // A tool may yield a value before the start of its call is reported; such values are kept here until then.
   const early = new Map(
     live && batch.calls.map(({ toolCallId }) => [toolCallId, [] as AgentStreamEvent[]]),
   )
@@ -238,7 +238,7 @@ async function runCalls(
     open(call: ToolCall): CallPorts {
       const { isApproved, context } = batch.portsOf(call)
       const tool = tools.find(({ name }) => name === call.toolName)
-      // The context costs more than many a call, so it is made only for a tool that takes it.
+      // Making the context takes longer than many calls, so it is made only for a tool that uses it.
       if (!tool || (!tool.approval && !wantsContext(tool))) return { isApproved, journal, progress }
       const own = { ...input.context?.(call, state), ...context, onSubagentEvent: sink.push }
       return { isApproved, context: own, journal, progress }
@@ -271,15 +271,18 @@ interface ProcessLike {
   getBuiltinModule?(name: 'node:async_hooks'): { AsyncLocalStorage: new () => ScopeStorage }
 }
 
-// Node, Bun, Deno and workers have `AsyncLocalStorage`. Elsewhere nothing is followed, and a run inside a tool
-// is only known if it is given the tool's context.
+// Node, Bun, Deno and workers have `AsyncLocalStorage`. Elsewhere, a run inside a tool is recognised only if
+// it is given the tool's context.
 const { process } = globalThis as { process?: ProcessLike }
 const storage = (() => {
   const hooks = process?.getBuiltinModule?.('node:async_hooks')
   return hooks && new hooks.AsyncLocalStorage()
 })()
 
-/** The calls of one message while they run. Work that a tool leaves behind is not inside them any more. */
+/**
+ * The calls of one message while they run. `isOver` is set when they end: work that a tool leaves running
+ * after that does not count as inside a tool.
+ */
 export interface ToolScope {
   isOver: boolean
 }

@@ -92,6 +92,20 @@ describe('maxParallelSteps', () => {
     expect(state.plan!.map(({ status }) => status)).toEqual(Array(3).fill('completed'))
   })
 
+  test('no more steps are given at once than the limit allows', async () => {
+    const model = scripted(({ structure }) =>
+      structure ? steps({ id: 'a' }, { id: 'b' }, { id: 'c' }) : says('ok'),
+    )
+    const run = agent({ model, execution: plan({ maxParallelSteps: 2 }) })
+    const { state } = await run.generate('x', start)
+    const prompts = model.requests.slice(1).map(({ messages }) => messages.at(-1)!.text)
+    expect(prompts.map((text) => text.match(/step "."/g))).toEqual([
+      ['step "a"', 'step "b"'],
+      ['step "c"'],
+    ])
+    expect(state.plan!.map(({ status }) => status)).toEqual(Array(3).fill('completed'))
+  })
+
   test('only the step whose tool failed is failed', async () => {
     const model = scripted([
       steps({ id: 'a', tool: 'good' }, { id: 'b', tool: 'bad' }),

@@ -45,8 +45,8 @@ type Settings = Required<PlanOptions> & { readonly planner: Planner }
 
 /**
  * Makes a plan first, then works on its steps in the order of their dependencies (UAP §5.4). Planning is one
- * step of the run, and each step of the plan, or each group of parallel ones, with all its tool calls is
- * another. Failed steps stay in `state.plan` with their status.
+ * step of the run. Each step of the plan (or each group of parallel steps), with all its tool calls, is one
+ * further step of the run. Failed steps stay in `state.plan` with their status.
  */
 export function plan(options: PlanOptions = {}): ExecutionStrategy {
   const { maxPlanSteps = Infinity, allowReplan = true, planSchema = defaultPlanSchema } = options
@@ -177,7 +177,7 @@ interface Work {
 
 /**
  * Runs inferences and tools until the model requests none. The step fails if an inference fails, or if the
- * last call of the tool that the plan names for it fails.
+ * last call of the tool that the plan names for the step fails.
  */
 async function work(run: StrategyRun, steps: readonly PlanStep[]): Promise<Work> {
   const last = new Map<string, ToolExecution>()
@@ -225,7 +225,7 @@ async function replan(
   }
 }
 
-/** Runs a last step that answers outside the plan. */
+/** Runs a last step that is not part of the plan, in which the model answers. */
 async function answer(run: StrategyRun): Promise<AgentStopReason | undefined> {
   await run.beginStep('execute')
   // If the plan were the last message, vendors would continue it as the start of the answer.

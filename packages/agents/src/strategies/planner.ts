@@ -41,8 +41,8 @@ export function plannerOf(llm: LLMInstance, schema: JsonSchema): Planner {
 }
 
 /**
- * Returns the model without tools and structure, or with different
- * ones. An opaque model is returned unchanged.
+ * Returns the model without tools and structure, or with different ones. A model with only `generate` and
+ * `stream` is returned unchanged.
  */
 export function bareModel(
   llm: LLMInstance,

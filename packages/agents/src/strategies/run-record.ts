@@ -13,7 +13,7 @@ import {
   type Warning,
 } from '@skein/ai'
 
-/** The start of a step, as positions in the lists of a record. */
+/** Where a step starts: how long each list of the record was at that time. */
 interface Mark {
   readonly messages: number
   readonly executions: number
@@ -25,8 +25,9 @@ interface Mark {
 const start: Mark = { messages: 0, executions: 0, cycles: 0, warnings: 0, sources: 0 }
 
 /**
- * Records what a run has produced. The turns of the run and of each step are made from it: all messages with
- * input and prompts, all executions and the summed usage; other fields are those of the last inference.
+ * Records what a run has produced. The turns of the run and of each step are made from this record: all
+ * messages with input and prompts, all executions and the summed usage; other fields are those of the last
+ * inference.
  */
 export class RunRecord {
   /** The agent's own tokens, without those of sub-agents. */
@@ -50,8 +51,8 @@ export class RunRecord {
   }
 
   /**
-   * Adds an inference; `messages` are the messages that are not in the record yet. An opaque model's turn may
-   * have only the fields that UPP §7.1 names.
+   * Adds an inference; `messages` are the messages that are not in the record yet. The turn of a model with
+   * only `generate` and `stream` may have only the fields that UPP §7.1 names.
    */
   addInference(turn: Turn, messages: readonly Message[]): void {
     const { openCalls = [], toolExecutions = [], usageByCycle }: Partial<Turn> = turn
@@ -102,8 +103,8 @@ export class RunRecord {
       response: response ?? new AssistantMessage([]),
       stopReason: 'other',
     }
-    // Everything in the lists is frozen when it is added. Walking through the whole run each time a stop
-    // condition reads its turn would make long runs quadratic.
+    // All items are frozen when they are added. Freezing the whole run again each time a stop condition reads
+    // its turn would make long runs quadratic.
     const from = <T>(items: readonly T[], index: number): readonly T[] =>
       Object.freeze(items.slice(index))
     return Object.freeze({

@@ -54,7 +54,7 @@ interface AskOptions {
   readonly runsTools?: boolean
 }
 
-/** What one inference is asked with, after the `onInference` hooks. */
+/** The model, tools and messages of one inference, after the `onInference` hooks. */
 interface InferenceSettings {
   readonly llm: LLMInstance
   readonly tools: readonly Tool[]
@@ -71,12 +71,12 @@ export class StrategyRun {
   step: number
   /** The number of steps that the run has started, before and after each `resume`. */
   steps: number
-  /** The number of tool rounds that this call of the agent has run. */
+  /** The number of rounds of tool calls that this call of the agent has run. */
   rounds = 0
   interrupts: readonly Interrupt[] = []
   readonly context: ExecutionContext
   readonly record: RunRecord = new RunRecord()
-  /** Where the events go, if the run is read. */
+  /** Where the events go, if somebody reads them. */
   readonly #live: LiveEvents | undefined
   readonly #hooks: AgentStrategy
   readonly #agentId: string
@@ -89,10 +89,10 @@ export class StrategyRun {
     settled: () => this.#settled,
     stops: (totals) => this.#stopsAt(totals),
   }
-  /** Set if the run has sub-agents or is one. */
+  /** Counts what the run and its sub-agents use; set if it has sub-agents or is the run of a sub-agent. */
   #ledger: RunLedger | undefined
   readonly #startedAt: number
-  /** What the run had done when this call of the agent began, then what it has settled since. */
+  /** What the run had used when this call of the agent began, plus what was added since. */
   #account: RunAccount
   /** Steps whose inference was allowed to start; a step that still waits for its budget is not counted. */
   #askedSteps: number
@@ -106,7 +106,7 @@ export class StrategyRun {
   #inputs = 0
   #steering: readonly Message[] = []
   #running: SubagentSink | undefined
-  /** The number of inferences, what the last one was sent, and the history at that time. */
+  /** `#cycle` counts the inferences; `#last` and `#sent`: the messages, the usage and the state of the last one. */
   #cycle = 0
   #last: InferenceRequest['last']
   #sent: { readonly state: AgentState; readonly messages: readonly Message[] } | undefined
@@ -148,8 +148,8 @@ export class StrategyRun {
   }
 
   /**
-   * Whether another tool round is allowed. The tool strategy's limit is
-   * for the whole run (UAP §2.4: none by default).
+   * Whether another round of tool calls is allowed. The limit of the tool strategy is for the whole run; by
+   * default there is no limit (UAP §2.4).
    */
   get mayRunTools(): boolean {
     return this.rounds < (this.context.agent.toolStrategy?.maxIterations ?? Infinity)
@@ -210,7 +210,7 @@ export class StrategyRun {
     const goesOn = !this.#hasBegun && this.context.resume !== undefined && this.hasOpenCalls
     this.#hasBegun = true
     if (!goesOn) this.step++
-    // A step that continues is counted already, except by a state of an older version without an account.
+    // A step that continues is counted already, unless an older version saved the state without a count.
     if (!goesOn || this.steps === 0) this.steps++
     if (performance.now() - yieldedAt >= 20) await yieldToEventLoop()
     this.record.beginStep()
@@ -327,7 +327,7 @@ export class StrategyRun {
     apply(await this.hook('onInference', (hooks) => hooks.onInference?.(request)))
     const sources = this.#sources
     const { state } = this
-    // What an inference was sent is whole, so that only the messages since then are checked.
+    // The messages sent before have all their results, so only messages added since then are checked.
     const { state: before, messages: sent } = this.#sent ?? {}
     const isGrown =
       before?.messages === sent &&
@@ -350,7 +350,7 @@ export class StrategyRun {
     }
   }
 
-  /** The messages as earlier hooks of this run left them, and those that are new since. */
+  /** Returns the messages to send: those a hook put in place of the history, plus later ones; else the history. */
   #view(): readonly Message[] {
     const { messages } = this.state
     const { state, messages: sent } = this.#sent ?? {}
@@ -386,7 +386,7 @@ export class StrategyRun {
     this.#ledger?.endCalls()
   }
 
-  /** Adds the tokens of an inference to the account and returns the state with the new account. */
+  /** Adds the tokens of an inference to the run's account (what it has used); returns the state with that account. */
   #charge({ usage }: Turn, state: AgentState): AgentState {
     const sum = frozenData(addUsage(this.#account.usage, usage))
     this.#account = { ...this.#account, usage: sum }
@@ -394,7 +394,7 @@ export class StrategyRun {
     return this.#stamp(state)
   }
 
-  /** Returns the state with the account as it is now. */
+  /** Returns the state with the run's account (steps, tokens, time) as it is now. */
   #stamp(state: AgentState): AgentState {
     const { revision } = this.#account
     this.#account = { ...this.#account, steps: this.#askedSteps, revision: revision + 1 }
@@ -417,7 +417,7 @@ export class StrategyRun {
     return this.#ledger?.spent ?? this.#settled
   }
 
-  /** Makes the ledger of a run whose first sub-agent was added by a hook. */
+  /** Makes the ledger, which counts what sub-agents use, after a hook has added the first sub-agent. */
   #openLate(open: OpenLedger): RunLedger {
     const ledger = open(this.#ledgerRun)
     if (this.#last) ledger.settle(this.#last.usage, this.#last.messages.length)
@@ -454,7 +454,7 @@ export class StrategyRun {
     return stopReason
   }
 
-  /** Reports conflicts of saves: as events, and as warnings of the turn. */
+  /** Reports that another run has saved the session: as events, and as warnings of the turn. */
   async #reportConflicts(): Promise<void> {
     for (const conflict of this.context.takeConflicts?.() ?? []) {
       const { sessionId } = conflict
@@ -485,7 +485,7 @@ export class StrategyRun {
     this.state = repaired === state.messages ? state : state.withContext(repaired)
   }
 
-  /** Returns what this call has done so far. The turn is only made when it is read. */
+  /** Returns what the run has done so far. Its turn is only made when it is read. */
   #totals(totals: Spending = this.#spent): RunTotals {
     const turn = (): Turn => this.record.turn(this.#lastAnswer())
     return {
@@ -543,12 +543,12 @@ export class StrategyRun {
     return this.record.hasAnswer ? undefined : this.state.messages.findLast(isAssistantMessage)
   }
 
-  /** Reports an event of the current step, if the run is read. */
+  /** Reports an event of the current step, if somebody reads the events of the run. */
   emit<Type extends UAPEventType>(type: Type, data: UAPEventData[Type]): void | Promise<void> {
     return this.#live?.emit([uapEvent({ step: this.step, agentId: this.#agentId }, type, data)])
   }
 
-  /** Runs a hook of the application, if it has this one. An error message names the hook that threw. */
+  /** Runs a hook of the application, if it is set. An error message names the hook that threw. */
   hook<T>(
     name: keyof AgentStrategy,
     call: (hooks: AgentStrategy) => T | Promise<T>,
@@ -581,8 +581,8 @@ export class StrategyRun {
 
   /**
    * Deletes the sessions of sub-agents whose calls have a result, after the state with the results was saved.
-   * This includes the calls that had one when the run was resumed, because the process may have died between
-   * the two, and the calls that a new input has closed.
+   * Also deletes those whose calls had a result when the run was resumed, because the process may have died
+   * between the save and the deletion, and those whose calls got an error result because a new input came.
    */
   async #endSessions(): Promise<void> {
     const { calls, answered } = lastCallsOf(this.state.messages)
@@ -612,13 +612,13 @@ export class BudgetUsedUp extends Error {}
 let yieldedAt = 0
 
 /**
- * Waits for the next macrotask. A step does so if none was waited for in the last 20 ms: a model that answers
- * from memory would otherwise keep timers and signals from ever firing.
+ * Waits for the next macrotask. A step does so if the last such wait was 20 ms ago or more: a model that
+ * answers from memory would otherwise keep timers and signals from ever firing.
  */
 async function yieldToEventLoop(): Promise<void> {
   await new Promise<void>((resolve) => setTimer(resolve, 0))
   yieldedAt = performance.now()
 }
 
-// Read at import, so that the fake timers of a test do not block the run.
+// `setTimeout` is read at import, so that the fake timers of a test do not block the run.
 const setTimer = globalThis.setTimeout

@@ -72,7 +72,7 @@ class AdaptedModel implements BoundLLMModel {
         readonly content: readonly AiSdkAnswerPart[]
         readonly response?: { readonly id?: string; readonly modelId?: string }
       } & Omit<AiSdkAnswerPart, 'type'>
-      // The whole answer is read as the stream that would have carried it.
+      // A whole answer is read like a stream: it is converted to stream parts.
       const events = new EventWriter(this.#model, warnings)
       return [
         { type: 'stream-start', warnings: answer.warnings ?? [] },
@@ -102,7 +102,7 @@ class AdaptedModel implements BoundLLMModel {
     }
   }
 
-  /** Converts an error of the AI SDK. Its message may quote the key, so only the status is told. */
+  /** Converts an error of the AI SDK. Its message may quote the key, so only the HTTP status is passed on. */
   #failure(error: unknown, signal: AbortSignal): unknown {
     const { provider } = this
     if (isUPPError(error)) return error
@@ -151,7 +151,7 @@ function callOptions(
   }
 }
 
-/** Returns the metadata that this adapter stored or the caller set. Metadata of our own wires is left out. */
+/** Returns the AI SDK's metadata. Entries with `api` are left out: this package wrote them, no provider knows them. */
 function optionsOf(metadata: ProviderMetadata | undefined): {
   readonly providerOptions?: AiSdkMetadata
 } {
@@ -227,7 +227,7 @@ function encodeOutput(
 function encodeBlock(block: UserContent, isVersion3: boolean): AiSdkPart {
   const own = optionsOf(block.metadata)
   const file = (mediaType: string, data: AiSdkData, filename?: string): AiSdkPart => {
-    // Version 3 has the bytes, base64 or address alone; version 4 names the kind of data.
+    // Specification v3 has the bytes, base64 text or URL itself; v4 has an object that names the kind of data.
     const named: AiSdkData =
       data instanceof URL
         ? { type: 'url', url: data }
@@ -263,7 +263,7 @@ function encodeBlock(block: UserContent, isVersion3: boolean): AiSdkPart {
   }
 }
 
-/** Returns the parts of a stream that carry one part of a whole answer. */
+/** Converts a part of a whole answer to the parts that a stream would send for it (start, delta, end). */
 function streamed(part: AiSdkAnswerPart, index: number): readonly AiSdkAnswerPart[] {
   if (part.type !== 'text' && part.type !== 'reasoning') return [part]
   const { type, text = '', providerMetadata } = part
@@ -280,7 +280,7 @@ class EventWriter {
   readonly #model: AiSdkModel
   readonly #warnings: Warning[]
   readonly #open = new Map<string, { readonly index: number; text: string }>()
-  /** Parts without a counterpart (sources, tools that the provider ran), kept in the message's metadata. */
+  /** Parts that have no event (sources, tools that the provider ran); they are kept in the message's metadata. */
   readonly #kept: JsonObject[] = []
   #start: { readonly id?: string; readonly modelId?: string } = {}
   #isStarted = false
@@ -362,7 +362,7 @@ class EventWriter {
     return { type: 'tool_call_delta', index, delta: { toolCallId: id, toolName, argumentsJson } }
   }
 
-  /** Ends a call. One whose arguments were not streamed begins here too. */
+  /** Ends a tool call, and also starts it if its arguments were not streamed before. */
   #call(
     { toolCallId = '', toolName = '', input = '' }: AiSdkAnswerPart,
     metadata: { readonly metadata: ProviderMetadata } | undefined,
@@ -449,7 +449,7 @@ function toUsage(usage: AiSdkUsage | undefined): TokenUsage {
   })
 }
 
-/** Leaves out the members that are undefined, because people hold the result. */
+/** Removes the members that are undefined, so that callers see only keys that have a value. */
 export function present<T extends object>(members: T): T {
   // The cast is safe, because only undefined members are removed.
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T

@@ -26,7 +26,7 @@ import {
   toSource,
 } from './types.ts'
 
-/** The `llm` options of a model that the AI SDK calls; tools, structure and messages come from its call. */
+/** The `llm` options of a model that the AI SDK calls; tools, structure and messages come with each of its calls. */
 export type ToAiSdkOptions = Omit<LLMOptions, 'tools' | 'toolStrategy' | 'structure' | 'signal'>
 
 /** A model for `generateText` and `streamText` of the AI SDK (specification v4). */
@@ -51,8 +51,8 @@ interface AiSdkAnswer {
  *
  *     generateText({ model: toAiSdk({ model: fallback([a, b]) }), prompt: 'Hello' })
  *
- * Tools run in the AI SDK. Its settings are translated to the vendor's parameters; those without a
- * counterpart are reported as warnings.
+ * Tools run in the AI SDK. The settings of its calls are translated to the vendor's parameters; settings that
+ * the vendor lacks are reported as warnings.
  */
 export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
   const { model } = llm(options)
@@ -233,7 +233,7 @@ function toCall({ toolCallId, toolName, arguments: args, metadata }: ToolCall): 
   return { type: 'tool-call', toolCallId, toolName, input, ...more }
 }
 
-/** Converts events to the parts of a stream. A failure is a part too. */
+/** Converts events to the parts of an AI SDK stream. A failure becomes a part too, of type `error`. */
 async function* toParts(
   turn: AsyncGenerator<readonly StreamEvent[], Turn>,
   dropped: readonly AiSdkWarning[],

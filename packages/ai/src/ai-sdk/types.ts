@@ -2,8 +2,8 @@ import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
 import type { Source, TokenUsage } from '../contract/turn.ts'
 
 /**
- * The part of the AI SDK's `LanguageModel` (specification v3 and v4, `ai` 6 and 7) that is used here. Typed by
- * structure, so that this package depends on none of its packages.
+ * The part of the AI SDK's `LanguageModel` (specification v3 and v4, `ai` 6 and 7) that is used here. It is
+ * declared again in this file, so that this package does not depend on the packages of the AI SDK.
  */
 export interface AiSdkModel {
   readonly specificationVersion: 'v3' | 'v4'
@@ -13,10 +13,10 @@ export interface AiSdkModel {
   doStream(options: never): PromiseLike<unknown>
 }
 
-/** Data of providers by name, as parts and messages have it. */
+/** Provider-specific data of a part or a message, by provider name. */
 export type AiSdkMetadata = Readonly<Record<string, JsonObject>>
 
-/** A file: bytes or base64, an address, or text. Version 3 has the value alone. */
+/** A file: bytes or base64, an address, or text. Specification v3 has the plain value, v4 an object with `type`. */
 export type AiSdkData =
   | Uint8Array
   | string
@@ -137,7 +137,10 @@ export function toAiSdkUsage(usage: TokenUsage): AiSdkUsage {
   }
 }
 
-/** Writes a page as a source part. Documents have none: the AI SDK asks for a media type, which is not known. */
+/**
+ * Writes a cited page as a source part. A cited document is left out: the AI SDK requires its media type,
+ * which is not known.
+ */
 export function toSource({ url, title }: Source): AiSdkAnswerPart[] {
   if (url === undefined) return []
   const part = { type: 'source', sourceType: 'url', id: url, url }

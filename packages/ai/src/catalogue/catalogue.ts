@@ -12,7 +12,7 @@ export type CatalogueRow = readonly [
   sources: string,
 ]
 
-/** What is published about one model. Null: none of the sources says it. */
+/** The published data of one model. A value is null if none of the sources states it. */
 export interface CatalogueModel extends ModelInfo {
   readonly limits: { readonly contextTokens: number | null; readonly outputTokens: number | null }
   readonly modalities: {

@@ -5,8 +5,8 @@ export type ProviderMetadata = Readonly<Record<string, JsonObject>>
 
 interface BlockBase {
   /**
-   * Vendor data of this block that has no UPP field. A wire stores the unchanged vendor block here as `{
-   * [provider]: { api, native } }` and sends it back to the same vendor.
+   * Vendor data of this block that has no UPP field. The code of a vendor format stores the unchanged vendor
+   * block here as `{ [provider]: { api, native } }` and sends it back to the same vendor.
    */
   readonly metadata?: ProviderMetadata
 }

@@ -45,7 +45,7 @@ export interface UPPErrorOptions {
   readonly rateLimit?: Readonly<Record<string, string>> | undefined
   /** The error body, redacted and cut to a readable length. */
   readonly body?: string | undefined
-  /** With `validate`: where the data of a structured answer does not fit its schema. */
+  /** Where the data of a structured answer does not fit its schema; set only with the option `validate`. */
   readonly issues?: readonly DataIssue[] | undefined
 }
 

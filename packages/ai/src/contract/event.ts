@@ -4,15 +4,15 @@ import type { ToolTypes } from './tool-types.ts'
 import type { Source, TokenUsage, Warning } from './turn.ts'
 
 /**
- * One event of a stream. Every wire decodes a whole response and a stream into the same events, and all other
- * code folds these events:
+ * One event of a stream. Every vendor format is decoded into these events, for a whole response as for a
+ * stream, and all other code reads only them:
  *
  *     message_start (content_block_start delta* content_block_stop)* message_stop
  *     (tool_execution_start tool_execution_end)*        interleaved live, between two messages
  *
  * `index` is the position of the block in its message. It starts at 0 with each `message_start` and is never
  * used twice in a message; blocks may interleave. Tool execution events carry the index of the call's block.
- * An empty block still has a start and a stop event. `Calls` are the types of results.
+ * An empty block still has a start and a stop event. `Calls` has the types of tool results.
  */
 export type StreamEvent<Calls extends ToolTypes = ToolTypes> =
   | MessageStartEvent
@@ -125,7 +125,7 @@ export interface MessageStopEvent {
     /** `metadata` of the finished message. */
     readonly metadata?: ProviderMetadata
     readonly warnings?: readonly Warning[]
-    /** What the message cites, one entry for each citation; `turn.sources` has each source once. */
+    /** The sources that the message cites, one entry for each citation; `turn.sources` has each source once. */
     readonly sources?: readonly Source[]
   }
 }

@@ -193,7 +193,7 @@ function typeOf(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'type' in value ? value.type : undefined
 }
 
-// These are records, so that a new type of block does not compile until it is added here.
+// The allowed types of blocks are keys of records, so that a new type does not compile until it is added here.
 const userBlocks: Readonly<Record<UserContent['type'], true>> = {
   text: true,
   image: true,

@@ -24,7 +24,10 @@ export interface MiddlewareContext {
   request: AnyRequest
   response?: AnyResponse
   readonly state: Map<string, unknown>
-  /** How the model's structured data is read, if the model has a way of its own (LLM calls only). */
+  /**
+   * Converts the model's structured data to the caller's schema, if the vendor answers in another form (LLM
+   * calls only).
+   */
   readonly readData?: BoundLLMModel['readData']
   /** Milliseconds since the epoch. */
   readonly startTime: number
@@ -49,7 +52,7 @@ export interface Middleware {
   /** Runs exactly once for every successful call, however the stream is consumed. */
   readonly onEnd?: (context: MiddlewareContext) => void | Promise<void>
   readonly onError?: (error: Error, context: MiddlewareContext) => void | Promise<void>
-  /** Called on cancellation instead of `onError`, if the middleware defines it. */
+  /** Called instead of `onError` when the call is cancelled. Without this hook, `onError` is called. */
   readonly onAbort?: (error: Error, context: MiddlewareContext) => void | Promise<void>
   readonly onRequest?: (context: MiddlewareContext) => void | Promise<void>
   /** Called before each inference of the tool loop; may return a different request for that inference. */

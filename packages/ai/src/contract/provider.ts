@@ -10,8 +10,9 @@ import type { Tool } from './tool.ts'
 export type Params = Readonly<Record<string, unknown>>
 
 /**
- * Settings that vendors share, written in each vendor's own words by its wire. Only those that are set are
- * sent; `params` of the same meaning win. A vendor without a setting gets a warning on the turn instead.
+ * Settings that most vendors have under names of their own; each is translated for the vendor of the model.
+ * Only settings with a value are sent, and an entry of `params` with the same meaning is used instead. If the
+ * vendor has no such setting, the turn gets a warning.
  */
 export interface Settings {
   readonly temperature?: number
@@ -28,22 +29,22 @@ export interface Settings {
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
 /**
- * A model of a provider; `llm`, `embedding` and `image` accept it. `Known` are the parameters that the vendor
- * documents, for the type of `params`; every model is also a `ModelReference` without it, which accepts any.
+ * A model of a provider; `llm`, `embedding` and `image` accept it. `Known` is the type of `params`: the
+ * parameters that the vendor documents. A `ModelReference` without `Known` accepts any parameters.
  */
 export interface ModelReference<Known = unknown> {
   readonly modelId: string
   readonly provider: Provider
   /** The options passed to the provider together with the id, e.g. `{ api: 'chat' }`. */
   readonly options?: Params
-  /** Never set; only carries the type. It is read, never written, so unions of models stay models. */
+  /** Never set at run time: it only carries the type `Known`. It is readonly, so a union of models is a model too. */
   readonly '~params'?: Known
 }
 
 /**
- * What `params` may be for a model: what its vendor documents, for a choice between two vendors what either
- * does, for a model of unknown vendor anything. Parameters that the types do not know (yet) are declared as
- * `Params`; they are sent unchanged, like all others (UPP §2.1).
+ * What `params` may be for a model: the parameters that its vendor documents; for a union of two vendors'
+ * models, those of either vendor; for a model of an unknown vendor, anything. To send parameters that the
+ * types lack, declare them as `Params`; like all others, they are sent unchanged (UPP §2.1).
  *
  *     const params: Params = { brand_new: true }
  *     llm({ model: openai('gpt-6'), params })
@@ -52,8 +53,8 @@ export type ParamsOf<Model extends ModelReference> =
   Model extends ModelReference<infer Known> ? (unknown extends Known ? Params : Known) : never
 
 /**
- * A vendor: call it with a model id to get a reference. A vendor declares the `Options` that may follow the
- * id; one of unknown options can only be called with an id.
+ * A vendor: call it with a model id to get a reference. `Options` is the type of the second argument; without
+ * it, a provider can only be called with an id.
  */
 export interface Provider<Options = never> {
   (modelId: string, options?: Options): ModelReference
@@ -116,7 +117,7 @@ export interface BoundLLMModel {
    * is. With `isPartial` the data may be the beginning of an answer.
    */
   readData?(structure: JsonSchema, data: unknown, isPartial?: boolean): unknown
-  /** Writes a request as it would be sent, for requests about it, e.g. how many tokens it has. */
+  /** Returns the path and body that a request would be sent with, e.g. to ask the vendor how many tokens it has. */
   encode?(request: LLMRequest): { readonly path: string; readonly body: string }
   /** Sends a request to another endpoint of the vendor and returns its JSON. */
   send?(request: EndpointRequest): Promise<JsonValue>
@@ -139,7 +140,7 @@ export interface LLMRequest {
   readonly messages: readonly Message[]
   readonly system?: string
   readonly params: Params
-  /** Settings in the words of this package; present only if one is set. */
+  /** Settings under this package's own names, e.g. `maxOutputTokens`; present only if one is set. */
   readonly settings?: Settings
   readonly tools: readonly Tool[]
   readonly structure?: JsonSchema

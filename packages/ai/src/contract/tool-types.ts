@@ -23,10 +23,10 @@ export type ToolTypes = {
 
 /**
  * The types of the calls of the tools `T`. A call that succeeded has the name, arguments and result of its
- * tool; one that failed, also because the model invented its name, has a text as result.
+ * tool; a call that failed, also because no tool has its name, has a text as result.
  */
 export type TypesOf<T extends Tool> = Tool extends T
-  ? // Not by its name, which declarations of other packages could not write.
+  ? // Spelled out and not `ToolTypes`, which declaration files of other packages could not import.
     { readonly execution: ToolExecution; readonly end: ToolEnd }
   : {
       readonly execution: Execution<T> | ToolExecution<string, JsonObject, string, true>
@@ -50,7 +50,7 @@ type ResultOf<T extends Tool> = ResultJson<
   Exclude<ToolValue<Awaited<ReturnType<T['run']>>>, Deferred>
 >
 
-/** The result of a tool: what `run` returns, or what it yields if it is an async generator. */
+/** The result of a tool: what `run` returns, or what `run` yields if it is an async generator. */
 export type ToolValue<Result> =
   Result extends AsyncGenerator<infer Yielded, infer Returned>
     ? Yielded | Exclude<Returned, void>
@@ -75,7 +75,7 @@ export type ResultJson<Value> = unknown extends Value
                 ? { readonly [Index in keyof Value]: ResultJson<Value[Index]> }
                 : ResultObject<Value>
 
-/** Methods and symbols are left out. An object that may have any member is left as it is. */
+/** The JSON of an object: methods and symbols are left out. An object that may have any member is left as it is. */
 type ResultObject<Value> = string extends keyof Value
   ? Value
   : {
@@ -88,7 +88,7 @@ type ResultObject<Value> = string extends keyof Value
       ]: ResultMember<Value[Key]>
     }
 
-/** A member that is undefined is left out. */
+/** The JSON of a member: undefined stays possible, because such a member is left out of its object. */
 type ResultMember<Value> = unknown extends Value
   ? unknown
   : ResultJson<Exclude<Value, undefined>> | (undefined extends Value ? undefined : never)

@@ -18,7 +18,7 @@ export interface ToolCall {
    * text.
    */
   readonly invalidArguments?: { readonly text: string; readonly reason: string }
-  /** Ids of calls in the same message that must finish first (UAP §8.6). */
+  /** Ids of calls in the same message that must finish before this call starts (UAP §8.6). */
   readonly after?: readonly string[]
   readonly metadata?: ProviderMetadata
 }
@@ -36,9 +36,10 @@ export interface ToolResult {
 /**
  * A finished call, as the turn reports it (UPP §7.3). `duration` is in milliseconds.
  *
- * A type alias because of the compiler's time: TypeScript keeps the members of a union in order, and compares
- * those of an alias by its type arguments, the name first. References to an interface inside `TypesOf` would
- * be compared by the whole tools, which doubled the time of narrowing 100 results with a chain of `if`.
+ * This is a type alias and not an interface to save compile time. TypeScript compares the members of a union
+ * with each other; it compares two uses of an alias by their type arguments, beginning with the name. Two
+ * uses of an interface in `TypesOf` would be compared by the complete types of their tools, which doubled the
+ * time of narrowing 100 results with a chain of `if`.
  */
 export type ToolExecution<
   Name extends string = string,
@@ -65,9 +66,9 @@ export interface ToolContext {
  * A function the model may call (UPP §11.1). Arguments are untrusted: `llm()` never validates them (UPP
  * §11.2); a tool built with `tool()` validates them in its own `run`.
  *
- * `run` may be an async generator: each value that it yields is shown while the tool runs, and the last one is
- * the result. `run` is called with `(params, context)` when it declares two parameters or is marked by `withToolContext`,
- * otherwise with `(params)` alone (UAP §8.4).
+ * `run` may be an async generator: each value that it yields is shown while the tool runs, and the last value
+ * is the result. `run` is called with `(params, context)` when it declares two parameters or is marked by
+ * `withToolContext`, otherwise with `(params)` alone (UAP §8.4).
  */
 export interface Tool {
   readonly name: string
@@ -84,14 +85,11 @@ export interface Tool {
   readonly metadata?: ProviderMetadata
   /** Whether calls of this tool run before the other calls of their message, one at a time (UAP §8.5). */
   readonly sequential?: boolean
-  /** Names of tools that must have succeeded before this one runs (UAP §8.5). */
+  /** Names of tools that must have succeeded before this tool runs (UAP §8.5). */
   readonly dependsOn?: readonly string[]
   /** How much harm a call can do; governance and the runtime base their decisions on it. */
   readonly risk?: ToolRisk
-  /**
-   * The longest duration of a call in milliseconds; after it the signal aborts and the call gets an error
-   * result.
-   */
+  /** The longest duration of a call in milliseconds. Then its signal aborts and the call gets an error result. */
   readonly timeoutMs?: number
 }
 
@@ -119,8 +117,8 @@ export interface Deferred extends DeferRequest {
 const DEFER_KINDS: readonly DeferRequest['kind'][] = ['approval', 'input', 'child', 'timer']
 
 /**
- * Makes a value that `run` or `approval` returns to end the turn with an open call instead of a result. Throws
- * at once for a request that nobody could store or answer; inside a tool that becomes the call's error.
+ * Makes a value that `run` or `approval` returns to end the turn with an open call instead of a result. Throws for a
+ * request that could not be stored or answered; thrown inside a tool, this becomes the error of its call.
  */
 export function defer(request: DeferRequest): Deferred {
   const { kind, request: asked } = (request ?? {}) as Partial<DeferRequest>
@@ -168,7 +166,7 @@ export type ToolOutcome =
   | {
       readonly type: 'done'
       readonly result: unknown
-      /** The form of the result that the model sees, if it is another one. */
+      /** The form of the result that the model sees, if it differs from `result`. */
       readonly modelResult?: unknown
     }
   | {
@@ -272,7 +270,7 @@ function isShallow(root: object, text: string): boolean {
     if (depth >= MAX_DEPTH) return false
     const next: object[] = []
     for (const node of level) {
-      // An own `__proto__` is harmless until a tool copies it with Object.assign or a deep merge.
+      // An own `__proto__` is deleted: it does harm when a tool copies it with Object.assign or a deep merge.
       if (mayHoldProto && Object.hasOwn(node, '__proto__'))
         Reflect.deleteProperty(node, '__proto__')
       for (const child of Object.values(node) as unknown[])

@@ -5,8 +5,8 @@ import type { ToolTypes } from './tool-types.ts'
 import type { JsonValue } from '@skein/base'
 
 /**
- * The complete result of one `generate` or `stream` call (UPP §7.1). Frozen. `Data` is the type of a structured
- * answer, `Calls` those of the results of the tools that were given.
+ * The complete result of one `generate` or `stream` call (UPP §7.1). Frozen. `Data` is the type of a
+ * structured answer, `Calls` has the types of the calls and results of the given tools.
  */
 export interface Turn<Data = unknown, Calls extends ToolTypes = ToolTypes> {
   /** The inputs and all produced messages, in order; the history before the inputs is not included. */
@@ -56,7 +56,7 @@ export interface TokenUsage {
   readonly serverToolUse?: Readonly<Record<string, number>>
   /** The cost in US dollars, as reported by the vendor or computed by the cost middleware. */
   readonly costUsd?: number
-  /** The vendor's own usage object. Present on the usage of one cycle, not on sums. */
+  /** The vendor's own usage object. Present on the usage of one inference, not on sums. */
   readonly raw?: JsonValue
 }
 
@@ -121,7 +121,7 @@ export interface Source {
   readonly originals: readonly JsonValue[]
 }
 
-/** Adds sources to a list. A source that is already in the list gets the further originals. */
+/** Adds sources to a list. A source that is already in the list only gets more `originals`. */
 export function addSources(known: readonly Source[], more: readonly Source[]): readonly Source[] {
   if (more.length === 0) return known
   const all = new Map<string, Source & { readonly originals: JsonValue[] }>()

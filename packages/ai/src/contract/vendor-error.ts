@@ -1,7 +1,7 @@
 import type { JsonValue } from '@skein/base'
 import { ErrorCode, type UPPErrorOptions } from './error.ts'
 
-/** An unsuccessful HTTP response, as the transport passes it to a wire. */
+/** An unsuccessful HTTP response, as the code that reads the vendor's format gets it. */
 export interface ErrorResponse {
   readonly status: number
   readonly headers: { get(name: string): string | null }
@@ -10,7 +10,7 @@ export interface ErrorResponse {
   readonly text: string
 }
 
-/** The fields that a wire read from a vendor's error; missing fields are derived from the HTTP status. */
+/** The fields that were read from a vendor's error; missing fields are derived from the HTTP status. */
 export type VendorError = { readonly message: string } & Partial<
   Pick<
     UPPErrorOptions,

@@ -45,7 +45,7 @@ interface Batch {
   readonly endsChunk: boolean
 }
 
-/** Splits the inputs into chunks of the caller's size, and these into requests within the vendor's limits. */
+/** Splits the inputs into chunks of the caller's size, and the chunks into requests within the vendor's limits. */
 export function planBatches(
   inputs: readonly EmbeddingInput[],
   { maxBatchSize, maxBatchTokens = Infinity }: EmbeddingHandler,
@@ -97,7 +97,8 @@ export async function* embedBatches(
   const fill = (): void => {
     while (running.length < concurrency && next < batches.length) {
       const batch = embedBatch(model, request, batches[next++]!)
-      // A rejection is thrown by the `await` below, unless an earlier batch has already failed.
+      // Avoids an unhandled rejection: the `await` below throws the error, but is not reached if an earlier
+      // batch fails.
       batch.catch(() => {})
       running.push(batch)
     }

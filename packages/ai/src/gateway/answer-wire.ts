@@ -21,8 +21,8 @@ export interface WireReply {
 }
 
 /**
- * Writes the response to a client in the format of its wire. A stream starts only when the first
- * content has arrived, so that an earlier failure is sent with an HTTP error status.
+ * Writes the response to a client in the vendor format that the client uses. A stream starts only when the
+ * first content has arrived, so that an earlier failure is sent with an HTTP error status.
  */
 export async function answerWire(answer: WireAnswer): Promise<WireReply> {
   const { wire, context, toServerError = asServerError } = answer
@@ -33,7 +33,7 @@ export async function answerWire(answer: WireAnswer): Promise<WireReply> {
   }
 }
 
-/** Writes an error in the format of a wire. */
+/** Writes an error in a vendor's format. */
 export function errorReply(wire: WireServer, error: ServerError): WireReply {
   const { status, body } = wire.encodeError(error)
   const headers: Record<string, string> = { 'content-type': 'application/json' }
@@ -61,7 +61,8 @@ async function whole({ wire, context, events }: WireAnswer): Promise<WireReply> 
   for await (const batch of events) for (const event of batch) all.push(event)
   const body: JsonObject = wire.encodeResponse(all, context)
   const text = JSON.stringify(body)
-  // Without `message_stop` the answer is incomplete: the JSON is cut off, as a broken server would do.
+  // Without `message_stop` the answer is incomplete. The client must notice that, so only half of the JSON is
+  // sent, as by a server that broke down.
   const isWhole = all.at(-1)?.type === 'message_stop'
   return {
     status: 200,

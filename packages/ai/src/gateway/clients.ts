@@ -65,10 +65,10 @@ export interface GatewayLimits {
 
 const MINUTE = 60_000
 const DEFAULT_BODY_BYTES = 32 * 1024 * 1024
-/** Above this many clients, those without a request in the last minute are forgotten. */
+/** Above this many clients, the counters of clients without a request in the last minute are deleted. */
 const MAX_REMEMBERED = 10_000
 
-/** The use of one client: a token bucket that refills steadily, and the number of its open requests. */
+/** What one client has used of its limits: a token bucket that refills steadily, and its number of open requests. */
 interface Account {
   tokens: number
   filledAt: number

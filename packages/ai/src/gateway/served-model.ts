@@ -7,7 +7,7 @@ import { countTokens } from '../models.ts'
 import { oneMessage } from './answer-wire.ts'
 import { translateParams } from './translate-params.ts'
 
-/** A decoded request with its client and wire. */
+/** A decoded request, with the client that sent it and the vendor format that it came in. */
 export interface GatewayRequest extends ServerRequest {
   readonly wire: WireName
   /** The name of the client. */
@@ -32,7 +32,7 @@ export interface GatewayReply {
   readonly droppedParams?: readonly string[]
   /** The response id is derived from this. Default: a new id. */
   readonly id?: string
-  /** Further fields of the response, for formats that can contain them (Responses). */
+  /** Further fields of the response, for formats that can contain them (OpenAI's Responses). */
   readonly fields?: JsonObject
   /**
    * Converts an error thrown by `events` to the error sent to the client. If it returns undefined, the

@@ -12,19 +12,19 @@ import {
 import { requestError } from '../wires/wire-error.ts'
 import type { WireSettings, WrittenSettings } from '../wires/wire.ts'
 
-/** Settings while they are read. */
+/** Settings that are still being filled from the client's parameters, so they are not readonly. */
 type GivenSettings = { -readonly [Name in keyof WireSettings]: WireSettings[Name] }
 
 /** The result of `translateParams`. */
 type TranslatedParams = {
   readonly params: Params
-  /** Names of parameters that the model's wire cannot express. */
+  /** Names of parameters that have no equivalent in the model's vendor format. */
   readonly dropped: readonly string[]
 }
 
 /**
- * Translates parameters from the client's wire to the model's. They are passed unchanged if both wires
- * are the same or the model's wire is unknown.
+ * Translates parameters from the client's vendor format to the model's. They are passed unchanged if both
+ * formats are the same or the model's format is unknown.
  */
 export function translateParams(
   params: Params,
@@ -54,7 +54,7 @@ export function translateParams(
   }
   const { params: written, dropped } = writers[to](settings)
   const lost = new Set(dropped.map((setting) => nameOf.get(setting) ?? setting))
-  // In the order of the client's parameters.
+  // The dropped names are listed in the order of the client's parameters.
   const names = Object.keys(given).filter((name) => unknown.includes(name) || lost.has(name))
   return { params: written, dropped: names }
 }
@@ -62,7 +62,7 @@ export function translateParams(
 /** Reads a parameter into the settings; returns false if no setting corresponds to it. */
 type Reader = (name: string, value: JsonValue, settings: GivenSettings) => boolean
 
-/** The parameter reader of each wire. Only the wires that the gateway serves have one. */
+/** The parameter reader of each vendor format. Only the formats that the gateway serves have one. */
 const readers: Partial<Record<WireName, Reader>> = {
   'openai-chat': readOpenAI,
   'openai-responses': readOpenAI,
@@ -79,6 +79,8 @@ function readOpenAI(name: string, value: JsonValue, settings: GivenSettings): bo
       return keep(settings, 'temperature', numberOf(value))
     case 'top_p':
       return keep(settings, 'topP', numberOf(value))
+    case 'top_k': // not OpenAI's own, but clients of its format send it to other vendors
+      return keep(settings, 'topK', numberOf(value))
     case 'seed':
       return keep(settings, 'seed', numberOf(value))
     case 'stop':
@@ -166,7 +168,10 @@ function anthropicChoice(choice: JsonObject): ToolChoice | undefined {
   }
 }
 
-/** The writer of each wire. For Chat Completions it is OpenAI's, because the vendor is not known here. */
+/**
+ * The parameter writer of each vendor format. For Chat Completions it writes OpenAI's parameters, because it
+ * is not known here which of the many vendors with that format answers.
+ */
 const writers: Readonly<Record<WireName, (settings: WireSettings) => WrittenSettings>> = {
   'openai-chat': (settings) => writeChat(settings, { dialect: { parameters: openaiParameters } }),
   'openai-responses': writeResponses,

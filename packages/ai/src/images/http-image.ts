@@ -101,10 +101,7 @@ function decodeWhole(
   })
 }
 
-/**
- * Decodes or downloads an image, so that its bytes are there even if the vendor sent an address that can be
- * fetched.
- */
+/** Decodes an image, or downloads it if the vendor sent only an address, so that the caller gets its bytes. */
 async function toGenerated(
   image: VendorImage,
   call: ImageCall,

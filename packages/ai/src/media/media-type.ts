@@ -157,7 +157,7 @@ export function base64Bytes(base64: string): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-/** Creates the error of media without data, which vendors would reject less clearly. */
+/** Creates the error for media without data, because a vendor's own error would be less clear. */
 export function emptyMedia(what: string): UPPError {
   return invalidMedia(`${what} is empty.`, 'Check where it comes from; there is nothing to send.')
 }

@@ -19,8 +19,8 @@ export interface CacheOptions {
   /** How long a stored answer may be used. Default: as long as the store keeps it. */
   readonly ttlMs?: number
   /**
-   * Returns the scope of a request, e.g. its tenant; answers are reused only within a scope. Default: one for
-   * all.
+   * Returns the scope of a request, e.g. its tenant; answers are reused only within a scope. Default: one
+   * scope for all requests.
    */
   readonly scope?: (request: LLMRequest) => string
   /** Called when the store fails; the call continues without the cache. */
@@ -196,7 +196,7 @@ function cacheKey(
     })
     return sha256Hex(text)
   } catch {
-    // A parameter is not JSON, so the request has no key. The wire decides whether it can be sent.
+    // A parameter is not JSON, so the request has no key and is not cached. Whether it can be sent is checked later.
     return undefined
   }
 }

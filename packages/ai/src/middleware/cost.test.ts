@@ -142,3 +142,31 @@ test('images have a price by piece or by token', async () => {
   const result = await image({ model: provider('m'), middleware }).generate('a cat')
   expect(result.usage).toEqual({ outputTokens: 10, costUsd: 0.0404 })
 })
+
+test('an image without a price has no cost, and a cost that the vendor told stays', async () => {
+  const made = (usage: object) =>
+    createProvider({
+      name: 'painter',
+      image: {
+        bind: () => ({
+          modelId: 'm',
+          provider: 'painter',
+          capabilities: { generate: true, streaming: false, edit: false },
+          generate: async () => ({
+            images: [{ image: Image.fromBase64('iVBORw0KGgo=').toBlock() }],
+            usage,
+          }),
+        }),
+      },
+    })('m')
+  const cost = async (usage: object, prices: ModelCatalog) => {
+    const middleware = [costMiddleware({ catalog: prices })]
+    return (await image({ model: made(usage), middleware }).generate('x')).usage
+  }
+  const prices: ModelCatalog = { 'painter/m': { prices: { input: 1, output: 2, perImage: 0.5 } } }
+  expect(await cost({ imagesGenerated: 3 }, prices)).toMatchObject({ costUsd: 1.5 })
+  expect(await cost({ costUsd: 9 }, prices)).toMatchObject({ costUsd: 9 })
+  expect(await cost({ imagesGenerated: 1 }, {})).not.toHaveProperty('costUsd')
+  const tokens = { inputTokens: 1e6, outputTokens: 1e6, imagesGenerated: 1 }
+  expect(await cost(tokens, prices)).toMatchObject({ costUsd: 3.5 })
+})

@@ -85,7 +85,7 @@ export function loggingMiddleware({
   }
 }
 
-/** Names of tools and texts of vendors come from outside, and a person reads the console. */
+/** Escapes control characters, because tool names and vendor texts come from outside and could command a terminal. */
 function logToConsole(level: LogLevel, message: string, details: LogDetails): void {
   const safe = (value: unknown): unknown => (typeof value === 'string' ? safeLogLine(value) : value)
   const shown = Object.entries(details).map(([key, value]) => [key, safe(value)])

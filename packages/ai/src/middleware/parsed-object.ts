@@ -19,9 +19,9 @@ export interface ParsedObjectOptions {
   readonly parseToolCalls?: boolean
 }
 
-/** The key in `state` of the parsers of the current message, by block index. */
+/** The key in `state` under which the parsers of the current message are stored, by block index. */
 const stateKey = 'parsedObject:parsers'
-/** The key in `state` of the function that converts structured data, if the model has one. */
+/** The key in `state` under which the function that converts structured data is stored, if the model has one. */
 const readKey = 'parsedObject:read'
 
 /** Adds `delta.parsed`, the incrementally parsed JSON, to `object_delta` and `tool_call_delta`. */
@@ -52,13 +52,13 @@ function withParsed<E extends ObjectDeltaEvent | ToolCallDeltaEvent>(
   piece: string,
   state: Map<string, unknown>,
 ): E {
-  // No other code sets this key.
+  // The cast is safe, because no other code sets this key.
   const parsers = (state.get(stateKey) ?? new Map()) as Map<number, PartialJson>
   state.set(stateKey, parsers)
   const parser = parsers.get(event.index) ?? new PartialJson()
   parsers.set(event.index, parser)
   parser.push(piece)
-  // The arguments of a call are no structured answer.
+  // Only structured answers are converted; the arguments of a tool call are used as they were parsed.
   const read = event.type === 'object_delta' ? state.get(readKey) : undefined
   const convert = (read ?? ((data) => data)) as (data: unknown) => unknown // set above, if at all
   const { length } = parser.text

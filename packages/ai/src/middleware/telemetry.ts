@@ -63,8 +63,8 @@ export function telemetryMiddleware(options: TelemetryOptions): Middleware {
         span.fail(clock, error, answer.attributes())
         throw error
       } finally {
-        // Has an effect only if the reader left early: nothing failed, and the rest of the answer stays
-        // unknown.
+        // Ends the span if the reader left the loop early, without an error and with the answer so far. In
+        // all other cases the span has ended already, and this call does nothing.
         span.end(clock, answer.attributes())
       }
     },
@@ -137,7 +137,7 @@ class Telemetry {
       : {}
     const clock = this.#clock(context)
     if (outcome.type !== 'error') return span.end(clock, content)
-    // The error message of a tool may be as private as its result.
+    // The error message of a tool may be as private as its result, so it too is recorded only with `captureContent`.
     const error = new Error(isCaptured ? outcome.message : '')
     error.name = outcome.cause instanceof Error ? outcome.cause.name : 'ToolError'
     span.fail(clock, error, content)

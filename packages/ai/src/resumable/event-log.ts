@@ -160,7 +160,7 @@ export function failureFromText(text: string): SkeinError {
 
 /** The errors of a resumable stream itself; failures of the model are a `UPPError`. */
 export const StreamErrorCode = {
-  /** No stream has this id, or it has been deleted after its end. */
+  /** No stream has this id, or the stream has ended and was deleted. */
   NotFound: 'STREAM_NOT_FOUND',
   Exists: 'STREAM_EXISTS',
   /** Too many streams at once. */

@@ -175,7 +175,7 @@ export class ResumableStreams {
   ): AsyncGenerator<readonly LogEntry[], void, undefined> {
     const { log } = this.#settings
     const run = this.#running.get(id)
-    // If the writer fails without a last entry, its readers must stop waiting.
+    // If the writer fails before it has written a last entry, its readers must stop waiting.
     const waking = run ? AbortSignal.any([signal, run.lost]) : signal
     run?.enter()
     try {

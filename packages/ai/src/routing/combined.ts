@@ -41,7 +41,7 @@ function bindMembers<M>({ members }: Combination, bind: (of: ModelReference, ind
   return members.map((member, index) => ({ ...member, bound: bind(member.reference, index) }))
 }
 
-/** Makes the handler that sends each inference to a member chosen by the policy. */
+/** Makes the handler that sends each inference to a member (one of the combined models) chosen by the policy. */
 function llmHandler(combination: Combination): LLMHandler {
   const bindAll = (): Bound<BoundLLMModel>[] =>
     bindMembers(combination, (reference) => reference.provider.handlers.llm!.bind(reference))
@@ -58,7 +58,10 @@ class CombinedLLM implements BoundLLMModel {
   readonly provider: string
   readonly capabilities: LLMCapabilities
   declare readonly wire?: NonNullable<BoundLLMModel['wire']>
-  /** The conversion of the first member that has one: data that needs none stays as it is. */
+  /**
+   * The `readData` of the first member that has one. It leaves data that needs no conversion unchanged, so it
+   * suits the answers of all members.
+   */
   readonly readData: BoundLLMModel['readData']
   readonly #members: readonly Bound<BoundLLMModel>[]
   readonly #policy: MemberPolicy
@@ -141,13 +144,15 @@ function llmCapabilities(
   })
 }
 
-/** Checks whether an event is content: any except the start of a message, text or reasoning. */
+/** Checks whether an event is content: any event except the start of a message or of a text or reasoning block. */
 function isContent({ type, delta }: StreamEvent): boolean {
   if (type === 'message_start') return false
   return type !== 'content_block_start' || (delta.block !== 'text' && delta.block !== 'reasoning')
 }
 
-/** Makes the handler that embeds with the member chosen by the policy; the smallest batch limits apply. */
+/**
+ * Makes the handler that embeds with the member chosen by the policy; the smallest batch limits of all members apply.
+ */
 function embeddingHandler(combination: Combination): EmbeddingHandler {
   const { name: provider, members, policy } = combination
   const handlers = members.map(({ reference }) => reference.provider.handlers.embedding!)

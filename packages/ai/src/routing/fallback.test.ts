@@ -6,7 +6,9 @@ import { image } from '../image.ts'
 import { llm } from '../llm.ts'
 import { Image } from '../media/media.ts'
 import { createProvider, type ModelReference } from '../contract/provider.ts'
-import { calls, cuts, fails, says, scripted, waits } from '../testing/index.ts'
+import { calls, cuts, emits, fails, says, scripted, waits } from '../testing/index.ts'
+import { anthropic } from '../vendors/anthropic.ts'
+import { openai } from '../vendors/openai.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { fallback } from './fallback.ts'
 
@@ -305,4 +307,133 @@ describe('embeddings and images', () => {
     })
     expect(make().capabilities).toMatchObject({ generate: true, streaming: true, edit: false })
   })
+})
+
+test('embeddings of several models take what each of them takes', () => {
+  const member = (
+    name: string,
+    maxBatchSize: number,
+    imageInput: boolean,
+    maxBatchTokens?: number,
+  ) =>
+    createProvider({
+      name,
+      embedding: {
+        maxBatchSize,
+        imageInput,
+        ...(maxBatchTokens !== undefined && { maxBatchTokens }),
+        bind: () => ({ modelId: 'm', provider: name, embed: () => Promise.reject(new Error()) }),
+      },
+    })('m')
+  const handlerOf = (...members: ModelReference[]) => fallback(members).provider.handlers.embedding
+  expect(handlerOf(member('a', 9, true, 50), member('b', 5, true))).toMatchObject({
+    maxBatchSize: 5,
+    maxBatchTokens: 50,
+    imageInput: true,
+  })
+  expect(handlerOf(member('a', 5, true), member('b', 9, false))).toMatchObject({
+    maxBatchSize: 5,
+    imageInput: false,
+  })
+})
+
+test('a model that breaks off before it has said a word is replaced; after a call has begun it is not', async () => {
+  const begun = (block: 'text' | 'reasoning' | 'tool_call') =>
+    emits(
+      { type: 'message_start', index: 0, delta: { provider: 'one' } },
+      {
+        type: 'content_block_start',
+        index: 0,
+        delta: { block, ...(block === 'tool_call' && { toolCallId: 'c', toolName: 'f' }) } as never,
+      },
+    )
+  const ask = (block: 'text' | 'reasoning' | 'tool_call') => {
+    const first = scripted([[begun(block), fails({ code: 'PROVIDER_ERROR', message: 'broken' })]])
+    return llm({ model: fallback([first, scripted([says('second')])]) }).stream('x').turn
+  }
+  for (const block of ['text', 'reasoning'] as const)
+    expect((await ask(block)).response.text).toBe('second')
+  await expect(ask('tool_call')).rejects.toThrow('broken')
+})
+
+test('an answer that does not name its model gets the name of the member that gave it', async () => {
+  const nameless = emits(
+    { type: 'message_start', index: 0, delta: {} as never },
+    { type: 'content_block_start', index: 0, delta: { block: 'text' } },
+    { type: 'text_delta', index: 0, delta: { text: 'a' } },
+    { type: 'content_block_stop', index: 0, delta: {} },
+    {
+      type: 'message_stop',
+      index: 0,
+      delta: {
+        stopReason: 'end_turn',
+        usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2, cacheReadTokens: 0, cacheWriteTokens: 0 }, // prettier-ignore
+      },
+    },
+  )
+  const model = fallback([scripted([nameless], { provider: 'one', modelId: 'a' })])
+  const events: StreamEvent[] = []
+  for await (const event of llm({ model }).stream('x')) events.push(event)
+  expect(events[0]).toMatchObject({ type: 'message_start', delta: { provider: 'one', model: 'a' } })
+})
+
+test('images of several models: what all can do, and the smallest number', async () => {
+  const painter = (name: string, more: object, parts: object = {}) =>
+    createProvider({
+      name,
+      image: {
+        bind: () => ({
+          modelId: 'm',
+          provider: name,
+          capabilities: { generate: true, streaming: false, edit: false, ...more },
+          generate: async () => ({ images: [picture()], metadata: { [name]: { n: 1 } } }),
+          ...parts,
+        }),
+      },
+    })('m')
+  const edits = { edit: async () => ({ images: [picture(), picture()] }) }
+  const capabilitiesOf = (...members: ModelReference[]) =>
+    image({ model: fallback(members) }).capabilities
+  expect(capabilitiesOf(painter('a', { maxImages: 4 }), painter('b', { maxImages: 2 }))).toEqual({
+    generate: true,
+    streaming: false,
+    edit: false,
+    maxImages: 2,
+  })
+  const both = [painter('a', { edit: true }, edits), painter('b', { edit: true }, edits)]
+  expect(capabilitiesOf(...both)).toMatchObject({ edit: true })
+  expect(capabilitiesOf(...both).maxImages).toBeUndefined()
+  // A model that says it can, but has no function for it, cannot.
+  expect(capabilitiesOf(both[0]!, painter('b', { edit: true }))).toMatchObject({ edit: false })
+  expect(capabilitiesOf(painter('a', { streaming: true }))).toMatchObject({ streaming: false })
+  const edited = await image({ model: fallback(both) }).edit({
+    prompt: 'x',
+    image: picture().image,
+  })
+  expect(edited.images).toHaveLength(2)
+  expect(edited.metadata?.['fallback']).toMatchObject({ provider: 'a', model: 'm' })
+})
+
+test('a combination has a vendor format only if all its members have the same', () => {
+  const wireOf = (...members: ModelReference[]) => llm({ model: fallback(members) }).model.wire
+  expect(wireOf(anthropic('a'), anthropic('b'))).toBe('anthropic-messages')
+  expect(wireOf(anthropic('a'), openai('b'))).toBeUndefined()
+  expect(wireOf(scripted([]), anthropic('a'))).toBeUndefined()
+})
+
+test('warnings of the answer itself stay beside those of the fallback', async () => {
+  const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2, cacheReadTokens: 0, cacheWriteTokens: 0 } // prettier-ignore
+  const own = { code: 'own', message: 'mine' }
+  const warned = emits(
+    { type: 'message_start', index: 0, delta: { provider: 'two' } },
+    { type: 'content_block_start', index: 0, delta: { block: 'text' } },
+    { type: 'text_delta', index: 0, delta: { text: 'a' } },
+    { type: 'content_block_stop', index: 0, delta: {} },
+    { type: 'message_stop', index: 0, delta: { stopReason: 'end_turn', usage, warnings: [own] } },
+  )
+  for (const streaming of [true, false]) {
+    const model = fallback([scripted([failing('RATE_LIMITED')]), scripted([warned])])
+    const { warnings } = await ask(model, streaming)
+    expect(warnings.map(({ code }) => code)).toEqual(['model_fallback', 'own'])
+  }
 })

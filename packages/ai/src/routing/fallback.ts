@@ -19,8 +19,8 @@ export interface FallbackOptions {
   /** Error codes after which the next model is tried. Default: all but CANCELLED and INVALID_REQUEST. */
   readonly on?: readonly Exclude<ErrorCode, 'CANCELLED'>[]
   /**
-   * How long a model is tried last after its vendor failed; longer if the vendor asks for it. Default
-   * 60 s.
+   * How long a model is tried only after all others, once its vendor has failed; longer if the vendor asks
+   * for a longer wait. Default 60 s.
    */
   readonly cooldownMs?: number
   readonly clock?: Clock

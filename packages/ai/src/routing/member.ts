@@ -100,14 +100,14 @@ export interface Combination {
   readonly name: string
   readonly members: readonly Member[]
   readonly policy: MemberPolicy
-  /** Whether a capability needs one member that has it (`some`) or all members (`every`). */
+  /** Whether the combination has a capability if one member has it (`some`) or only if all have it (`every`). */
   readonly capabilities: 'some' | 'every'
 }
 
-/** A member whose model is bound for one modality. */
+/** A member with its model bound for one modality, e.g. as a language model. */
 export type Bound<B> = Member & { readonly bound: B }
 
-/** A combination whose members are bound for one modality. */
+/** A combination of models whose members are bound for one modality. */
 export interface BoundCombination<B> {
   readonly modelId: string
   readonly provider: string

@@ -1,7 +1,10 @@
 import { manualClock } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { embedding } from '../embedding.ts'
+import { image } from '../image.ts'
 import { llm } from '../llm.ts'
+import { Image } from '../media/media.ts'
+import { AssistantMessage, ToolResultMessage, UserMessage } from '../contract/message.ts'
 import { createProvider } from '../contract/provider.ts'
 import { calls, fails, says, scripted, stops } from '../testing/index.ts'
 import { fallback } from './fallback.ts'
@@ -201,4 +204,120 @@ test('the model stays what it was', () => {
 
 test('a limit that lets nothing through is refused', () => {
   expect(() => new RateLimiter({ requests: 0 })).toThrow('The rate limit `requests` is 0.')
+})
+
+describe('what a limiter is told', () => {
+  function listening() {
+    const asked: { key: string; tokens: number; origin: unknown }[] = []
+    const settled: number[] = []
+    const limiter = {
+      admit: async ({ key, tokens, origin }: { key: string; tokens: number; origin: unknown }) => {
+        asked.push({ key, tokens, origin })
+        return { reserved: 77, settle: (used: number) => void settled.push(used) }
+      },
+    } as unknown as RateLimiter
+    return { limiter, asked, settled }
+  }
+  const history = [
+    new UserMessage([
+      { type: 'text', text: 'a'.repeat(40) },
+      { type: 'document', source: { type: 'text', data: 'd'.repeat(80) }, mimeType: 'text/plain' },
+      { type: 'document', source: { type: 'base64', data: 'AAAA' }, mimeType: 'application/pdf' },
+      Image.fromBytes(new Uint8Array(400), 'image/png').toBlock(),
+    ]),
+    new AssistantMessage(
+      [
+        { type: 'reasoning', text: 'r'.repeat(20) },
+        { type: 'text', text: 't'.repeat(12) },
+      ],
+      [{ toolCallId: 'c', toolName: 'four', arguments: { a: 1 } }], // 4 + 7 characters
+    ),
+    new ToolResultMessage([{ toolCallId: 'c', toolName: 'four', result: 'x'.repeat(33) }]),
+  ]
+
+  test('an inference: a token for four characters of everything that is sent as text', async () => {
+    const { limiter, asked, settled } = listening()
+    const model = scripted([[says('hi'), used(5)]])
+    const options = { limiter, key: () => 'tenant' }
+    await llm({ model: rateLimit(model, options), system: 's'.repeat(8) }).generate(history, 'now')
+    const characters = 40 + 80 + 20 + 12 + 11 + 33 + 8 + 3
+    expect(asked).toEqual([
+      {
+        key: 'tenant',
+        tokens: Math.ceil(characters / 4),
+        origin: { provider: 'scripted', modality: 'llm' },
+      },
+    ])
+    expect(settled).toEqual([5])
+  })
+
+  test('a stream: what it used, or what was reserved if it was left or cut off, or nothing if it failed at once', async () => {
+    const { limiter, settled } = listening()
+    const model = scripted([
+      [says('hello there'), used(5)],
+      [says('hello there'), used(5)],
+      [says('half'), fails('cut')],
+      () => Promise.reject(new Error('refused')),
+    ])
+    const instance = llm({ model: rateLimit(model, { limiter }) })
+    await instance.stream('x').turn
+    const left = instance.stream('x')
+    for await (const { type } of left) if (type === 'text_delta') break
+    await left.turn.catch(() => {})
+    await instance.stream('x').turn.catch(() => {})
+    await instance.stream('x').turn.catch(() => {})
+    expect(settled).toEqual([5, 77, 77, 0])
+  })
+
+  test('embeddings and images, with their own modality', async () => {
+    const { limiter, asked, settled } = listening()
+    const picture = { image: Image.fromBytes(new Uint8Array([1]), 'image/png').toBlock() }
+    const usage = { totalTokens: 9 }
+    const both = createProvider({
+      name: 'both',
+      embedding: {
+        maxBatchSize: 10,
+        imageInput: true,
+        bind: () => ({
+          modelId: 'm',
+          provider: 'both',
+          embed: async ({ inputs }) => ({
+            embeddings: inputs.map((_, index) => ({ vector: [1], dimensions: 1, index })),
+            usage: { totalTokens: 4 },
+          }),
+        }),
+      },
+      image: {
+        bind: () => ({
+          modelId: 'm',
+          provider: 'both',
+          capabilities: { generate: true, streaming: true, edit: true },
+          generate: async () => ({ images: [picture], usage }),
+          edit: async () => ({ images: [picture] }),
+          async *stream() {
+            yield { type: 'image' as const, index: 0, image: picture }
+            yield { type: 'end' as const, usage }
+          },
+        }),
+      },
+    })
+    const model = rateLimit(both('m'), { limiter })
+    await embedding({ model }).embed([
+      'a'.repeat(8),
+      { type: 'text', text: 'b'.repeat(4) },
+      picture.image,
+    ])
+    const painter = image({ model })
+    await painter.generate('p'.repeat(16))
+    await painter.edit({ prompt: 'q'.repeat(20), image: Image.fromBlock(picture.image) })
+    await painter.stream('r'.repeat(24)).result
+    const origin = (modality: string) => ({ provider: 'both', modality })
+    expect(asked).toEqual([
+      { key: '', tokens: 3, origin: origin('embedding') },
+      { key: '', tokens: 4, origin: origin('image') },
+      { key: '', tokens: 5, origin: origin('image') },
+      { key: '', tokens: 6, origin: origin('image') },
+    ])
+    expect(settled).toEqual([4, 9, 0, 9])
+  })
 })

@@ -172,7 +172,7 @@ function tokensOf({ usage }: { readonly usage?: ImageUsage }): number {
   return usage?.totalTokens ?? 0
 }
 
-/** Runs a request and settles its tokens. A failed request is settled with 0 tokens. */
+/** Runs a request, then reports to the limiter how many tokens it used: 0 if it failed. */
 async function settled<T>(
   admission: RateAdmission,
   run: () => Promise<T>,

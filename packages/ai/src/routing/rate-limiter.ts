@@ -24,7 +24,7 @@ export interface RateLimiterOptions {
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** An admitted request. `settle` replaces the tokens it reserved by those it used. */
+/** An admitted request. `settle` replaces the reserved tokens by the tokens that were used. */
 export interface RateAdmission {
   readonly reserved: number
   settle(tokens: number): void
@@ -40,7 +40,7 @@ export interface AdmissionRequest {
   readonly origin: ErrorOrigin
 }
 
-/** Above this many keys, those without a recent request are removed. */
+/** Above this many keys, the keys without a recent request are removed. */
 const SWEEP_AT = 1000
 
 /**

@@ -15,7 +15,7 @@ import {
 
 /** One model of a route. */
 export interface RouteMember extends MemberOptions {
-  /** If set, only requests for which it returns true are sent to this model. */
+  /** If set, only requests for which `when` returns true are sent to this model. */
   readonly when?: (request: AnyRequest) => boolean
   /** The relative share of requests with the strategy `weighted`. Default 1. */
   readonly weight?: number

@@ -23,7 +23,7 @@ export type ScriptPart =
   | {
       readonly do: 'call'
       readonly toolName: string
-      /** A string is sent unchanged, so that it may be malformed. */
+      /** A string is sent unchanged, so that a test can send malformed arguments. */
       readonly arguments: JsonObject | string
       readonly toolCallId?: string
       readonly metadata?: ProviderMetadata
@@ -136,8 +136,8 @@ export interface ScriptedOptions {
 }
 
 /**
- * Makes a model for tests and examples. Each request uses the next step of the script; a function
- * instead of a list answers every request. `generate` and `stream` receive the same events.
+ * Makes a model for tests and examples. Each request uses the next step of the script; a script that is a
+ * function answers every request. `generate` and `stream` receive the same events.
  *
  *     const model = scripted([calls('add', { a: 1, b: 2 }), says('Three.')])
  */
@@ -151,7 +151,7 @@ export function scripted(
 
   async function* stream(request: LLMRequest): AsyncGenerator<readonly StreamEvent[]> {
     const index = requests.length
-    // The lists are copied, because the caller may change its own later; the messages are immutable.
+    // The lists are copied, because the caller may change its lists later; the messages are immutable.
     const recorded = Object.freeze({
       ...request,
       messages: Object.freeze([...request.messages]),
@@ -181,7 +181,7 @@ export function scripted(
         modelId: reference.modelId,
         provider: name,
         capabilities,
-        // Structured answers are read as those of vendors with a strict mode are.
+        // As with vendors that require every property, null for an optional property is read as absent.
         readData: withoutNulls,
         complete,
         stream,

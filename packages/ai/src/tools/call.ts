@@ -24,21 +24,23 @@ import {
 import { wantsContext } from './define.ts'
 import { ToolResultError, toResultJson } from './result.ts'
 
-/** The gate, journal and other settings of one call; `ToolBatch.open` makes one object per call. */
+/**
+ * What one call runs with: a gate (may refuse it), a journal (records it durably) and more; `ToolBatch.open`
+ * makes it.
+ */
 export interface CallPorts {
   /** The outcome, if a journal has already recorded it; the call then does not run again. */
   readonly settled?: ToolOutcome
   /**
-   * True if a person has already approved this call, e.g. before a resume; the tool's `approval` is skipped.
+   * True if a person has already approved this call, e.g. before the run was resumed; the tool's `approval`
+   * is skipped.
    */
   readonly isApproved?: boolean
   readonly gate?: ToolGate
   readonly journal?: ToolJournal
   /** Extra fields of the second argument of `run` and `approval`. */
   readonly context?: object
-  /**
-   * Called with each value that a tool yields while it runs; the last one is also its result.
-   */
+  /** Called with each value that a tool yields while it runs; the last value is also its result. */
   progress?(call: ToolCall, output: unknown): void
   /**
    * May replace the outcome that the model sees. Called for every
@@ -65,7 +67,8 @@ export type ToolAdmission =
   | {
       readonly type: 'allow'
       /**
-       * The arguments that the gate checked; the call runs with exactly these. Default: the call's arguments.
+       * The arguments that the gate checked; the call runs with exactly these arguments. Default: the call's
+       * arguments.
        */
       readonly arguments?: JsonObject
       /** Additional fields for the context of `run`, e.g. an idempotency key. */
@@ -74,10 +77,7 @@ export type ToolAdmission =
   | { readonly type: 'deny'; readonly reason: string }
   | { readonly type: 'defer'; readonly request: DeferRequest }
 
-/**
- * Makes a call durable. Awaited before a call starts and after it
- * ended; an error thrown here fails the batch.
- */
+/** Records a call durably. Awaited before a call starts and after it ended; an error thrown here fails the batch. */
 export interface ToolJournal {
   commit(effect: ToolEffect): void | Promise<void>
 }
@@ -110,7 +110,7 @@ export interface CallSettings {
   readonly clock: Clock
   readonly strategy?: ToolUseStrategy
   readonly hooks?: ToolHooks
-  /** Returns the gate, journal and context of a call. Called once for each call that is not settled yet. */
+  /** Returns the gate, the journal and the context that a call runs with. Called once for each unsettled call. */
   readonly open?: (call: ToolCall) => CallPorts
   /** The provider whose model requested the calls; named in errors. */
   readonly provider?: string
@@ -133,9 +133,9 @@ export type CallReport =
   | { readonly type: 'end'; readonly settled: SettledCall }
 
 /**
- * Runs one call: check, record the intent, run, convert the result, settle. An error of the tool becomes an
- * outcome that the model sees; an error of a hook, the gate or the journal is thrown. After an abort nothing
- * starts, and the late result of a tool that did not stop is dropped.
+ * Runs one call: check, record that it starts, run, convert the result, settle. An error of the tool becomes
+ * an outcome that the model sees; an error of a hook, the gate or the journal is thrown. After an abort
+ * nothing starts, and the late result of a tool that did not stop is dropped.
  */
 export async function runToolCall(
   requested: ToolCall,
@@ -167,8 +167,8 @@ export async function runToolCall(
   const reviewed = own.type === 'deferred' ? own : await review(call, own, ports, environment)
   const outcome = await withModelForm(call, reviewed, environment.tool)
 
-  // The gate settles only here, after the hooks, which may take long, so that its records belong to the same
-  // commit as the journal's `call_end`.
+  // The gate records the outcome directly before the journal's `call_end`, so that both belong to one commit;
+  // hooks, which may take long, run before.
   if (!refused && own.type !== 'deferred') await ports.gate?.settle?.(call, own)
   await ports.journal?.commit({ type: 'call_end', call, outcome })
   const settled = { call, outcome, durationMs }
@@ -181,7 +181,7 @@ export async function runToolCall(
 }
 
 interface Judgement {
-  /** The call with frozen arguments: exactly these are checked, committed and run. */
+  /** The call with frozen arguments; exactly these arguments are checked, recorded and passed to the tool. */
   readonly call: ToolCall
   /** The outcome of a call that must not run. */
   readonly refused?: ToolOutcome
@@ -292,7 +292,7 @@ async function runInTime(
   })
   try {
     const outcome = await Promise.race([run(call, { ...environment, signal }, context), tooLate])
-    // A tool that blocks the event loop returns before the timer can fire, however late it is.
+    // A tool that blocks the event loop returns before the timer can fire, so the time is measured here as well.
     const ms = Math.round(performance.now() - startedAt)
     if (controller.signal.aborted || outcome.type !== 'done' || ms <= timeoutMs) return outcome
     return failed(
@@ -331,7 +331,7 @@ function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown> 
 
 /**
  * Reads a tool that yields its progress. Its result is what it returns, or the last value it yields if it
- * returns nothing. After an abort it is told to stop and nothing more is reported.
+ * returns nothing. After an abort the tool is told to stop and nothing more is reported.
  */
 async function readGenerator(
   generator: AsyncGenerator<unknown, unknown>,
@@ -431,7 +431,7 @@ function errorOf({ message, cause }: Extract<ToolOutcome, { type: 'error' }>): E
   try {
     if (cause instanceof Error) return cause
   } catch {
-    // A tool may throw a proxy that throws when it is read; it is stored as the cause without reading it.
+    // A tool may throw a proxy that throws when it is read, so the proxy becomes the cause without being read.
   }
   return new Error(message, { cause })
 }

@@ -2,7 +2,8 @@ import { manualClock } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CallPorts, ToolEffect } from './call.ts'
-import { executeTools, type BatchResult, type ToolBatch } from './executor.ts'
+import { AssistantMessage, ToolResultMessage } from '../contract/message.ts'
+import { executeTools, succeededTools, type BatchResult, type ToolBatch } from './executor.ts'
 import { defer, deny, type Tool, type ToolCall, type ToolOutcome } from '../contract/tool.ts'
 
 const later = <T>(value: T, ms = 5): Promise<T> =>
@@ -509,4 +510,17 @@ test('a thousand calls without an order are not searched through once per call',
     break
   }
   expect(reads).toBeLessThanOrEqual(4 * count)
+})
+
+test('tools that succeeded are known by the names of their calls, if their results have none', () => {
+  const messages = [
+    new AssistantMessage('', [call('a'), call('b'), call('c')]),
+    new ToolResultMessage([
+      { toolCallId: 'a', result: 1 },
+      { toolCallId: 'b', result: 'no', isError: true },
+      { toolCallId: 'c', toolName: 'other', result: 1 },
+      { toolCallId: 'unknown', result: 1 },
+    ]),
+  ]
+  expect([...succeededTools(messages)]).toEqual(['a', 'other'])
 })

@@ -264,7 +264,7 @@ class Schedule {
     }
   }
 
-  /** Returns all calls if nothing orders them, which is the common case, so that many calls cost no n². */
+  /** Starts all calls at once if none has to wait, the common case; this avoids quadratic work for many calls. */
   #pickAll(): number[] | undefined {
     const { calls, maxConcurrency } = this.#input
     const isFree =
@@ -296,7 +296,7 @@ class Schedule {
   missingDependency(position: number): string | undefined {
     for (const name of this.#dependencies(position)) {
       const inBatch = this.#callsTo(name, position)
-      // In a dependency cycle the other call may have no outcome yet; it is then treated as successful.
+      // In a dependency cycle the other call may have no outcome yet; that call is then treated as successful.
       if (inBatch.some((other) => (this.#outcomes[other]?.type ?? 'done') !== 'done'))
         return `It depends on "${name}", whose call in the same message did not succeed.`
       if (inBatch.length === 0 && !this.#input.succeeded.has(name))

@@ -55,7 +55,7 @@ export function toResultJson(value: unknown, root = 'result'): JsonValue {
 const known = new WeakSet<object>()
 
 /**
- * Thrown for a value that JSON cannot express. The tool has already run and is not run again because of it.
+ * Thrown for a value that JSON cannot express. The tool has already run and is not run again because of this error.
  */
 export class ToolResultError extends SkeinError {
   /** The place of the value, e.g. `result.rows[3].score`. */

@@ -175,8 +175,8 @@ export class Attempt implements VendorAnswer {
     this.#url = requestUrl(config.baseUrl ?? endpoint.baseUrl, path, this.#context)
     const key = resolveKey(endpoint, config, this.#context)
     this.key = typeof key === 'object' ? await untilAborted(signal, key) : key
-    // No content type is set for a form, because it must contain the boundary, which the form's encoder
-    // chooses.
+    // No content type is set for a form, because that header must contain the boundary, which the form's
+    // encoder chooses.
     const type: Record<string, string> =
       typeof body === 'string' || isInPieces(body) ? { 'content-type': 'application/json' } : {}
     const headers = requestHeaders(

@@ -40,7 +40,7 @@ export function requestUrl(base: string, path: string, context: ErrorContext): s
   return known
 }
 
-/** The URLs of recent requests; an application uses few of them, again and again. */
+/** A cache of request URLs, because an application uses the same few of them again and again. */
 const urls = new Map<string, string>()
 const MAX_URLS = 100
 
@@ -49,7 +49,7 @@ function joinUrl(base: string, path: string, context: ErrorContext): string {
   const mark = path.indexOf('?')
   const pathname = mark < 0 ? path : path.slice(0, mark)
   const query = mark < 0 ? '' : path.slice(mark + 1)
-  // A model's name may be a part of the path. `..` in it would address something else with our key.
+  // A model's name may be a part of the path. With `..` in the name, our key would be sent to another path.
   if (/\/(?:\.{0,2}\/|\.{1,2}(?::|$))/.test(pathname)) {
     const shown = JSON.stringify(pathname.slice(0, 200))
     throw invalidRequest(
@@ -219,9 +219,9 @@ export function written<T>(write: () => T, context: ErrorContext): T {
  */
 export function isPublicAddress(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, '')
-  // IPv6: only global unicast (2000::/3) is public, except the ranges that embed an IPv4 address.
+  // IPv6: only 2000::/3 is public, except protocol assignments (2001::/23), documentation and 6to4 (2002::/16).
   if (host.startsWith('['))
-    return /^\[[23]/.test(host) && !/^\[(2001:0?0?0?0?:|2001:db8:|2002:|64:ff9b:)/.test(host)
+    return /^\[[23]/.test(host) && !/^\[(2001:([01]?..?|db8)?:|2002:|3fff:.{0,3}:)/.test(host)
   // `URL` has already normalised every notation of an IPv4 address to four decimal numbers.
   const parts = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(host)
   if (!parts)
@@ -231,7 +231,8 @@ export function isPublicAddress(hostname: string): boolean {
   if (a === 100 && b >= 64 && b <= 127) return false
   if (a === 169 && b === 254) return false
   if (a === 172 && b >= 16 && b <= 31) return false
-  if (a === 192 && (b === 168 || (b === 0 && (c === 0 || c === 2)))) return false
+  if (a === 192 && (b === 168 || (b === 0 && (c === 0 || c === 2)) || (b === 88 && c === 99)))
+    return false
   if (a === 198 && (b === 18 || b === 19 || (b === 51 && c === 100))) return false
   return !(a === 203 && b === 0 && c === 113)
 }

@@ -104,7 +104,7 @@ function readVendorError(
   } catch {
     json = undefined
   }
-  // A web page was sent by a proxy, not by the vendor: no wire can decode it.
+  // A web page was sent by a proxy and not by the vendor, so it is not in the vendor's error format.
   if (json === undefined && isHtml(text)) return undefined
   try {
     return decodeError({ status, headers, json, text })
@@ -119,8 +119,7 @@ export function isHtml(text: string): boolean {
 }
 
 /**
- * Returns the vendor's message. If that only repeats the body, a sentence with the status is put
- * around it.
+ * Returns the vendor's message. If the message is only the body itself, a sentence with the status is put around it.
  */
 function messageOf(
   vendor: VendorError | undefined,

@@ -25,7 +25,7 @@ export class Connection {
   isReused: boolean = false
   /** The time on the `performance.now()` clock after which the connection is not reused. */
   expiresAt: number = Infinity
-  /** The time on the same clock since which the connection is idle. */
+  /** The time on the `performance.now()` clock since which the connection is idle. */
   #idleSince = Infinity
 
   /** With TLS, nothing is written before the handshake has verified the server. */
@@ -52,12 +52,12 @@ export class Connection {
     const exchange = new Exchange(this, signal)
     this.#exchange = exchange
     const write = (): void => {
-      // The connection may have ended meanwhile.
+      // The connection may have ended while the request waited.
       if (this.#exchange === exchange) this.#write(head, body)
     }
     if (!this.#isReady) this.#socket.once('secureConnect', write)
-    // The server may have closed a connection that was idle for a while, and Node may not have noticed yet.
-    // After one turn of the event loop it has, so the request is not written to a closed connection.
+    // The server may have closed a connection that was idle for a while, and Node may not have noticed yet. After one
+    // turn of the event loop Node has noticed, so the request is not written to a closed connection.
     else if (performance.now() - this.#idleSince > SETTLED_IDLE_MS) setImmediate(write)
     else write()
     return exchange.response
@@ -116,7 +116,7 @@ export class Connection {
 /** Above this many buffered bytes the socket is paused until they are read. */
 const HIGH_WATER_BYTES = 1024 * 1024
 
-/** A connection that was idle for less than this is used at once: its server is not closing it. */
+/** A connection that was idle for less than this is used at once: a server rarely closes one so soon. */
 const SETTLED_IDLE_MS = 100
 
 /** Thrown when the server had closed a reused connection and sent no byte of a response. */

@@ -30,7 +30,7 @@ export class ResponseParser {
   #state: ChunkState = 'size'
   #sizeDigits = 0
   #lineBytes = 0
-  /** Bytes of interim responses and trailers, which nobody reads but which must end. */
+  /** Bytes of interim responses and trailers. They are not used, but a server must not send them without end. */
   #extraBytes = 0
 
   /**

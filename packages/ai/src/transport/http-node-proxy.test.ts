@@ -105,6 +105,7 @@ async function serveProxy(
       socket.pipe(upstream).pipe(socket)
     })
     upstream.on('error', () => socket.destroy())
+    socket.on('error', () => upstream.destroy()) // over TLS it is not the socket that `listen` has seen
     socket.on('close', () => upstream.destroy())
   })
   const port = await listen(server)

@@ -13,8 +13,8 @@ export interface Proxy {
 
 /**
  * Returns the proxy for an address, from `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` or their
- * lower-case names, which win. Throws if the variable cannot be used: a request must not go round a proxy
- * that was asked for.
+ * lower-case names, which take precedence. Throws if the value of a variable cannot be used, because a
+ * request must not bypass a configured proxy.
  */
 export function proxyFor(url: URL): Proxy | undefined {
   const scheme = url.protocol === 'https:' ? 'https' : 'http'
@@ -38,7 +38,8 @@ export function proxyFor(url: URL): Proxy | undefined {
 }
 
 function variable(name: string): string | undefined {
-  // In a CGI program a client sets HTTP_PROXY by sending a header named `Proxy` (CVE-2016-5385).
+  // In a CGI program anyone can set HTTP_PROXY by sending a header named `Proxy` (CVE-2016-5385), so that
+  // name is ignored there.
   const isForged = name === 'http_proxy' && environment('REQUEST_METHOD') !== undefined
   return environment(name) ?? (isForged ? undefined : environment(name.toUpperCase()))
 }
@@ -106,7 +107,7 @@ export function openTunnel(socket: Socket, url: URL, proxy: Proxy): Promise<void
       const { status } = parser
       if (status < 200 || status > 299)
         return refuse(`refused the connection to ${host} (HTTP ${status})`)
-      // The host speaks only after us, so these bytes are not from the host.
+      // In TLS the client sends first, so these bytes are not from the host.
       if (early.length > 0) return refuse('sent data that nobody asked for')
       end(undefined)
     }

@@ -79,7 +79,7 @@ function isCustomDispatcher(symbol: symbol): boolean {
   return !isPlain
 }
 
-/** Whether the agents that were looked at have no options; these are given to the constructor only. */
+/** For each agent that was checked: whether it has no options, which only the constructor sets. */
 const plainAgents = new WeakMap<DispatcherLike, boolean>()
 
 function isPlainAgent(dispatcher: DispatcherLike): boolean {
@@ -104,7 +104,7 @@ interface Route {
   readonly until: number
 }
 
-/** Reading the proxies from the environment costs as much as sending, so it is done once in this time. */
+/** Reading the proxies from the environment costs as much as sending a request, so it is done once in this time. */
 const ROUTE_MS = 1000
 const MAX_ROUTES = 100
 
@@ -129,9 +129,9 @@ class NodeTransport implements Transport {
     try {
       response = await connection.send(head, ready.body, signal)
     } catch (error) {
-      // A server may close a kept connection at the moment of its reuse. The request is sent again only if
-      // the server cannot have acted on it: nothing was written, or it changes nothing. In all other cases
-      // the retry strategy decides. A new connection is never stale, so this happens at most once.
+      // A server may close a kept connection at the moment of its reuse. The request is sent again only if the server
+      // cannot have acted on it: nothing was written, or it is a GET, which changes nothing. In all other cases the
+      // retry strategy decides. A new connection is never stale, so this happens at most once.
       if (!(error instanceof StaleConnectionError)) throw error
       if (error.isWritten && request.method !== 'GET') throw error.toReset()
       response = await (await pool.connect(request)).send(head, ready.body, signal)
@@ -283,7 +283,7 @@ type ReadyRequest = Omit<TransportRequest, 'body'> & { readonly body?: SentBody 
 
 function toReady({ body, ...rest }: TransportRequest): ReadyRequest {
   if (body === undefined) return rest
-  // A form does not get here, see `send`.
+  // A form is not passed to this function: `send` encodes it with `encodeForm`.
   return { ...rest, body: isInPieces(body) ? body.pieces : (body as string | Uint8Array) }
 }
 
@@ -304,8 +304,8 @@ async function encodeForm({ body, headers, ...rest }: TransportRequest): Promise
 const ownHeaders = new Set(['content-length', 'transfer-encoding', 'connection', 'host'])
 
 function requestHead({ url, proxy }: Route, { method, headers, body }: ReadyRequest): string {
-  // A proxy of plain HTTP gets the whole address and its own credentials (RFC 9112 §3.2.2). With https, the
-  // request travels inside a tunnel and the proxy sees nothing of it.
+  // For an http address, the proxy gets the whole address and its own credentials (RFC 9112 §3.2.2). For
+  // https, the request travels inside a tunnel and the proxy cannot read it.
   const isForProxy = proxy !== undefined && url.protocol === 'http:'
   let head =
     `${method} ${isForProxy ? url.origin : ''}${url.pathname}${url.search} HTTP/1.1\r\n` +

@@ -22,8 +22,8 @@ const platformFetch: unknown = globalThis.fetch
  */
 export function pickTransport({ fetch }: ProviderConfig): Transport {
   if (fetch) return fetchTransport(fetch)
-  // The fast client is used only where nothing in the process changes how `fetch` works. It knows the proxies
-  // of the environment itself.
+  // The fast client is used only where nothing in the process changes how `fetch` works. It reads the proxies
+  // from the environment itself.
   const fast = globalThis.fetch === platformFetch ? sharedTransport() : undefined
   return fast ?? fetchTransport(callPlatformFetch)
 }
@@ -43,7 +43,7 @@ function fetchTransport(fetch: Fetch): Transport {
         method,
         headers,
         signal,
-        // A redirect would turn a POST into a GET or carry the key to another host.
+        // Redirects are not followed: that would turn a POST into a GET, or send the key to another host.
         redirect: 'manual',
         body: isInPieces(body) ? body.body : body,
       }

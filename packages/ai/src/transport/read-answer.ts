@@ -15,9 +15,8 @@ interface Readers<T> {
 }
 
 /**
- * Chooses the reader that fits the actual body. Some servers stream although they were not asked to,
- * others do not stream although they were asked to, and some label streams as JSON too. In doubtful cases
- * the first bytes decide.
+ * Chooses the reader that fits the actual body. Some servers stream although they were not asked to, others do not
+ * stream although they were asked to, and some label a stream as JSON. In doubtful cases the first bytes decide.
  */
 export function chooseReader<T>(
   answer: VendorAnswer,
@@ -30,7 +29,7 @@ export function chooseReader<T>(
     return framing === 'ndjson' ? drained(frames()) : byFirstBytes(answer, readers)
   }
   if (/^\s*text\/html/i.test(type)) return whole()
-  // For NDJSON, one JSON value is also a valid stream of one line.
+  // One JSON value is also a valid NDJSON stream of one line, so `frames` reads it too.
   if (framing === 'ndjson' || !/^\s*application\/json/i.test(type)) return frames()
   return byFirstBytes(answer, readers)
 }
@@ -84,8 +83,8 @@ interface FrameReaderOptions<T> {
 }
 
 /**
- * Reads a streamed body. A batch contains the events decoded from one `read` of the body; the first batch
- * also contains the events held back before.
+ * Reads a streamed body. A batch contains the events decoded from one `read` of the body. The first batch begins with
+ * the events without content (`isHeld`) that came before the first content and were held back until then.
  */
 export class FrameReader<T> implements AnswerReader<readonly T[]> {
   readonly #answer: VendorAnswer

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { isPublicAddress } from './endpoint.ts'
 import { isSecretHeader, secretsOf } from './redact.ts'
 
 test.each([
@@ -23,3 +24,42 @@ test.each(['content-type', 'anthropic-version', 'user-agent', 'x-request-id'])(
     expect(secretsOf('key', { [name]: 'value of a header' })).toEqual(['key'])
   },
 )
+
+describe('UPP-138 which addresses of an answer may be fetched', () => {
+  const isPublic = (host: string): boolean => isPublicAddress(new URL(`https://${host}`).hostname)
+
+  test.each([
+    ['0.0.0.1', '1.0.0.1'],
+    ['10.255.0.1', '11.0.0.1'],
+    ['127.1.2.3', '128.0.0.1'],
+    ['100.64.0.1', '100.63.255.1'],
+    ['100.127.0.1', '100.128.0.1'],
+    ['169.254.0.1', '169.253.0.1'],
+    ['169.254.169.254', '8.254.0.1'],
+    ['172.16.0.1', '172.15.0.1'],
+    ['172.31.0.1', '172.32.0.1'],
+    ['192.168.0.1', '192.167.0.1'],
+    ['192.0.0.1', '192.0.1.1'],
+    ['192.0.2.1', '192.1.2.1'],
+    ['198.18.0.1', '198.17.0.1'],
+    ['198.19.0.1', '198.20.0.1'],
+    ['198.51.100.1', '198.51.101.1'],
+    ['203.0.113.1', '203.0.112.1'],
+    ['224.0.0.1', '223.255.0.1'],
+    ['255.255.255.255', '203.1.113.1'],
+    ['[::1]', '[2606:4700::1]'],
+    ['[fe80::1]', '[3fff::1]'],
+    ['[2001:db8::1]', '[2001:4860::1]'],
+    ['[2002:a00:1::1]', '[2003::1]'],
+    ['[64:ff9b::a00:1]', '[2a00::1]'],
+    ['localhost', 'localhost.example'],
+    ['db.internal', 'internal.example'],
+    ['printer.local.', 'example.com.'],
+    ['a.lan', 'a.language'],
+    ['a.home', 'a.homes'],
+    ['a.corp', 'a.corp.example'],
+    ['a.intranet', 'a.net'],
+  ])('not %s, but %s', (inside, outside) => {
+    expect([isPublic(inside), isPublic(outside)]).toEqual([false, true])
+  })
+})

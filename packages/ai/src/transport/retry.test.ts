@@ -89,3 +89,14 @@ test.each([
   expect(new Date(Date.now() + retryAfterMs).getTime()).not.toBeNaN()
   expect(requests).toBe(retryAfterMs > 60_000 ? 1 : 3)
 })
+
+test('UPP-026 UPP-027 any number of retries from 0, also without end', () => {
+  for (const maxRetries of [0, 3, Infinity]) {
+    expect(() => new ExponentialBackoff({ maxRetries })).not.toThrow()
+    expect(() => new LinearBackoff({ maxRetries })).not.toThrow()
+  }
+  for (const maxRetries of [-1, 1.5, Number.NaN]) {
+    expect(() => new ExponentialBackoff({ maxRetries })).toThrow(/maxRetries/)
+    expect(() => new LinearBackoff({ maxRetries })).toThrow(/maxRetries/)
+  }
+})

@@ -4,7 +4,10 @@ import { ErrorCode, invalidSetting, type UPPError } from '../contract/error.ts'
 
 /** If the vendor asks for a wait of up to this time, the call itself waits. */
 const MAX_WAIT_MS = 60_000
-/** If the vendor asks for a longer wait, up to this time, callers that can park their work do so. */
+/**
+ * If the vendor asks for a longer wait, up to this time, callers that can park their work (stop now, resume
+ * later) do so.
+ */
 const MAX_PARK_MS = 15 * 60_000
 /** The default of `RetryLimits.maxRequests`. */
 const MAX_REQUESTS = 4
@@ -18,39 +21,37 @@ export interface RetryLimits {
   /** The longest computed delay. Default 8000. */
   readonly maxDelayMs?: number
   /**
-   * Chooses the delay at random from its upper half, so that clients do not retry all at once. Default
-   * true.
+   * Chooses each delay at random between half of it and all of it, so that clients do not retry all at once.
+   * Default true.
    */
   readonly jitter?: boolean
   /** The longest `Retry-After` for which the call itself waits. Default 60 seconds. */
   readonly maxWaitMs?: number
-  /** The longest `Retry-After` for which the work may be parked. Default 15 minutes. */
+  /**
+   * The longest `Retry-After` for which the work may be parked: stopped now and resumed later. Default 15 minutes.
+   */
   readonly maxParkMs?: number
   /** Shortens a longer `Retry-After` to this time, instead of parking or giving up. Default: no cap. */
   readonly capMs?: number
   /** Also retries an attempt that exceeded the caller's own time limit. Default true. */
   readonly retryTimeouts?: boolean
-  /**
-   * Also retries after a response that could not be read, because the model may do better. Default
-   * false.
-   */
+  /** Also retries after a response that could not be read, because the next one may be correct. Default false. */
   readonly retryInvalidResponse?: boolean
   /** The random source of the jitter. */
   readonly random?: Random
 }
 
-/** The decision after a failed request: wait within the call, park the work, or give up. */
+/** The decision after a failed request: wait within the call, park the work (stop now, resume later), or give up. */
 type RetryVerdict =
   | { readonly type: 'wait'; readonly ms: number }
   | { readonly type: 'park'; readonly ms: number }
   | { readonly type: 'fail' }
 
 /**
- * Decides whether and when a failed request is sent again; used by the library and the runtime. With a
- * `Retry-After` of up to 60 seconds the verdict is `wait`: the call itself waits. Up to 15 minutes the
- * verdict is `park`, which callers that cannot park their work treat as a failure. The delay is never
- * shorter than the vendor asked, unless `capMs` is set, because an earlier request would be refused
- * again.
+ * Decides whether and when a failed request is sent again; used by the library and the runtime. With a `Retry-After`
+ * of up to 60 seconds the verdict is `wait`: the call itself waits. Up to 15 minutes the verdict is `park`: the
+ * caller stops its work and resumes it later, or fails if it cannot do that. The delay is never shorter than the
+ * vendor asked, unless `capMs` is set, because an earlier request would be refused again.
  *
  *     const verdict = judgeRetry(error, requestsMade)
  *     if (verdict.type === 'fail') throw error // error.retryAfterMs is the wait the vendor asked for
@@ -88,8 +89,8 @@ export interface ExponentialBackoffOptions {
   /** The longest computed delay. Default 8000. */
   readonly maxDelay?: number
   /**
-   * Chooses the delay at random from its upper half, so that clients do not retry all at once. Default
-   * true.
+   * Chooses each delay at random between half of it and all of it, so that clients do not retry all at once.
+   * Default true.
    */
   readonly jitter?: boolean
   /**
@@ -159,8 +160,8 @@ export class LinearBackoff implements RetryStrategy {
 }
 
 /**
- * Returns the delay of a `wait` verdict; null for `fail`, and for `park`, because a call cannot be
- * parked.
+ * Returns the delay of a `wait` verdict; null for `fail`, and for `park`, because this call cannot be stopped
+ * and resumed later.
  */
 function waitOf(verdict: RetryVerdict): number | null {
   return verdict.type === 'wait' ? verdict.ms : null
@@ -174,9 +175,9 @@ export class NoRetry implements RetryStrategy {
 }
 
 /**
- * The strategy used when no `retryStrategy` is set: `ExponentialBackoff` with its defaults, but an attempt that
- * exceeded the caller's own time limit is not retried. It is no instance, because the checks of that class'
- * options would be part of every bundle.
+ * The strategy used when no `retryStrategy` is set: `ExponentialBackoff` with its defaults, but an attempt
+ * that exceeded the caller's own time limit is not retried. It is not an instance of that class, because the
+ * class would then be part of every bundle, with its checks of options.
  */
 export const defaultRetry: RetryStrategy = {
   onRetry: (error, attempt) =>

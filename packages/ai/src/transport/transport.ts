@@ -24,11 +24,11 @@ export interface TransportRequest {
   readonly connectMs?: number
 }
 
-/** A long body that was put together from text and bytes. It is sent as it is where the transport can. */
+/** A long body that consists of text and bytes. The Node client sends the pieces without joining them. */
 export interface BodyPieces {
   /** The pieces in order; text is sent as UTF-8. */
   readonly pieces: readonly (string | Uint8Array)[]
-  /** The whole body; it is made when it is read. */
+  /** The whole body as one text; joined when this member is read. */
   readonly body: string
 }
 

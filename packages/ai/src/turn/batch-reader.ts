@@ -5,7 +5,7 @@ import type { DeepPartial } from '../contract/structure.ts'
 import type { ToolTypes } from '../contract/tool-types.ts'
 import type { Turn } from '../contract/turn.ts'
 
-/** The call that a reader reads. */
+/** The call whose batches a `BatchReader` reads. */
 export interface BatchSource<Item, Result> {
   /** The batches of the call, which starts when the first batch is read. */
   readonly batches: AsyncGenerator<readonly Item[], Result>

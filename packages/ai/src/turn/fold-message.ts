@@ -23,12 +23,12 @@ interface OpenBlock {
   metadata: ProviderMetadata | undefined
 }
 
-/** The limits of one message and the origin of the error that says so. */
+/** The limits of one message, and the provider and modality that an error about them names. */
 export type FoldLimits = Pick<InputLimits, 'maxMessageBytes' | 'maxToolCalls'> & {
   readonly origin: ErrorOrigin
 }
 
-/** Folds the events of one message. Every assistant message of a stream is built here. */
+/** Builds one assistant message from its stream events. Every assistant message of a stream is built here. */
 export class MessageFold {
   /** How the message ended; undefined until `message_stop` has arrived. */
   stop: MessageStopEvent['delta'] | undefined
@@ -45,14 +45,14 @@ export class MessageFold {
 
   /**
    * With `ids`, every tool call gets an id of its own, whatever the model sends (see `#withOwnId`). Without
-   * limits everything is folded, e.g. a message that was accepted before.
+   * limits a message of any size is accepted, e.g. one that was checked before.
    */
   constructor(ids?: IdSource, limits?: FoldLimits) {
     this.#ids = ids
     this.#limits = limits
   }
 
-  /** Folds events, and returns them with the ids that the calls have in the message. */
+  /** Adds events to the message, and returns the events with the ids that the calls have in the message. */
   push(events: readonly StreamEvent[]): readonly StreamEvent[] {
     let changed: StreamEvent[] | undefined
     for (let place = 0; place < events.length; place++) {
@@ -235,7 +235,7 @@ function toToolCall({ start, text, metadata }: OpenBlock, isCut: boolean): ToolC
   }
 }
 
-/** Notes in a call's metadata which id the vendor gave it, if the call got another one. */
+/** Adds the vendor's id to a call's metadata, if the call got another id. */
 function withVendorId(call: ToolCall, vendorCallId: string | undefined): ToolCall {
   if (vendorCallId === undefined) return call
   return { ...call, metadata: { ...call.metadata, skein: { vendorCallId } } }

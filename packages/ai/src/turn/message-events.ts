@@ -4,8 +4,8 @@ import type { ContentBlockStartEvent, MessageStopEvent, StreamEvent } from '../c
 import type { AssistantMessage } from '../contract/message.ts'
 
 /**
- * Returns the events of a known message, e.g. from a log, for code that answers in place of a model. Folding
- * them results in the same content and calls, but the message has a new id.
+ * Returns the events of a known message, e.g. from a log, for code that answers in place of a model. A
+ * message built from these events has the same content and calls, but a new id.
  */
 export function messageEvents(
   message: AssistantMessage,
@@ -68,7 +68,8 @@ function deltasOf(block: AssistantContent, index: number): readonly StreamEvent[
 }
 
 /**
- * Converts text events of a structured answer to `object_delta`, because wires always produce text events.
+ * Converts text events of a structured answer to `object_delta`, because the decoders of all vendor formats
+ * produce text events.
  */
 export function toObjectEvents(events: readonly StreamEvent[]): readonly StreamEvent[] {
   return events.map((event) => {

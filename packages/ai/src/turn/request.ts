@@ -37,7 +37,7 @@ interface MessageSources {
 
 /** The messages of one call. */
 export interface CallMessages {
-  /** All messages to send, in a list that belongs to this call. */
+  /** All messages to send. Other calls do not share the list. */
   readonly messages: Message[]
   /** The messages that are new in this call, and so belong to its turn. */
   readonly inputs: readonly Message[]
@@ -175,7 +175,7 @@ const knownSources = {
   document: ['base64', 'url', 'text'],
 } as const
 
-/** Throws for a source that exists in a vendor's API and not here, e.g. the id of an uploaded file. */
+/** Throws for a kind of source that this package does not have, e.g. a vendor's id of an uploaded file. */
 function checkSource({ type, source }: ImageBlock | DocumentBlock, origin: ErrorOrigin): void {
   const known: readonly string[] = knownSources[type]
   if (known.includes(source?.type)) return
@@ -238,12 +238,12 @@ export function parseData(
   }
 }
 
-/** Judges the data of a structured answer; an empty list if it fits. */
+/** Checks the data of a structured answer against its schema; returns an empty list if it fits. */
 export type DataCheck = (data: unknown) => Promise<readonly DataIssue[]>
 
 /**
- * Returns the check that `validate: true` asks for: the schema's own. Throws if the structure is raw JSON
- * Schema, which has none.
+ * Returns the check for `validate: true`, which is the validation of the schema itself. Throws if the
+ * structure is plain JSON Schema, which cannot validate.
  */
 export function checkOf(structure: unknown, origin: ErrorOrigin): DataCheck {
   if (!isStandardSchema(structure))
@@ -286,7 +286,7 @@ export function mismatchError(issues: readonly DataIssue[], origin: ErrorOrigin)
   )
 }
 
-/** What the model is told about an answer that does not fit. */
+/** Returns the message that tells the model what is wrong with its structured answer. */
 export function repairText(issues: readonly DataIssue[] | undefined): string {
   const lines = issues?.map(
     ({ pointer, message }) => `- ${pointer || '(the whole answer)'}: ${message}`,

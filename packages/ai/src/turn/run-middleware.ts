@@ -37,7 +37,7 @@ export interface MiddlewareCall {
 
 /**
  * Runs the hooks of one call, in the order of UPP §10.5. The caller runs `start`, sends `context.request`,
- * then runs `end`, or `fail` after any error: exactly one of the two completes.
+ * then runs `end`, or `fail` after any error: exactly one of `end` and `fail` completes.
  */
 export class MiddlewareRun {
   readonly context: MiddlewareContext

@@ -37,17 +37,17 @@ export interface TurnTask {
   readonly strategy: ToolUseStrategy
   readonly middleware: readonly Middleware[]
   readonly streaming: boolean
-  /** Returns the gate, journal and context of a tool call. */
+  /** Returns what a tool call runs with: a gate (may refuse it), a journal (records it durably) and a context. */
   readonly open?: ToolBatch['open']
   readonly state?: Map<string, unknown> | undefined
   /** The number of the first inference, as `onCycle` gets it. Default 1. */
   readonly cycle?: number | undefined
   /**
    * Called with true when the model's last answer is complete, before its last events are yielded; with false
-   * if the model is then asked for another.
+   * if the model is then asked for another answer.
    */
   readonly onFinal?: (isFinal: boolean) => void
-  /** Judges the data of a structured answer. */
+  /** Checks the data of a structured answer against its schema. */
   readonly check?: DataCheck | undefined
   /** How many times the model is asked again after an answer that is not JSON or does not pass `check`. */
   readonly repairs?: number | undefined
@@ -75,7 +75,7 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
       const fold = draft.beginMessage()
       const events = call.open(run.isEmpty ? call.request(base) : await call.cycle(base))
       let isDone = false
-      // Not a generator of its own, which would delay every batch by more microtasks.
+      // The loop is not a generator of its own, which would delay every batch by more microtasks.
       try {
         for (;;) {
           const step = await race.run(events.next())
@@ -211,8 +211,8 @@ class Call {
   }
 
   /**
-   * Returns the turn, if its data fits. Else the model is told what is wrong and asked again, as long as
-   * `repairs` are left; undefined then.
+   * Returns the turn if its data fits the schema. Otherwise adds a message that tells the model what is
+   * wrong, and returns undefined; throws if no `repairs` are left.
    */
   async judge(structure: JsonSchema | undefined): Promise<Turn | undefined> {
     const { check, repairs = 0, onFinal, model } = this.#task

@@ -120,7 +120,7 @@ export class TurnDraft {
     return this.#openCalls.length === 0
   }
 
-  /** Returns the complete turn. `readData` is that of the model. */
+  /** Returns the complete turn. `readData` is the model's conversion of structured data, if it has one. */
   turn(structure: JsonSchema | undefined, readData?: BoundLLMModel['readData']): Turn {
     const turn = this.#build()
     const { response, stopReason } = turn

@@ -3,8 +3,8 @@ import { anthropicMessages } from '../wires/anthropic-messages/wire.ts'
 import { defineVendor, type Vendor } from './define-vendor.ts'
 
 /**
- * Known parameters, by the names of `@anthropic-ai/sdk 1.8.0`; those of the second group need a beta header
- * (`config.headers['anthropic-beta']`), those of the third are for models before Claude Opus 4.7.
+ * Known parameters, by the names of `@anthropic-ai/sdk 1.8.0`; those after the first blank line need a beta
+ * header (`config.headers['anthropic-beta']`), those after the second are for models before Claude Opus 4.7.
  */
 type AnthropicParams = {
   readonly cache_control?: CacheControl
@@ -57,13 +57,13 @@ type AnthropicParams = {
   readonly top_p?: number
 }
 
-/** A mark after which the request so far is cached. */
+/** A cache mark: the vendor caches the request up to the block that has it. */
 type CacheControl = {
   readonly type: 'ephemeral'
   readonly ttl?: '5m' | '1h'
 }
 
-/** The models of the same package, without snapshots of a day. */
+/** The model ids of the same SDK, without dated ones such as `claude-opus-4-20250514`. */
 type ModelId =
   | 'claude-opus-5-5'
   | 'claude-opus-5'
@@ -120,8 +120,8 @@ export const anthropic: Vendor<AnthropicParams, ModelId> = defineVendor({
 
 /**
  * The largest `max_tokens` that the API accepts, by the start of the model's name; the first match counts.
- * Extracted from the catalogue (`@skein/ai/catalogue`), which is too large to be part of this page; a test
- * compares the two.
+ * Extracted from the catalogue (`@skein/ai/catalogue`), which is too large to be loaded with this file; a
+ * test compares the two.
  */
 const outputLimits: readonly (readonly [names: RegExp, tokens: number])[] = [
   [/^claude-(?:opus|sonnet)-4-[678]|^claude-(?:opus|sonnet|haiku|fable)-5/, 128_000],

@@ -31,7 +31,7 @@ type ModelId =
 /**
  * Cerebras: fast inference of open models, some of which read images.
  *
- * The facts are those of the types in `@cerebras/cerebras_cloud_sdk 1.91.0`.
+ * Address, parameters and model ids are those of the types in `@cerebras/cerebras_cloud_sdk 1.91.0`.
  */
 export const cerebras: Vendor<CerebrasParams, ModelId> = defineVendor({
   name: 'cerebras',

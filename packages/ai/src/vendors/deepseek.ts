@@ -14,11 +14,11 @@ type ModelId =
   'deepseek-v4-pro' | 'deepseek-v4-flash' | 'deepseek-v3.2' | 'deepseek-chat' | 'deepseek-reasoner'
 
 /**
- * DeepSeek, text only. Its API requires earlier reasoning to be sent back while tools are used, so it
- * is sent. Its JSON mode accepts no schema: with `structure` the schema is put in the system prompt,
- * and a warning says that it is not enforced.
+ * DeepSeek, text only. Its API requires earlier reasoning to be sent back while tools are used, so reasoning
+ * is sent back. Its JSON mode accepts no schema: with `structure` the schema is put in the system prompt, and
+ * a warning says that it is not enforced.
  *
- * The facts are those of `@ai-sdk/deepseek 3.0.56`; DeepSeek has no SDK of its own.
+ * Everything here is taken from `@ai-sdk/deepseek 3.0.56`, because DeepSeek has no SDK of its own.
  */
 export const deepseek: Vendor<DeepseekParams, ModelId> = defineVendor({
   name: 'deepseek',

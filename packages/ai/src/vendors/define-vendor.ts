@@ -44,7 +44,7 @@ export interface VendorDefinition {
   readonly image?: (endpoint: VendorEndpoint) => ImageHandler
 }
 
-/** The wire of a vendor's language models, with the vendor's deviations and the capabilities. */
+/** The format of a vendor's language models, the vendor's deviations from it (dialect), and its capabilities. */
 export interface VendorLLM<Dialect = unknown> {
   readonly wire: Wire<Dialect>
   readonly dialect: Dialect
@@ -57,8 +57,8 @@ export type Vendor<Known, Ids extends string = never> = Pick<Provider, 'name' | 
   ((modelId: Ids | (string & {})) => ModelReference<Known>)
 
 /**
- * Makes the provider of a vendor definition: its wires over HTTP, with keys, retries and limits. Where the
- * result is declared to be a `Vendor`, its models carry the types of the vendor's parameters.
+ * Makes a provider that talks to the vendor over HTTP, with keys, retries and limits. Where the result is
+ * declared to be a `Vendor`, its models carry the types of the vendor's parameters.
  */
 export function defineVendor<Made extends Provider = Provider<Params>>(
   definition: VendorDefinition,
@@ -94,7 +94,7 @@ function llmHandler(
   }
 }
 
-/** One model over one wire. Complete and streamed answers use the same code path. */
+/** One model over HTTP. Complete and streamed answers use the same code path. */
 class HttpModel implements BoundLLMModel {
   readonly modelId: string
   readonly provider: string

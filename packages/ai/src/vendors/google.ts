@@ -15,8 +15,8 @@ import { countOf, isEmpty, listOf, objectOf, without } from '../wires/read-json.
 import { defineVendor, type Vendor } from './define-vendor.ts'
 
 /**
- * Known parameters, by the names of `@google/genai 2.32.0`. Those of `generationConfig` may stand inside it or
- * beside it.
+ * Known parameters, by the names of `@google/genai 2.32.0`. Those of `generationConfig` may be given inside
+ * it or directly in `params`.
  */
 type GoogleParams = GenerationConfig & {
   readonly cachedContent?: string
@@ -69,7 +69,7 @@ type GenerationConfig = {
   readonly translationConfig?: object
 }
 
-/** Models of the catalogue, and the aliases of Google. */
+/** The model ids of `@skein/ai/catalogue`, and Google's aliases such as `gemini-pro-latest`. */
 type ModelId =
   | 'gemini-pro-latest'
   | 'gemini-flash-latest'

@@ -22,7 +22,7 @@ type GroqParams = Omit<ChatParams, 'stream_options'> & {
   readonly store?: boolean
 }
 
-/** Its language models, by the same names. */
+/** Groq's language models, by the names in the same SDK. */
 type ModelId =
   | 'compound-beta'
   | 'compound-beta-mini'

@@ -11,9 +11,9 @@ export interface VendorEntry {
 }
 
 /**
- * All vendors in this package, for code that must list them without loading them: the command's
- * `doctor`, the table in the README, tests. A test compares each row with its vendor's module and the
- * rows with the package's exports.
+ * All vendors in this package, for code that must list them without loading them: the command `skein doctor`,
+ * the table in the README, tests. A test compares each row with its vendor's module and the rows with the
+ * package's exports.
  */
 export const vendors: readonly VendorEntry[] = [
   row('anthropic', 'https://api.anthropic.com/v1', 'ANTHROPIC_API_KEY'),

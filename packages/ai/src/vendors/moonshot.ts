@@ -29,9 +29,10 @@ type ModelId =
 /**
  * Moonshot (Kimi). Its thinking models require their earlier reasoning to be sent back.
  *
- * The facts are those of `@ai-sdk/moonshotai 3.0.60`; Moonshot has no SDK of its own. The limit of the output is
- * `max_completion_tokens`, because the vendor's OpenAPI document (https://platform.kimi.ai/docs/openapi.json, cited
- * by https://github.com/vercel/ai/issues/19556) marks `max_tokens` as deprecated.
+ * Everything here is taken from `@ai-sdk/moonshotai 3.0.60`, because Moonshot has no SDK of its own. The
+ * limit of the output is `max_completion_tokens`, because the vendor's OpenAPI document
+ * (https://platform.kimi.ai/docs/openapi.json, cited by https://github.com/vercel/ai/issues/19556) marks
+ * `max_tokens` as deprecated.
  */
 export const moonshot: Vendor<MoonshotParams, ModelId> = defineVendor({
   name: 'moonshot',

@@ -7,8 +7,8 @@ import { openaiResponses } from '../wires/openai-responses/wire.ts'
 import type { VendorLLM } from './define-vendor.ts'
 
 /**
- * Returns the Chat Completions wire with a vendor's deviations; its `media` decides the input
- * capabilities.
+ * Returns the format Chat Completions with a vendor's deviations from it. The deviation `media` decides which
+ * media the models accept.
  */
 export function chatCompletions(
   deviations: Partial<OpenAIChatDialect> = {},
@@ -22,7 +22,7 @@ export function chatCompletions(
   }
 }
 
-/** Returns the Responses wire with a vendor's deviations. */
+/** Returns the format Responses with a vendor's deviations from it. */
 export function responses(
   deviations: Partial<OpenAIResponsesDialect> = {},
 ): VendorLLM<OpenAIResponsesDialect> {

@@ -11,7 +11,7 @@ const chat = chatCompletions({
   parameters: openaiParameters,
 })
 
-/** The language models of `openai 7.53.0`, without snapshots of a day. */
+/** The language models of `openai 7.53.0`, without dated ids such as `gpt-4o-2024-08-06`. */
 type ModelId =
   | 'gpt-6.1-sol'
   | 'gpt-6.1-terra'
@@ -61,8 +61,8 @@ type ModelId =
  *
  * - No parameter is set for you. For stateless use set `params: { store: false, include:
  *   ['reasoning.encrypted_content'] }`; reasoning is then kept in the messages.
- * - `strict` is set for structured output when the unchanged schema meets the conditions of strict mode,
- *   and for a tool when its metadata asks for it: `metadata: { openai: { strict: true } }`.
+ * - `strict` is set for structured output if the schema can be rewritten for strict mode (otherwise the turn has
+ *   a warning), and for a tool when its metadata asks for it: `metadata: { openai: { strict: true } }`.
  * - A tool with `metadata: { openai: { type: 'custom' } }` receives free text, as `{ input }`.
  *
  * Request bodies are compared with those of `openai 7.53.0` (docs/vendor-bodies.md).
@@ -79,9 +79,9 @@ export const openai: TwoApis<OpenAIChatParams, ResponsesParams, 'responses', Mod
 
 export default openai
 
-// The types below are public because declarations of users' packages name them: the type of `openai('gpt-5')`.
+// The types below are exported because declaration files of users' packages name them, e.g. for `openai('gpt-5')`.
 
-/** A vendor with two APIs; the one that is chosen, or else `Default`, decides the known parameters. */
+/** A vendor with two APIs. The API that is chosen, or else `Default`, decides the known parameters. */
 export type TwoApis<
   Chat,
   Responses,

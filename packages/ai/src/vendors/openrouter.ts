@@ -20,7 +20,7 @@ const chat = chatCompletions({
   replayFields: ['annotations'],
 })
 
-/** OpenRouter's Responses has parts for audio and video, which OpenAI's has not. */
+/** OpenRouter's Responses has parts for audio and video, which OpenAI's Responses lacks. */
 const openResponses = responses({ media: ['image', 'document', 'audio', 'video'] })
 
 /** Known parameters, by the names of `@openrouter/sdk 1.3.19`. */
@@ -80,7 +80,7 @@ type ResponsesKnown = Pick<
 
 type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
-/** What both APIs have beyond OpenAI's. */
+/** Parameters that OpenRouter adds to both of OpenAI's APIs. */
 type Routing = {
   readonly cache_control?: { readonly type: 'ephemeral'; readonly ttl?: '5m' | '1h' }
   readonly debug?: object

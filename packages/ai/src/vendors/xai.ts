@@ -40,11 +40,11 @@ type ModelId =
   | 'grok-3-mini'
 
 /**
- * xAI, through Chat Completions; `xai('grok-4', { api: 'responses' })` uses Responses instead,
- * which offers server tools such as `web_search`.
+ * xAI, through Chat Completions; `xai('grok-4', { api: 'responses' })` uses Responses instead, which offers
+ * server tools such as `web_search`.
  *
- * The facts are those of `@ai-sdk/xai 5.0.12`, which uses Responses alone and reads Chat Completions in its
- * batches, and of docs.x.ai, read in November 2026.
+ * Everything here is taken from `@ai-sdk/xai 5.0.12`, which sends only Responses but reads Chat Completions
+ * in its batches, and from docs.x.ai, read in November 2026.
  */
 export const xai: TwoApis<XaiChatParams, XaiResponsesParams, 'chat', ModelId> = defineVendor({
   name: 'xai',

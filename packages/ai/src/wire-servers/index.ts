@@ -1,4 +1,4 @@
-/** The server halves of the vendor formats, which answer the clients of those vendors. */
+/** The vendor formats for servers: each reads the requests of a vendor's clients and writes answers to them. */
 export { anthropicMessagesServer } from '../wires/anthropic-messages/server.ts'
 export { googleGenerateServer } from '../wires/google-generate/server.ts'
 export { ollamaChatServer } from '../wires/ollama-chat/server.ts'

@@ -88,7 +88,7 @@ export function mediaBytes({ media }: CollectedBlock): Uint8Array {
   return joinBytes(media.map(({ data }) => data))
 }
 
-/** Makes a decoder context with which a server half decodes an assistant message of its client. */
+/** Makes the context with which a server decodes an assistant message that its client sent. */
 export function answerContext<Dialect>(provider: string, dialect: Dialect): DecodeContext<Dialect> {
   return {
     target: { provider, modelId: '', dialect },
@@ -106,8 +106,8 @@ export function answerContext<Dialect>(provider: string, dialect: Dialect): Deco
 }
 
 /**
- * Decodes an assistant message of a client with the client half's decoder. Throws INVALID_REQUEST if the
- * message is malformed.
+ * Decodes an assistant message that a client sent, with the decoder for a vendor's answers. Throws
+ * INVALID_REQUEST if the message is malformed.
  */
 export function readAnswer(
   provider: string,

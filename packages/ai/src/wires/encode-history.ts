@@ -28,16 +28,17 @@ interface Sent {
  */
 const sent = new WeakMap<Message, Map<string, Sent>>()
 
-/** The number of messages, counted from the end, among which the end of an earlier request is searched. */
+/** How many messages, counted from the end, are tried as the last message of an earlier request. */
 const LOOK_BACK = 32
 
-/** Writes messages of a repaired transcript as JSON texts; adds a warning for everything left out. */
+/** Writes messages as JSON texts; adds a warning for everything left out. */
 type EncodeMessages = (messages: readonly Message[], warnings: Warning[]) => string[]
 
 /**
- * Repairs a conversation with `repairTranscript` and writes its messages as JSON texts joined by commas.
- * If the conversation has only grown since it was last sent, the earlier text is reused and only the new
- * messages are written. `key` is as for `encodeOnce`. Only texts of deep-frozen messages are reused.
+ * Repairs a conversation with `repairTranscript` and writes its messages as JSON texts joined by commas. If
+ * the conversation has only grown since it was last sent, the earlier text is reused and only the new
+ * messages are written. `key` names all else that decides the text (see `encodeOnce`). Only texts of
+ * deep-frozen messages are reused.
  */
 export function encodeHistory(
   messages: readonly Message[],
@@ -52,7 +53,8 @@ export function encodeHistory(
   const added = encode(rest, found).join(',')
   for (const warning of found) warnings.push(warning)
   const before = known?.list ?? ''
-  // Bytes are extended in place, so only one continuation of a conversation may reuse them.
+  // The remembered bytes are extended in place by the next request. Messages that may still change must not
+  // get into them, so the text is copied instead.
   if (!rest.every(isDeepFrozen))
     return append(typeof before === 'string' ? before : decoder.decode(before), added)
   const list = append(before, added)
@@ -99,7 +101,7 @@ interface Encoded {
   readonly key: string
   readonly texts: readonly string[]
   readonly warnings: readonly Warning[]
-  /** The same message for another key. There is seldom one, so a list takes less memory than a Map. */
+  /** The same message written for another key. There is rarely one, so a linked list takes less memory than a Map. */
   readonly next: Encoded | undefined
 }
 
@@ -108,9 +110,9 @@ const cache = new WeakMap<Message, Encoded>()
 const NO_WARNINGS: readonly Warning[] = []
 
 /**
- * Writes one message as JSON texts, once for each `key`. Only deep-frozen messages are cached, so an
- * edited message is always written anew. `key` must name everything besides the message that decides
- * its wire form: provider, wire, dialect and mapped tool names.
+ * Writes one message as JSON texts, once for each `key`. Only deep-frozen messages are cached, so an edited
+ * message is always written anew. `key` must name everything besides the message that decides its JSON:
+ * provider, vendor format, dialect and mapped tool names.
  *
  * Warnings added by `encode` are cached too and added to `warnings` each time.
  */
@@ -146,7 +148,7 @@ export function dialectKey(dialect: object): string {
   return String(id)
 }
 
-/** Items of a list: `first`, if there is one, and then those of a history. */
+/** The items of a JSON list: `first` (the system prompt), if there is one, and then those of a history. */
 export interface ListItems {
   readonly first?: string | undefined
   readonly history: JsonList
@@ -196,9 +198,9 @@ export function resultKeys(base: string): ResultKeys {
 }
 
 /**
- * Returns the cache key of tool results, for wires that write a result with the name and id of its call.
- * If all results contain the id and name of their calls, and all or none of the calls are marked, the key
- * is `marked` or `plain`. Otherwise the key names the preceding message.
+ * Returns the cache key of tool results, for formats that write a result with the name and id of its call. If
+ * all results contain the id and name of their calls, and all or none of the calls are marked, the key is
+ * `marked` or `plain`. Otherwise the key names the preceding message.
  */
 export function resultKey(
   { results }: ToolResultMessage,

@@ -1,4 +1,4 @@
-/** The vendor formats: the client halves with which vendors are defined. */
+/** The vendor formats for clients, with which vendors are defined: each writes requests and reads answers. */
 export { anthropicMessages } from './anthropic-messages/wire.ts'
 export type { GoogleDialect } from './google-generate/types.ts'
 export { googleGenerate } from './google-generate/wire.ts'

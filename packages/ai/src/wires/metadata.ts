@@ -4,7 +4,7 @@ import type { Warning } from '../contract/turn.ts'
 import { isEmpty } from './read-json.ts'
 import type { WireName } from '../contract/provider.ts'
 
-/** Returns the original vendor block, if it came from this provider through this wire. */
+/** Returns the original vendor block, if it came from this provider in this vendor format. */
 export function nativeOf(
   metadata: ProviderMetadata | undefined,
   provider: string,
@@ -26,7 +26,7 @@ export function withNative(
   return { [provider]: { api, native, ...extra } }
 }
 
-/** Fields of `metadata[provider]` that the wires themselves write. */
+/** Fields of `metadata[provider]` that this package writes itself. */
 const own = new Set(['api', 'native', 'order'])
 
 /**
@@ -43,10 +43,7 @@ export function optionsOf(
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
-/**
- * Converts vendor options that a client sent to metadata, for server halves; undefined if there are
- * none.
- */
+/** Converts vendor options that a client sent to a server to metadata; undefined if there are none. */
 export function optionsMetadata(
   provider: string,
   options: JsonObject,

@@ -138,7 +138,7 @@ function messageOf(error: JsonObject): string | undefined {
   return lines.length > 0 ? lines.join('; ') : undefined
 }
 
-/** OpenAI's status, type and code for each of our codes, used by the server half. */
+/** OpenAI's status, type and code for each of our codes, for servers that speak this format. */
 const words: Readonly<
   Record<ErrorCode, readonly [status: number, type: string, code: string | null]>
 > = {

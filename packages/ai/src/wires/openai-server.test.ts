@@ -1,6 +1,10 @@
 import type { JsonObject } from '@skein/base'
 import { describe, expect, test } from 'vitest'
+import type { StreamEvent } from '../contract/event.ts'
 import { plain } from '../../test/wires/arbitrary-message.ts'
+import { anthropicMessagesServer } from './anthropic-messages/server.ts'
+import { googleGenerateServer } from './google-generate/server.ts'
+import { ollamaChatServer } from './ollama-chat/server.ts'
 import { openaiChatServer } from './openai-chat/server.ts'
 import { openaiResponsesServer } from './openai-responses/server.ts'
 
@@ -187,5 +191,206 @@ describe('openai-responses', () => {
     [{ input: [], tools: [{ type: 'function' }] }, 'tools[0].name'],
   ] as [JsonObject, string][])('%j is refused by name', (fields, name) => {
     expect(() => responses(fields)).toThrow(invalid(name))
+  })
+})
+
+describe('the stream of a response', () => {
+  const request = responses({ input: 'hi' })
+  const usage = {
+    inputTokens: 3,
+    outputTokens: 2,
+    totalTokens: 5,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+  }
+  const events: readonly StreamEvent[] = [
+    { type: 'message_start', index: 0, delta: { provider: 'x' } },
+    { type: 'content_block_start', index: 0, delta: { block: 'reasoning' } },
+    { type: 'reasoning_delta', index: 0, delta: { text: 'h' } },
+    { type: 'reasoning_delta', index: 0, delta: { text: 'm' } },
+    { type: 'content_block_stop', index: 0, delta: {} },
+    { type: 'content_block_start', index: 1, delta: { block: 'text' } },
+    { type: 'text_delta', index: 1, delta: { text: 'a' } },
+    { type: 'text_delta', index: 1, delta: { text: 'b' } },
+    { type: 'content_block_stop', index: 1, delta: {} },
+    {
+      type: 'content_block_start',
+      index: 2,
+      delta: { block: 'tool_call', toolCallId: 'c', toolName: 'f' },
+    },
+    {
+      type: 'tool_call_delta',
+      index: 2,
+      delta: { toolCallId: 'c', toolName: 'f', argumentsJson: '{"n":' },
+    },
+    {
+      type: 'tool_call_delta',
+      index: 2,
+      delta: { toolCallId: 'c', toolName: 'f', argumentsJson: '1}' },
+    },
+    { type: 'content_block_stop', index: 2, delta: {} },
+    { type: 'message_stop', index: 0, delta: { stopReason: 'tool_use', usage } },
+  ]
+
+  test('tells every item with its beginning, its pieces and its end', () => {
+    const encoder = openaiResponsesServer.createEncoder({ request, id: '7', createdAt: 0 })
+    const text = events.map((event) => encoder.push(event)).join('') + encoder.end()
+    const frames = text
+      .split('\n\n')
+      .filter((frame) => frame !== '')
+      .map((frame) => JSON.parse(/^data: (.*)$/m.exec(frame)![1]!) as JsonObject)
+    expect(frames.map(({ type }) => String(type).replace('response.', ''))).toEqual([
+      'created',
+      'in_progress',
+      'output_item.added',
+      'reasoning_summary_part.added',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.done',
+      'reasoning_summary_part.done',
+      'output_item.done',
+      'output_item.added',
+      'content_part.added',
+      'output_text.delta',
+      'output_text.delta',
+      'output_text.done',
+      'content_part.done',
+      'output_item.done',
+      'output_item.added',
+      'function_call_arguments.delta',
+      'function_call_arguments.delta',
+      'function_call_arguments.done',
+      'output_item.done',
+      'completed',
+    ])
+    expect(frames.map(({ sequence_number }) => sequence_number)).toEqual(frames.map((_, at) => at))
+    const of = (type: string) => frames.filter((frame) => frame['type'] === `response.${type}`)
+    const added = of('output_item.added').map(({ item }) => item as JsonObject)
+    const [reasoning, message, call] = added.map(({ id }) => id)
+    expect(of('reasoning_summary_text.delta')).toMatchObject([
+      { item_id: reasoning, output_index: 0, summary_index: 0, delta: 'h' },
+      { item_id: reasoning, output_index: 0, summary_index: 0, delta: 'm' },
+    ])
+    expect(of('reasoning_summary_text.done')).toMatchObject([{ item_id: reasoning, text: 'hm' }])
+    expect(of('output_text.delta')).toMatchObject([
+      { item_id: message, output_index: 1, content_index: 0, delta: 'a' },
+      { item_id: message, output_index: 1, content_index: 0, delta: 'b' },
+    ])
+    expect(of('output_text.done')).toMatchObject([{ item_id: message, text: 'ab' }])
+    expect(of('function_call_arguments.done')).toMatchObject([
+      { item_id: call, output_index: 2, arguments: '{"n":1}' },
+    ])
+    const items = [
+      { type: 'reasoning', id: reasoning, summary: [{ type: 'summary_text', text: 'hm' }] },
+      { type: 'message', id: message, role: 'assistant', content: [{ type: 'output_text', text: 'ab' }] }, // prettier-ignore
+      { type: 'function_call', id: call, call_id: 'c', name: 'f', arguments: '{"n":1}', status: 'completed' }, // prettier-ignore
+    ]
+    expect(of('output_item.done').map(({ item }) => item)).toMatchObject(items)
+    expect(of('completed')[0]!['response']).toMatchObject({
+      status: 'completed',
+      output: items,
+      usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
+    })
+  })
+
+  test('a whole answer is the response that the stream ends with', () => {
+    const context = { request, id: '7', createdAt: 0 }
+    const encoder = openaiResponsesServer.createEncoder(context)
+    const last = events.map((event) => encoder.push(event)).at(-1)!
+    const { response } = JSON.parse(/^data: (.*)$/m.exec(last)![1]!) as { response: JsonObject }
+    expect(openaiResponsesServer.encodeResponse(events, context)).toEqual(response)
+  })
+})
+
+describe('a structured answer, in every format of a server', () => {
+  const usage = {
+    inputTokens: 3,
+    outputTokens: 2,
+    totalTokens: 5,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+  }
+  const events: readonly StreamEvent[] = [
+    { type: 'message_start', index: 0, delta: { provider: 'x' } },
+    { type: 'content_block_start', index: 0, delta: { block: 'object' } },
+    { type: 'object_delta', index: 0, delta: { text: '{"n":' } },
+    { type: 'object_delta', index: 0, delta: { text: '41}' } },
+    { type: 'content_block_stop', index: 0, delta: {} },
+    { type: 'message_stop', index: 0, delta: { stopReason: 'end_turn', usage } },
+  ]
+  const servers = [
+    [openaiChatServer, { model: 'm', messages: [] }],
+    [openaiResponsesServer, { model: 'm', input: 'hi' }],
+    [anthropicMessagesServer, { model: 'm', max_tokens: 1, messages: [] }],
+    [googleGenerateServer, { contents: [] }],
+    [ollamaChatServer, { model: 'm', messages: [] }],
+  ] as const
+
+  test.each(servers)('is its text, whole and streamed (%#)', (server, body) => {
+    const path = '/v1beta/models/m:generateContent'
+    const request = server.decodeRequest(body as JsonObject, { path, search: '' })
+    const context = { request, id: '7', createdAt: 0 }
+    const whole = JSON.stringify(server.encodeResponse(events, context))
+    expect(whole).toContain('{\\"n\\":41}')
+    const encoder = server.createEncoder(context)
+    const streamed = events.map((event) => encoder.push(event)).join('') + encoder.end()
+    expect(streamed).toContain('{\\"n\\":')
+    expect(streamed).toContain('41}')
+  })
+})
+
+describe('openai-responses items', () => {
+  const first = (item: JsonObject) => responses({ input: [item] }).messages[0]
+
+  test('an item without a type is a message; images are read with their data and format', () => {
+    expect(
+      first({ role: 'assistant', content: [{ type: 'output_text', text: 'a' }] }),
+    ).toMatchObject({ type: 'assistant', content: [{ type: 'text', text: 'a' }] })
+    const drawn = { type: 'image_generation_call', id: 'i', result: 'AQI=', output_format: 'webp' }
+    expect(first(drawn)).toMatchObject({
+      content: [
+        {
+          type: 'image',
+          source: { type: 'bytes', data: new Uint8Array([1, 2]) },
+          mimeType: 'image/webp',
+          metadata: { openai: { native: { type: 'image_generation_call', id: 'i' } } },
+        },
+      ],
+    })
+    expect(first({ type: 'image_generation_call', id: 'i', result: null })).toMatchObject({
+      content: [{ type: 'native', name: 'image_generation_call' }],
+    })
+  })
+
+  test('images and files of a user, inline and by address', () => {
+    const content = [
+      { type: 'input_image', image_url: 'https://a.test/i', detail: 'low' },
+      { type: 'input_image', image_url: 'data:image/gif;base64,AQI=' },
+      { type: 'input_file', file_url: 'https://a.test/d', filename: 'd.pdf' },
+      { type: 'input_file', file_data: 'data:text/csv;base64,AQI=', filename: 'e.csv' },
+    ]
+    expect(first({ role: 'user', content })).toMatchObject({
+      content: [
+        {
+          type: 'image',
+          source: { type: 'url', url: 'https://a.test/i' },
+          mimeType: 'image/*',
+          metadata: { openai: { detail: 'low' } },
+        },
+        { type: 'image', source: { type: 'base64', data: 'AQI=' }, mimeType: 'image/gif' },
+        {
+          type: 'document',
+          source: { type: 'url', url: 'https://a.test/d' },
+          mimeType: 'application/pdf',
+          title: 'd.pdf',
+        },
+        {
+          type: 'document',
+          source: { type: 'base64', data: 'AQI=' },
+          mimeType: 'text/csv',
+          title: 'e.csv',
+        },
+      ],
+    })
   })
 })

@@ -78,7 +78,7 @@ export class RepeatedFrame {
   }
 
   /**
-   * False when `remember` was called so much oftener than frames were recognised that the frames of this
+   * False when `remember` was called so much more often than frames were recognised that the frames of this
    * stream do not repeat. Callers then stop calling `remember`.
    */
   get isLearning(): boolean {

@@ -9,8 +9,8 @@ export interface SchemaDialect {
   /** The root must be an object; other roots are wrapped as `{ value: … }`. */
   readonly objectRoot?: boolean
   /**
-   * Rewrites a schema for the vendor's strict mode. If that is not possible without changing what it means, the
-   * schema is sent as it is, with a warning for each place.
+   * Rewrites a schema for the vendor's strict mode. If that would change more of its meaning than limits such
+   * as `minLength`, the schema is sent as it is, with a warning for each place.
    */
   readonly strict?: (schema: JsonSchema) => StrictSchema
 }
@@ -21,7 +21,7 @@ interface DialectSchema {
   readonly warnings: Warning[]
   /** True if the answer will arrive as `{ value: … }`; see `unwrapValue`. */
   readonly isWrapped: boolean
-  /** True if the schema can be sent in the vendor's strict mode, which guarantees it. */
+  /** True if the schema can be sent in the vendor's strict mode, in which answers are guaranteed to fit it. */
   readonly isStrict: boolean
 }
 
@@ -60,8 +60,8 @@ function hasObjectRoot(schema: JsonSchema): boolean {
 }
 
 /**
- * Puts the root into `value`. References to the root and into it are adjusted; `$defs` stay at the root, and so
- * do references to them.
+ * Wraps the root as the property `value` of an object. References to the root and into it are adjusted;
+ * `$defs` stay at the root, and so do references to them.
  */
 function wrapRoot(schema: JsonSchema): JsonSchema {
   const text = JSON.stringify(schema)
@@ -102,8 +102,8 @@ const schemaKeywords = new Set([
 ])
 
 /**
- * Rewrites every schema inside a schema, the inner ones first. `write` gets each with its JSON pointer; a
- * property or item that is `true` is given as `{}`, which means the same.
+ * Rewrites every schema inside a schema, the inner ones first. `write` gets each schema with its JSON
+ * pointer; a property or item that is `true` is given as `{}`, which means the same.
  */
 export function rewriteSchema(
   schema: JsonSchema,
@@ -170,7 +170,7 @@ export function isRecursive(
   return inside.some((one) => one === start || isRecursive(root, one, seen))
 }
 
-/** Returns the instruction for a vendor that cannot be given the schema in another way. */
+/** Returns the prompt text that asks for JSON of this schema, for vendors whose API accepts no schema. */
 export function schemaInstruction(schema: JsonSchema, what: 'object' | 'value'): string {
   return `Answer with one JSON ${what} that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`
 }

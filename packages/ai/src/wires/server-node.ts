@@ -1,15 +1,15 @@
 import type { EncodedRequest } from './wire.ts'
 
 /**
- * What makes calls cheaper where a program serves many at once. Elsewhere `server-none.ts` takes its place,
- * because the size of a program for browsers and workers counts more.
+ * Optimisations for servers, which handle many calls at once. Browsers and workers load `server-none.ts`
+ * instead, because there the size of a program matters more.
  */
 export { RepeatedFrame } from './repeated-frame.ts'
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** Returns a list with further text as bytes, in the buffer of the list if that has room. */
+/** Appends text to a list and returns the list as bytes; reuses the buffer of the list if it has room. */
 export function extended(
   list: string | Uint8Array<ArrayBuffer>,
   text: string,
@@ -27,7 +27,9 @@ export function extended(
   return whole.subarray(0, start + written)
 }
 
-/** Returns a request whose body has the history in place of the NUL character, if there is one. */
+/**
+ * Returns a request with the history in place of the NUL character of the body. A body without NUL stays as it is.
+ */
 export function inPieces(
   body: string,
   history: Uint8Array,

@@ -5,8 +5,9 @@ import type { OpenAIChatDialect } from './openai-chat/types.ts'
 import type { Target, Wire, WireSettings, WrittenSettings } from './wire.ts'
 
 /**
- * Returns a request whose settings are parameters of the wire, and a warning for each setting that it does not
- * have. Parameters that the caller gave win, also inside of objects such as `generationConfig`.
+ * Returns a request whose settings are written as parameters of the vendor format, and a warning for each
+ * setting that the format lacks. Parameters that the caller gave take precedence, also inside of objects such
+ * as `generationConfig`.
  */
 export function withSettings(
   request: LLMRequest,
@@ -212,7 +213,7 @@ export function writeOllama(settings: WireSettings): WrittenSettings {
   })
 }
 
-/** Leaves out parameters that are undefined, and names the settings in `absent` that are set. */
+/** Leaves out parameters that are undefined; the settings that have a value in `absent` are reported as dropped. */
 function written(
   settings: WireSettings,
   {

@@ -28,7 +28,7 @@ export function strictProblems(schema: JsonSchema): readonly StrictProblem[] {
   return [...found, ...sizeProblems(schema)]
 }
 
-/** Refuses what the API refuses in a schema that a client sent with `strict: true`; `field` holds it. */
+/** Throws for a schema with `strict: true` that the API itself would refuse; the error names `field`. */
 export function refuseLoose(schema: JsonSchema, field: string): void {
   const [problem] = strictProblems(schema)
   if (!problem) return

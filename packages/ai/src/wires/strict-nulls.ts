@@ -18,7 +18,7 @@ export function allowsNull(schema: unknown, root: unknown, depth = 0): boolean {
   return $ref === undefined || isNullable(resolveRef(root, $ref) ?? true)
 }
 
-/** Schemas and data may be deeper than this, but are then not looked at. */
+/** Schemas and data nested deeper than this are not examined further. */
 const MAX_DEPTH = 200
 /** Unions in unions can be compared in very many ways; after this many steps the data stays as it is. */
 const MAX_STEPS = 1_000_000
@@ -66,7 +66,10 @@ class NullRemover {
     return this.#restoreProperties(schema, result as Record<string, unknown>, depth + 1)
   }
 
-  /** Data that fits a branch as it is stays; else the first branch that it fits without some nulls decides. */
+  /**
+   * Data that fits a branch exactly is left as it is. Otherwise the first branch that it fits, if null counts
+   * as absent for optional properties, decides which nulls are removed.
+   */
   #restoreUnion(branches: readonly unknown[], value: unknown, depth: number): unknown {
     if (branches.some((branch) => this.#fits(branch, value, depth, 'exact'))) return value
     const branch = branches.find((one) => this.#fits(one, value, depth, 'nulls'))
@@ -98,8 +101,8 @@ class NullRemover {
   }
 
   /**
-   * Checks the kind and the members of a value, not its limits (`pattern`, `minimum` …): enough to find the
-   * branch of a union. `nulls` accepts null for an optional property, `shallow` looks no deeper than that.
+   * Checks the kind and the members of a value, not its limits (`pattern`, `minimum` …): enough to find the branch of
+   * a union. `nulls` accepts null for an optional property; `shallow` checks only the kind, `enum` and `const`.
    */
   #fits(
     schema: unknown,
@@ -142,8 +145,8 @@ class NullRemover {
       const own = isKnown ? properties[name] : additionalProperties
       return { own: isAbsent ? true : own, member }
     })
-    // A shallow check of all members, which compares `kind` and the like, comes first. Without it, the cost of
-    // a union inside a union would double with each level.
+    // A shallow check of all members, which compares their types and constants, comes first. Without it, the
+    // cost of a union inside a union would double with each level.
     return (
       members.every(({ own, member }) => this.#fits(own, member, depth + 1, 'shallow')) &&
       members.every(({ own, member }) => this.#fits(own, member, depth + 1, mode))

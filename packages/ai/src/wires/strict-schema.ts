@@ -13,7 +13,7 @@ export interface StrictProblem {
 /** A schema in the form that strict mode requires. */
 export interface StrictSchema {
   readonly schema: JsonSchema
-  /** True if the root was no object and was put into `value`. */
+  /** True if the root is not an object and was therefore wrapped as `{ value: … }`. */
   readonly isWrapped: boolean
   /** Parts that strict mode cannot express; with any of them `schema` must not be sent as strict. */
   readonly problems: readonly StrictProblem[]
@@ -52,7 +52,7 @@ export const knownKeywords: ReadonlySet<string> = new Set([
   'maxItems',
 ])
 
-/** Keywords whose meaning strict mode cannot express. All other unknown keywords only annotate. */
+/** Keywords whose meaning strict mode cannot express. All other unknown keywords are annotations. */
 const inexpressible = new Set([
   'allOf',
   'oneOf',
@@ -103,9 +103,9 @@ const MAX_ENUM_VALUES = 1000
 const MAX_CHARACTERS = 120_000
 
 /**
- * Rewrites a schema so that strict mode accepts it, without changing which data it describes: objects that say
- * nothing about further properties are closed, optional properties become required and nullable (see
- * `withoutNulls`), annotations that strict mode does not know are left out.
+ * Rewrites a schema so that strict mode accepts it: objects that say nothing about further properties are
+ * closed, optional properties become required and nullable (see `withoutNulls`), annotations and limits that
+ * strict mode does not know are left out (see `dropped`). Otherwise it describes the same data.
  */
 export function toStrict(schema: JsonSchema): StrictSchema {
   const writer = new StrictWriter(schema)
@@ -159,7 +159,7 @@ class StrictWriter {
     return result
   }
 
-  /** Rewrites what has the same meaning in keywords that strict mode knows. */
+  /** Replaces keywords that strict mode lacks by known ones with the same meaning, e.g. `oneOf` by `anyOf`. */
   #expressible(schema: JsonSchema, pointer: string): JsonSchema {
     const { oneOf, allOf, anyOf, unevaluatedProperties, ...rest } = schema
     let result: JsonSchema = schema
@@ -198,7 +198,7 @@ class StrictWriter {
     return kept
   }
 
-  /** Returns the schema of a reference, which must stand alone; undefined if it is none. */
+  /** Returns a schema with `$ref` in strict form, which allows only annotations beside it; else undefined. */
   #reference({ $ref, ...rest }: JsonSchema, pointer: string): JsonSchema | undefined {
     if ($ref === undefined) return undefined
     const isShared = $ref === '#' || /^#\/(\$defs|definitions)\/[^/]+$/.test(String($ref))
@@ -230,7 +230,7 @@ class StrictWriter {
     return this.#writeParts({ ...about, anyOf }, ['$defs', 'definitions'], pointer)
   }
 
-  /** Writes the schemas in these keywords of `schema`, in place. */
+  /** Rewrites the schemas under these keywords of `schema`, in place. */
   #writeParts(
     schema: Record<string, unknown>,
     keywords: readonly string[],
@@ -293,7 +293,7 @@ class StrictWriter {
   }
 }
 
-/** `pattern` without look-around and back references, and the documented formats, are supported. */
+/** True if strict mode supports it: a documented format, or a `pattern` without look-around and back references. */
 export function isSupportedLimit(keyword: string, value: unknown): boolean {
   if (keyword === 'format') return formats.has(String(value))
   return keyword !== 'pattern' || !/\(\?<?[=!]|\\[1-9]|\\k</.test(String(value))

@@ -45,7 +45,7 @@ export function mergeTools({
 /** A tool that a client declares; it runs at the client, not here. */
 export type DeclaredTool = Omit<Tool, 'run' | 'approval'>
 
-/** Makes a declared tool of what the client said about it. */
+/** Makes a declared tool from the fields that the client sent. */
 export function declaredTool(
   provider: string,
   name: string,
@@ -64,7 +64,7 @@ export function declaredTool(
   return { name, description: stringOf(description) ?? '', parameters, metadata }
 }
 
-/** Takes the call that a result answers, by its id or else by the name of its tool, from the open calls. */
+/** Removes the call that a result answers from the open calls, and returns it: found by id, or else by tool name. */
 export function takeCall(
   open: ToolCall[],
   id: string | undefined,
@@ -110,8 +110,8 @@ export function argumentsText(call: ToolCall, verbatim: JsonValue | undefined): 
 }
 
 /**
- * Returns the text to keep for replay; undefined if the text is not JSON, or if writing the parsed
- * arguments gives the same text.
+ * Returns the argument text to keep, to be sent back exactly; undefined if the text is not JSON, or if
+ * writing the parsed arguments gives the same text.
  */
 export function verbatimArguments(text: string): string | undefined {
   const again = rewritten(text)

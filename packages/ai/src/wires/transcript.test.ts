@@ -183,3 +183,25 @@ describe('resultText', () => {
     expect(resultText(cycle)).toMatch(/^\[The result cannot be written as JSON/)
   })
 })
+
+test('UPP-062 a message of results that loses an orphan keeps its id, time and metadata', () => {
+  const call = { toolCallId: 'c', toolName: 'f', arguments: {} }
+  const results = [
+    { toolCallId: 'c', toolName: 'f', result: 1 },
+    { toolCallId: 'gone', toolName: 'f', result: 2 },
+  ]
+  const told = new ToolResultMessage(results, {
+    id: 'own',
+    timestamp: new Date(7),
+    metadata: { acme: { kept: true } },
+  })
+  const warnings: Warning[] = []
+  const repaired = repairTranscript([new AssistantMessage('', [call]), told], warnings)
+  expect(repaired[1]).toMatchObject({
+    id: 'own',
+    timestamp: new Date(7),
+    metadata: { acme: { kept: true } },
+    results: [{ toolCallId: 'c' }],
+  })
+  expect(warnings).toHaveLength(1)
+})

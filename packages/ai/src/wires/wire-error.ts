@@ -16,7 +16,7 @@ export function fieldError(provider: string, field: string, problem = 'is missin
   return requestError(provider, `The field "${field}" ${problem}.`)
 }
 
-/** Reads the body of a client's request, and the model that it names. Throws if it has none. */
+/** Reads the body of a client's request, and the model that it names. Throws if it names no model. */
 export function readBody(
   provider: string,
   body: JsonValue,
@@ -29,13 +29,13 @@ export function readBody(
 }
 
 /**
- * For each block type of a user message, the type of the part that contains it in a format; undefined if
- * the format has no such part. All types must be listed, so that a new block type is a compile error
- * until every server half handles it.
+ * For each block type of a user message, the type of the part that contains it in a format; undefined if the
+ * format has no such part. All types must be listed, so that a new block type is a compile error until the
+ * server of every format handles it.
  */
 export type PartTypes = Readonly<Record<UserContent['type'], string | undefined>>
 
-/** Makes the error for a content part that a server half cannot read. */
+/** Makes the error for a content part that the server of a format cannot read. */
 export function unknownPart(
   provider: string,
   at: string,

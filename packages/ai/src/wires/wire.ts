@@ -15,20 +15,20 @@ export interface Target<Dialect = unknown> {
   /** The provider name, which is also the namespace of metadata. */
   readonly provider: string
   readonly modelId: string
-  /** The vendor's deviations from the wire; each wire defines its own type. */
+  /** The vendor's deviations from its format; each format has its own type for them. */
   readonly dialect: Dialect
 }
 
 /**
- * The client half of a vendor format: pure synchronous functions on JSON. A complete answer decodes to
- * the same events as a stream.
+ * A vendor format for clients: pure synchronous functions that write requests and read answers as JSON. A
+ * complete answer decodes to the same events as a stream.
  */
 export interface Wire<Dialect = unknown> {
   readonly name: WireName
   /** How a streamed body is divided into frames. */
   readonly framing: 'sse' | 'ndjson'
   encodeRequest(request: LLMRequest, target: Target<Dialect>, mode: RequestMode): EncodedRequest
-  /** Writes settings as parameters of this format; without it, no setting is sent. */
+  /** Writes settings as parameters of this format; without this method, no setting is sent. */
   writeSettings?(settings: WireSettings, target: Target<Dialect>): WrittenSettings
   /** Decodes a complete answer into the events that a stream would have produced. Throws `UPPError`. */
   decodeResponse(body: JsonValue, context: DecodeContext<Dialect>): StreamEvent[]
@@ -45,7 +45,7 @@ export interface WireSettings extends Settings {
   readonly parallelToolCalls?: boolean
 }
 
-/** Settings in the words of one format. */
+/** Settings written as parameters of one format. */
 export interface WrittenSettings {
   readonly params: JsonObject
   /** The settings that the format or the vendor does not have, or not with this value. */
@@ -57,7 +57,7 @@ export type RequestMode = 'complete' | 'stream'
 
 /** A request ready to be sent. */
 export interface EncodedRequest {
-  /** The body as JSON text. With `pieces` it is made when it is read. */
+  /** The body as JSON text. If there are `pieces`, the text is made only when it is read. */
   readonly body: string
   /** The body of a long request in pieces, text and UTF-8, for transports that can send those. */
   readonly pieces?: readonly (string | Uint8Array)[]
@@ -65,7 +65,7 @@ export interface EncodedRequest {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly warnings: readonly Warning[]
-  /** Set if the vendor is asked to wrap the structured answer; the decoder is given it. */
+  /** Set if the vendor is asked to wrap the structured answer; returns an object that removes the wrapper. */
   readonly unwrap?: (() => ValueUnwrapper) | undefined
 }
 
@@ -82,7 +82,7 @@ export interface DecodeContext<Dialect = unknown> {
   readonly request: LLMRequest
   /** Warnings to be reported in `message_stop`. */
   readonly warnings: readonly Warning[]
-  /** See `EncodedRequest.unwrap`; called for each text of the answer. */
+  /** As in `EncodedRequest`: returns an object that removes the wrapper. Called for each text of the answer. */
   readonly unwrap?: (() => ValueUnwrapper) | undefined
 }
 
@@ -97,7 +97,7 @@ export interface WireDecoder {
   end(): StreamEvent[]
 }
 
-/** The server half of a vendor format: lets that vendor's ordinary clients use our server. */
+/** A vendor format for servers: lets that vendor's ordinary clients use our server. */
 export interface WireServer {
   readonly name: WireName
   /** Decodes a request. Throws a `UPPError` INVALID_REQUEST that names the wrong field. */
@@ -107,7 +107,7 @@ export interface WireServer {
   encodeError(error: ServerError): { readonly status: number; readonly body: JsonObject }
 }
 
-/** Path and query of a request, for wires that put model and mode there (Google). */
+/** Path and query of a request, for formats that put model and mode there (Google). */
 export interface WireRoute {
   readonly path: string
   readonly search: string
@@ -139,7 +139,7 @@ export interface EncodeContext {
   readonly fields?: JsonObject
 }
 
-/** Converts events to wire text (SSE frames or lines), ready to be sent. */
+/** Converts events to the text that is sent: SSE frames or lines. */
 export interface WireEncoder {
   push(event: StreamEvent): string
   /** Returns the closing text, e.g. `data: [DONE]`. */

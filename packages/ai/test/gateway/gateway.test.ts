@@ -69,6 +69,15 @@ describe.each(paths)('%s', (path) => {
     expect(response.status).toBe(429)
   })
 
+  test('reasoning, text and calls of a stream reach the client', async () => {
+    const handler = serving(
+      scripted([[reasons('ponder'), says('speak'), calls('add', { a: 41 }, { id: 'call_9' })]]),
+    )
+    const response = await post(handler, path, { ...bodies[path], stream: true })
+    const text = await response.text()
+    for (const word of ['ponder', 'speak', 'call_9', '41']) expect(text, word).toContain(word)
+  })
+
   test('a stream that fails later tells it in the stream', async () => {
     const handler = serving(scripted([[says('part'), fails('Broken here.')]]))
     const response = await post(handler, path, { ...bodies[path], stream: true })
@@ -395,6 +404,74 @@ describe('settings and tools of a client reach any vendor', () => {
     })
   })
 
+  test('every level of effort, and both values of a switch, are passed on', async () => {
+    const sent = async (body: JsonObject) => {
+      const vendor = vendorServer([says('ok')])
+      const config = { fetch: vendor.fetch, apiKey: 'k' }
+      const model = servedModel({ model: openai('gpt-4o'), config })
+      const response = await post(gateway({ models: { m: model } }), '/v1/chat/completions', {
+        model: 'm',
+        messages: hi,
+        ...body,
+      })
+      return {
+        body: vendor.requests[0]?.body,
+        dropped: response.headers.get('skein-dropped-params'),
+      }
+    }
+    for (const effort of ['low', 'medium', 'high'])
+      expect((await sent({ reasoning_effort: effort })).body).toMatchObject({
+        reasoning: { effort },
+      })
+    expect((await sent({ reasoning_effort: 'minimal' })).dropped).toBe('reasoning_effort')
+    for (const value of [true, false])
+      expect((await sent({ parallel_tool_calls: value })).body).toMatchObject({
+        parallel_tool_calls: value,
+      })
+    expect((await sent({ parallel_tool_calls: 'yes' })).dropped).toBe('parallel_tool_calls')
+    for (const choice of ['auto', 'none', 'required'])
+      expect((await sent({ tool_choice: choice })).body).toMatchObject({ tool_choice: choice })
+    expect((await sent({ stop: ['a', 'b'], seed: 1 })).dropped).toBe('stop, seed')
+  })
+
+  test('an answer that dropped parameters keeps its other headers and is told as JSON', async () => {
+    const vendor = vendorServer([says('ok'), says('ok')])
+    const config = { fetch: vendor.fetch, apiKey: 'k' }
+    const model = servedModel({ model: anthropic('c'), config })
+    const handler = gateway({ models: { m: model } })
+    const plain = await post(handler, '/v1/chat/completions')
+    const dropped = await post(handler, '/v1/chat/completions', {
+      ...bodies['/v1/chat/completions'],
+      seed: 1,
+    })
+    expect(dropped.headers.get('skein-dropped-params')).toBe('seed')
+    expect(plain.headers.get('skein-dropped-params')).toBeNull()
+    expect(plain.headers.get('content-type')).toContain('application/json')
+    for (const [name, value] of plain.headers)
+      if (name !== 'x-request-id') expect(dropped.headers.get(name), name).toBe(value)
+  })
+
+  test('a structure that the client asks for reaches the model', async () => {
+    const model = scripted([says('{"n":1}')])
+    const handler = gateway({ models: { m: servedModel({ model }) } })
+    const schema = { type: 'object', properties: { n: { type: 'number' } } }
+    const response = await post(handler, '/v1/chat/completions', {
+      ...bodies['/v1/chat/completions'],
+      response_format: { type: 'json_schema', json_schema: { name: 'n', schema } },
+    })
+    expect(response.status).toBe(200)
+    expect(model.requests[0]!.structure).toMatchObject(schema)
+  })
+
+  test('a body that is missing or is no JSON is a bad request', async () => {
+    const handler = serving(scripted([]))
+    for (const init of [{}, { body: '{' }])
+      expect(
+        (await handler(new Request('http://g.test/v1/messages', { method: 'POST', ...init })))
+          .status,
+      ).toBe(400)
+  })
+
   test('a conversation that lies with another vendor is not left out in silence', async () => {
     const config = { fetch: vendorServer([]).fetch, apiKey: 'k' }
     const handler = gateway({ models: { m: servedModel({ model: anthropic('c'), config }) } })
@@ -650,4 +727,42 @@ describe('/v1/messages/count_tokens', () => {
     expect((await post(handler, path, { ...request, model: 'x' })).status).toBe(404)
     expect((await post(handler, path, { model: 'm' })).status).toBe(400)
   })
+})
+
+test('the list of models, and one of them, in the words of OpenAI and of Anthropic', async () => {
+  const clock = manualClock(1_700_000_000_500)
+  const handler = gateway({ models: { a: scripted([]), 'b/c': scripted([]) }, clock })
+  const get = async (path: string, headers: Record<string, string> = {}) => {
+    const response = await handler(new Request(`http://g.test${path}`, { headers }))
+    return [response.status, await response.json()]
+  }
+  const openaiModel = (id: string) => ({
+    id,
+    object: 'model',
+    created: 1_700_000_000,
+    owned_by: 'gateway',
+  })
+  const anthropicModel = (id: string) => ({
+    type: 'model',
+    id,
+    display_name: id,
+    created_at: '2023-11-14T22:13:20.500Z',
+  })
+  const asAnthropic = { 'anthropic-version': '2023-06-01' }
+  expect(await get('/v1/models')).toEqual([
+    200,
+    { object: 'list', data: [openaiModel('a'), openaiModel('b/c')] },
+  ])
+  expect(await get('/v1/models/b%2Fc')).toEqual([200, openaiModel('b/c')])
+  expect(await get('/v1/models', asAnthropic)).toEqual([
+    200,
+    {
+      data: [anthropicModel('a'), anthropicModel('b/c')],
+      has_more: false,
+      first_id: 'a',
+      last_id: 'b/c',
+    },
+  ])
+  expect(await get('/v1/models/a', asAnthropic)).toEqual([200, anthropicModel('a')])
+  expect((await get('/v1/models/none'))[0]).toBe(404)
 })

@@ -2,8 +2,8 @@ import { isPlainObject } from '../json.ts'
 
 /**
  * Makes a line of a log safe: each character that could command a terminal, hide something or end the line is
- * written as `\u{…}`, also where ordinary text would have it. Smaller than `safeText`, for code that browsers
- * load.
+ * written as `\u{…}`, even where ordinary text needs it, such as inside an emoji. Smaller than `safeText`,
+ * for code that browsers load.
  */
 export function safeLogLine(text: string): string {
   return text.replace(UNSAFE(), (character) =>
@@ -48,8 +48,8 @@ export function safeText(text: string, { isLine = false, maxChars }: SafeTextOpt
 }
 
 /**
- * Makes a value at its first use. V8 builds the sets of Unicode properties that a literal names whenever it
- * parses the file, so the expressions of this one as literals would add 4 ms to every import.
+ * Makes a value at its first use. V8 builds the character sets of Unicode properties (`\p{…}`) as soon as it parses a
+ * regular expression literal; as literals, the expressions of this file would add 4 ms to every import.
  */
 function once<T>(make: () => T): () => T {
   let value: T | undefined
@@ -75,7 +75,10 @@ const BLANKS = /* @__PURE__ */ once(() => RegExp(String.raw`[\p{Zs}\s\u2800]{9,}
 
 const ESCAPES = /(?:\\u\{[\da-f]+\})+/g
 
-/** Two and a half lines of a terminal, or most of its height; in one line, as much as a wide gap. */
+/**
+ * True for white space that would push text off the screen: more than 200 characters (two and a half lines of
+ * a terminal) or 20 lines. Where the text must stay in one line, every run of nine or more.
+ */
 function isTooLong(run: string, isLine: boolean): boolean {
   return isLine || run.length > 200 || run.split('\n').length > 20
 }
@@ -128,15 +131,15 @@ function cut(text: string, maxChars = Infinity): string {
 }
 
 /**
- * Makes text that arrives in pieces safe, such as the answer of a model. The end of a piece is held back
- * while the next one decides what it is: half of a character, an emoji that may go on, or white space.
+ * Makes text that arrives in pieces safe, such as the answer of a model. The end of a piece is held back if
+ * only the next piece shows what it is: half of a character, an emoji that may go on, or white space.
  */
 export class SafeTextStream {
-  /** The last character that was returned, in front of which the next piece is judged. */
+  /** The last character that was returned; whether the first character of the next piece is safe depends on it. */
   #before = ''
   #held = ''
 
-  /** Returns the safe text that is certain so far. */
+  /** Returns the safe form of the text so far, without an end that the next piece may change. */
   push(text: string): string {
     const all = this.#held + text
     const end = all.length > MAX_HELD ? all.length : uncertainFrom(all)
@@ -144,7 +147,7 @@ export class SafeTextStream {
     return this.#emit(all.slice(0, end))
   }
 
-  /** Returns the rest. The next piece begins a new text. */
+  /** Returns the safe form of the text that was held back. A later `push` begins a new text. */
   end(): string {
     const rest = this.#emit(this.#held)
     this.#held = this.#before = ''
@@ -159,10 +162,10 @@ export class SafeTextStream {
   }
 }
 
-/** So much is held back at most, e.g. of endless spaces. */
+/** The most characters that are held back, e.g. of endless spaces; beyond that, all text is returned. */
 const MAX_HELD = 4096
 
-/** Returns where the end of a text begins whose meaning the next piece may change. */
+/** Returns the index from which the rest of the text may get another meaning through the next piece. */
 function uncertainFrom(text: string): number {
   let start = text.length
   for (;;) {
@@ -180,7 +183,7 @@ const UNCERTAIN = /* @__PURE__ */ once(() =>
   ),
 )
 
-/** A last character that is returned as it is. */
+/** Matches a last letter, digit, punctuation mark or symbol, which `safeText` always returns unchanged. */
 const CERTAIN = /* @__PURE__ */ once(() => RegExp(String.raw`[\p{L}\p{N}\p{P}\p{S}]$`, 'u'))
 
 /**

@@ -15,22 +15,22 @@ import { canonicalJson, isPlainObject, type JsonValue, tryParseJson } from '@ske
 import type { StoreRow } from '@skein/runtime'
 import { CommandError } from '../terminal/command.ts'
 
-/** The version of the format. A reader refuses later versions. */
+/** The version of the backup format. A reader refuses files of a later version. */
 const VERSION = 1
-/** Bytes of a content on one line. */
+/** The most bytes of a blob that one line contains; a longer blob takes several lines. */
 const PART_BYTES = 512 * 1024
-/** Lines are written together until they have about this many characters. */
+/** Lines are collected and written together once they have about this many characters. */
 const CHUNK_CHARS = 256 * 1024
 const MAX_LINE_BYTES = 512 * 1024 * 1024
 
-/** How many rows of each type there are, and a number that depends on the contents of all of them. */
+/** Counts the rows of each type, and computes a checksum over the contents of all rows of a type. */
 export class RowDigest {
   readonly #counts = new Map<string, number>()
   readonly #sums = new Map<string, bigint>()
 
   /**
-   * Adds a row. The order of rows does not matter, because two stores may keep them in different orders. The
-   * bytes of a content are checked against the hash that is their name.
+   * Adds a row. The order of the rows does not change the result, because two stores may keep them in
+   * different orders. The bytes of a blob are first checked against its hash, which is also its name.
    */
   add(row: StoreRow): void {
     const digest = row.type === 'blob' ? contentHash(row) : hash('sha256', rowText(row))
@@ -39,7 +39,7 @@ export class RowDigest {
     this.#sums.set(row.type, BigInt.asUintN(256, sum))
   }
 
-  /** Yields the rows, and adds each of them. */
+  /** Yields the rows, and adds each of them to the digest. */
   async *of(
     rows: AsyncIterable<StoreRow> | Iterable<StoreRow>,
   ): AsyncGenerator<StoreRow, void, undefined> {
@@ -57,7 +57,7 @@ export class RowDigest {
     return Object.fromEntries([...this.#sums].map(([type, sum]) => [type, sum.toString(16)]))
   }
 
-  /** Names the types of rows in which another digest differs. */
+  /** Describes the types of rows whose number or checksum differs from that in another digest. */
   differences(other: Pick<RowDigest, 'counts' | 'sums'>): readonly string[] {
     const types = new Set([...Object.keys(this.sums), ...Object.keys(other.sums)])
     return [...types].flatMap((type) => {
@@ -74,7 +74,7 @@ function contentHash({ hash: name, bytes }: Extract<StoreRow, { type: 'blob' }>)
   return found
 }
 
-/** Returns a text that is the same for equal rows of any store. */
+/** Returns a text that is the same for the same row in any store. */
 function rowText(row: StoreRow): string {
   return canonicalJson(row as unknown as JsonValue)
 }
@@ -86,7 +86,7 @@ function damagedFile(message: string): CommandError {
   })
 }
 
-/** Writes rows into a new file that only its owner may read; nothing is left of it after an error. */
+/** Writes rows into a new file that only its owner may read. After an error, the file is removed. */
 export async function writeBackup(
   path: string,
   rows: AsyncIterable<StoreRow> | Iterable<StoreRow>,
@@ -143,7 +143,7 @@ async function* linesOf(
   yield line({ type: 'end', counts: digest.counts, sums: digest.sums })
 }
 
-/** The checksum of a line, which also depends on its number, so that a line that is gone is noticed. */
+/** The checksum of a line. It also depends on the line's number, so that a missing line is noticed. */
 function lineSum(number: number, text: string): string {
   return crc32(text, number).toString(16).padStart(8, '0')
 }
@@ -163,8 +163,8 @@ async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<string, v
 }
 
 /**
- * Yields the rows of a backup. Throws at the first line that is not what was written, and at the end if
- * something is missing; so rows count only when all of them have been read.
+ * Yields the rows of a backup. Throws at the first damaged line, and at the end if something is
+ * missing. So use the rows only after all of them were read without an error.
  */
 export async function* readBackup(path: string): AsyncGenerator<StoreRow, void, undefined> {
   const digest = new RowDigest()
@@ -200,7 +200,7 @@ function checkFirst(value: Readonly<Record<string, unknown>>, path: string): voi
     })
 }
 
-/** Parses a line after its checksum was found right. */
+/** Parses a line, after comparing it with its checksum. */
 function checkedLine(line: string, number: number): Readonly<Record<string, unknown>> {
   const [, text, sum] = /^(.*),"sum":"([0-9a-f]{8})"\}$/s.exec(line) ?? []
   const value = text === undefined ? undefined : tryParseJson(`${text}}`)
@@ -209,7 +209,7 @@ function checkedLine(line: string, number: number): Readonly<Record<string, unkn
   return value
 }
 
-/** Collects the lines of a content; returns its row with the last of them. */
+/** Collects the parts of a blob, which are on several lines; returns the blob with the last part. */
 function wholeBlob(
   line: Readonly<Record<string, unknown>>,
   parts: Buffer[],
@@ -225,7 +225,7 @@ function wholeBlob(
   return { type: 'blob', hash: String(line['hash']), bytes }
 }
 
-/** Yields the lines of a file. Only a line feed ends a line: texts may contain other line separators. */
+/** Yields the lines of a file. Only a line feed ends a line, because texts may contain other line separators. */
 async function* fileLines(path: string): AsyncGenerator<string, void, undefined> {
   const handle = await open(path).catch((cause: unknown) => {
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'

@@ -49,7 +49,7 @@ const SLASH: Readonly<Record<string, string>> = {
   '/quit': 'ends the chat, as an empty line does',
 }
 
-/** A conversation, line by line, with a person at a terminal or with lines from a pipe. */
+/** A conversation line by line, with a person at a terminal or with lines that come from a pipe. */
 class Chat {
   readonly #client: Client
   readonly #agent: string
@@ -57,7 +57,7 @@ class Chat {
   readonly #output: Output
   readonly #options: ShowOptions
   readonly #isPerson: boolean = process.stdin.isTTY === true
-  /** Created with the first message, so that a chat without a message leaves nothing behind. */
+  /** The thread is created with the first message, so that a chat without a message leaves no thread behind. */
   #thread: ThreadInfo | undefined
   #after: string | undefined
   #leave: (() => void) | undefined
@@ -91,7 +91,7 @@ class Chat {
       input: process.stdin,
       output: this.#isPerson ? process.stderr : undefined,
     })
-    // While readline owns the terminal, Ctrl-C is an event of readline and not a signal of the process.
+    // While readline reads from the terminal, Ctrl-C is an event of readline and not a signal to the process.
     lines.on('SIGINT', () => (this.#leave ? this.#leave() : void process.emit('SIGINT')))
     try {
       for await (const line of this.#read(lines)) {
@@ -99,10 +99,10 @@ class Chat {
           if (!(await this.#command(line.trim(), lines))) break
           continue
         }
-        // Two slashes begin a message that begins with a slash.
+        // `//` at the start stands for one slash, so that a message can begin with a slash.
         await this.#say(this.#isPerson && line.startsWith('//') ? line.slice(1) : line)
         await this.#decideAll(lines)
-        // Nobody can approve or resume through a pipe, so the first turn that does not succeed ends the chat.
+        // Nobody can approve a call through a pipe, so the first turn that does not succeed ends the chat.
         if (!this.#isPerson && this.#code !== ExitCode.Done) break
       }
     } finally {
@@ -113,7 +113,7 @@ class Chat {
     return this.#code
   }
 
-  /** Carries out a line that begins with a slash. Returns false if the chat is to end. */
+  /** Carries out a command, a line that begins with a slash. Returns false if the chat must end. */
   async #command(line: string, lines: Interface): Promise<boolean> {
     switch (line) {
       case '/quit':
@@ -197,7 +197,7 @@ class Chat {
       this.#output.say(this.#output.paint('dim', await contextText(model)))
   }
 
-  /** Asks about calls until none waits or the person leaves the rest for later. */
+  /** Asks about waiting calls until none is left, or until the person leaves the rest for later. */
   async #decideAll(lines: Interface, isAsked = false): Promise<boolean> {
     let any = false
     while (this.#isPerson && (isAsked || this.#code === ExitCode.Waiting)) {
@@ -227,14 +227,14 @@ class Chat {
       if (answer === undefined || word === undefined || word === '') return false
       const isDecided = await this.#choose(word, answer, item, lines)
       if (isDecided) break
-      // Text that is no choice decides nothing, so that a message is never taken for a denial.
+      // Other text decides nothing, so that a message typed here is never taken for a denial.
       this.#output.say('Nothing was decided. Type a, d or e, or Enter for later.')
     }
     await this.#turn(before)
     return true
   }
 
-  /** Carries out a choice about a waiting call. Returns false if nothing was chosen. */
+  /** Carries out a choice about a waiting call. Returns false if the text was no choice. */
   async #choose(
     word: string,
     answer: string,

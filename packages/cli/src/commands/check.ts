@@ -60,7 +60,7 @@ export const check: Command = defineCommand({
     const found = values.strict ? [...problems, ...warnings] : problems
     const { against } = values
     const pin = values.pinned ? 'session' : 'none'
-    // Definitions with problems cannot be deployed, so there is nothing to compare.
+    // Definitions with problems cannot be deployed, so they are not compared with the running threads.
     const stranded =
       isBroken || against === undefined ? undefined : await compared(loaded, { against, pin })
     if (values.json) output.json({ agents, problems: found, warnings, stranded })
@@ -91,7 +91,7 @@ async function compared(
   }
 }
 
-/** Prints one line for each finding, and the sums for people. */
+/** Prints one line for each finding and, unless the output is JSON, the totals. */
 function show(
   { findings, count, threads, unread, changed, idle }: StrandedReport,
   { output, isJson }: { readonly output: Output; readonly isJson: boolean },
@@ -108,7 +108,7 @@ function show(
     output.say(`${number} idle threads of "${agent}", which is gone, wait when they get a message.`)
 }
 
-/** How something was found. Secrets are named, never shown. */
+/** The result of one check. Its text may name a secret but never contains its value. */
 interface Finding {
   readonly ok: boolean
   readonly text: string
@@ -116,9 +116,9 @@ interface Finding {
 
 type Look = (config: SkeinConfig) => Finding | undefined | Promise<Finding | undefined>
 
-/** Free space below which a store soon cannot be written. */
+/** If less disk space is free, the check warns: the store will soon be unable to write. */
 const LITTLE_BYTES = 256 * 1024 * 1024
-/** Times of two machines that differ by more than this make wake-ups late or early. */
+/** If the clocks of two machines differ by more, the check warns: threads that wait go on late or early. */
 const SKEW_MS = 2000
 
 /** The checks of `skein doctor`, in the order of its report. A check that does not apply returns undefined. */
@@ -128,7 +128,7 @@ const CHECKS: Readonly<Record<string, Look>> = {
     return { ok: Number(version.split('.')[0]) >= 24, text: `${version} (24 or newer)` }
   },
 
-  /** The packages are released together, so all of them have one version. */
+  /** Checks that all packages have the same version: they are released together. */
   async packages() {
     const found = new Map<string, string>()
     for (const name of [
@@ -163,7 +163,7 @@ const CHECKS: Readonly<Record<string, Look>> = {
       const opened = await openPostgres(address.connectionString)
       const before = Date.now()
       const there = await opened.now().finally(() => opened.close())
-      // The database has read its clock at some time between the two readings of ours.
+      // The database read its clock between our two readings, so only a time outside of these shows a difference.
       const skewMs = Math.max(before - there, there - Date.now(), 0)
       return { ok: skewMs <= SKEW_MS, text: `${skewMs} ms between this machine and the database` }
     } catch {
@@ -240,7 +240,7 @@ async function lookAtFile(file: string): Promise<Finding> {
   const free = `${((bavail * bsize) / 1e9).toFixed(1)} GB free`
   if (bavail * bsize < LITTLE_BYTES) return { ok: false, text: `${file}: only ${free}` }
   if (!existsSync(file)) return { ok: true, text: `${file} (created when needed), ${free}` }
-  // Opening the store shows whether another process uses it, which is not a problem.
+  // Opening the store shows whether another process uses it, which is no problem.
   const { sqliteStore } = await import('@skein/runtime')
   try {
     await sqliteStore({ path: file }).close()

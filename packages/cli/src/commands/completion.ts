@@ -57,7 +57,7 @@ interface Entry {
   readonly operand: 'agents' | 'threads' | 'files'
 }
 
-/** Reads the table of commands, from which help and completion come. */
+/** Loads all commands with their options; both the help and the completion of shells are made from them. */
 async function readTable(): Promise<readonly Entry[]> {
   const leaves = Object.entries(COMMANDS).flatMap(([noun, entry]) =>
     isGroup(entry)
@@ -162,7 +162,7 @@ export const api: Command = defineCommand({
     {
       name: 'path',
       description: 'Path of the operation, e.g. /threads; docs/http.md lists them.',
-      // Checked below, where the answer can say what to type.
+      // The path is optional here and checked below, where the error can say what to type.
       isOptional: true,
     },
   ],

@@ -31,7 +31,7 @@ import { type Output, errorText, problemLine } from '../terminal/output.ts'
 /** The port that `dev` tries first. */
 export const DEFAULT_PORT = 4111
 const PORT_TRIES = 50
-/** How long running threads may continue after the server was told to stop. */
+/** How long running threads may go on after the server was told to stop, in ms. */
 const GRACE_MS = 2000
 
 const PORT_OPTION = {
@@ -143,7 +143,7 @@ export const studio: Command = defineCommand({
     }
     try {
       await show()
-      // The page may only read, because the threads that it shows were run elsewhere.
+      // The page may only read, because the threads that it shows were run by another program.
       const local = { tenant: 'default', scopes: ['threads:read', 'logs:read'] } as const
       const serving = await listen(runtime, { port, auth: 'none', local, studio: studioFiles() })
       const stopped = untilSignal().then(() => output.say('Stopping.'))
@@ -169,7 +169,7 @@ function portOf(given: string | number | undefined): number {
 
 /**
  * Returns the origins of pages that may call the server: those of the flag, else those of the configuration
- * that are on this machine. A server without keys answers no page of another machine.
+ * that are on this machine. This server asks for no key, so it answers no page of another machine.
  */
 function pageOrigins(flag: string | undefined, { origins = [] }: SkeinConfig): readonly string[] {
   const isLocal = (origin: string): boolean => {
@@ -250,12 +250,12 @@ async function reload(
  * Editors write a file in several steps, so changes are reported only after this time without another change.
  */
 const QUIET_MS = 60
-/** Hidden, installed and built files are not watched. */
+/** Files and folders whose names begin with a dot, installed packages and built files are not watched. */
 const IGNORED = /^(?:\.|node_modules$|dist$)/
 
 /**
- * Reports the names of changed files that the registry reads, also when an editor saves a file by renaming
- * another one. Temporary files are not among them: no definition imports them.
+ * Reports the names of changed files that the definitions use, also if an editor saves a file by renaming
+ * another one. Temporary files of editors are not reported, because no definition imports them.
  */
 async function watchDefinitions(
   registry: DiscoveredRegistry,
@@ -263,7 +263,7 @@ async function watchDefinitions(
 ): Promise<{ close(): Promise<void> }> {
   const { watch } = await import('chokidar')
   const names = new Set<string>()
-  /** Files that were created since the last report; if one is removed again, nothing has changed. */
+  /** Files that were created since the last report. If such a file is removed again, nothing is reported. */
   const created = new Set<string>()
   let timer: NodeJS.Timeout | undefined
   const nameOf = (path: string): string => relative(registry.folder, path).split(sep).join('/')
@@ -288,7 +288,7 @@ async function watchDefinitions(
       if (files.length > 0) changed(files)
     }, QUIET_MS)
   })
-  // A folder that cannot be read is not watched; the definitions in it are reported when they are loaded.
+  // A folder that cannot be read is not watched; an error is reported when definitions in it are loaded.
   watcher.on('error', () => undefined)
   await new Promise<void>((resolve) => watcher.once('ready', resolve))
   return {

@@ -192,7 +192,7 @@ interface DecisionInput {
 
 /**
  * Finds the call, sends the decision, and with `--follow` shows what the thread does next. Without a
- * server it always follows: the thread runs in this process, and would not continue after it has ended.
+ * server it always follows: the thread runs in this process and stops when this process ends.
  */
 function decideOne(
   { values, operands, output }: DecisionInput,
@@ -218,7 +218,7 @@ function decideOne(
   )
 }
 
-/** What each command answers, and how its answer is called. */
+/** For each command, the kind of waiting item that it answers, and the word for the answer in the output. */
 const VERBS = {
   approve: { kind: 'approval', done: 'approved' },
   deny: { kind: 'approval', done: 'denied' },

@@ -55,16 +55,16 @@ async function chooseAgent({ client }: ServerConnection, named?: string): Promis
   throw new CommandError(`There is no agent "${agent}".`, { code: 'AGENT_NOT_FOUND', hint })
 }
 
-/** As long as a body that the server accepts by default. */
+/** The longest line that is accepted: the same as the server's default limit for a request body. */
 const MAX_LINE_BYTES = 1024 * 1024
-/** How long requests may go on after the end of the input. */
+/** How long running requests may go on after the input has ended, in ms. */
 const GRACE_MS = 500
 const RETRY_MS = 1000
 const MAX_RETRIES = 30
 
 /**
- * Passes messages of MCP between standard input and output (one JSON value a line) and the MCP address of an
- * agent, so that both transports have one server.
+ * Passes MCP messages between standard input and output (one JSON value per line) and the MCP address
+ * of an agent on the HTTP server, so that one server serves both transports.
  */
 class Bridge {
   readonly #connection: ServerConnection
@@ -79,7 +79,7 @@ class Bridge {
     this.#output = output
   }
 
-  /** Serves until the input ends or nobody reads the output. */
+  /** Serves until the input ends or the program that reads the output is gone. */
   async run(input: AsyncIterable<Uint8Array>): Promise<void> {
     const { closed } = this.#output
     const decoder = new NdjsonDecoder({ maxLineBytes: MAX_LINE_BYTES })
@@ -95,7 +95,7 @@ class Bridge {
       if (closed.aborted) break
     }
     take(decoder.end())
-    // Requests that take longer end with their client; the threads go on at the next start.
+    // Requests that take longer are aborted, because their client is gone; their threads go on at the next start.
     const timer = setTimeout(() => this.#ended.abort(), GRACE_MS)
     await Promise.all(work)
     clearTimeout(timer)
@@ -129,7 +129,7 @@ class Bridge {
     return this.#connection.send(this.#path, { ...init, headers, signal: this.#ended.signal })
   }
 
-  /** Writes the messages of a stream. One that breaks off before its response is resumed. */
+  /** Writes the messages of a response stream. If the stream breaks off before the response, it is resumed. */
   async #follow(first: Response): Promise<void> {
     let last = ''
     for (let tries = 0, response = first; ;) {
@@ -156,7 +156,7 @@ class Bridge {
     }
   }
 
-  /** Tells the client that a request failed. A failure without a request is printed for the person. */
+  /** Tells the client that a request failed. If the failure belongs to no request, it is printed to standard error. */
   #refuse(id: unknown, message: string): void {
     if (id === undefined) return this.#output.say(`error: ${message}`)
     this.#output.jsonLines(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message } }))

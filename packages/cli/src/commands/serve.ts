@@ -89,13 +89,13 @@ function refuse(problems: readonly ConfigProblem[]): void {
   })
 }
 
-/** The definitions that are served, and those of the previous version. */
+/** The definitions that are served, and those of the previous version, with which older sessions go on. */
 interface Definitions {
   readonly current: Registry
   readonly previous: Registry | undefined
 }
 
-/** Loads both folders of definitions; everything that would fail at run time is a reason not to start. */
+/** Loads both folders of definitions. Every problem that would make a thread fail later is a reason not to start. */
 async function readDefinitions({ agents = '.', previous }: SkeinConfig): Promise<Definitions> {
   const { discover, DefinitionError } = await import('@skein/runtime')
   const problems: ConfigProblem[] = []
@@ -118,7 +118,7 @@ async function readDefinitions({ agents = '.', previous }: SkeinConfig): Promise
   return { current: current!, previous: before } // without problems it was loaded
 }
 
-/** Opens everything, serves until a signal, and drains. */
+/** Opens the store and starts the server. After a signal to stop, lets running requests and threads end. */
 async function serveUntilStopped(
   settings: SafeSettings,
   definitions: Definitions,
@@ -127,7 +127,7 @@ async function serveUntilStopped(
   const { config } = settings
   const graceMs = (config.drainSeconds ?? DRAIN_SECONDS) * 1000
   const owner = `${config.id ?? 'skein'}-${process.pid}-${randomUUID()}`
-  // If notifications have an address of their own (`storeDirect`), the store's address leads to a pooler.
+  // A separate address for notifications (`storeDirect`) means that the store's address leads to a connection pooler.
   const store = await openStore(settings.store, { isPooled: config.storeDirect !== undefined })
   const drained: { working: readonly string[]; parked: number } = { working: [], parked: 0 }
   const counting = beforeClose(store, async () => {
@@ -157,7 +157,7 @@ async function serveUntilStopped(
   const startedAt = performance.now()
   drained.working = await threadsOf(store, owner).catch(() => [])
   logger.info({ signal, threads: drained.working.length, graceMs }, 'draining')
-  // Requests may wait for the result of a run, so runs go on while requests are finished.
+  // Requests may wait for the result of a thread, so the threads go on while the open requests are finished.
   await serving.close({ graceMs })
   const leftMs = Math.max(graceMs - (performance.now() - startedAt), 0)
   await runtime.stop({ graceMs: leftMs })
@@ -174,14 +174,14 @@ async function threadsOf(store: Store, owner: string): Promise<readonly string[]
   return running.filter(({ lease }) => lease?.owner === owner).map(({ id }) => id)
 }
 
-/** Counts the threads that another process, or the next start, has to continue. */
+/** Counts the threads whose work another process, or the next start of this one, has to continue. */
 async function countUnfinished(store: Store, ids: readonly string[]): Promise<number> {
   const heads = await Promise.all(ids.map((id) => store.head(id).catch(() => undefined)))
   return heads.filter((head) => head?.lifecycle === 'running' || head?.lifecycle === 'queued')
     .length
 }
 
-/** Returns the store with work that is done before it is closed. */
+/** Returns a store that does some work before it closes. */
 function beforeClose(store: Store, work: () => Promise<void>): Store {
   const close = async (): Promise<void> => {
     await work().catch(() => undefined) // a store that cannot be read is closed all the same
@@ -191,7 +191,7 @@ function beforeClose(store: Store, work: () => Promise<void>): Store {
     get(target, name) {
       if (name === 'close') return close
       const member: unknown = Reflect.get(target, name, target)
-      // Methods of the store use private fields, which only the store itself has.
+      // Methods are bound to the store itself: they use private fields, which the proxy does not have.
       return typeof member === 'function' ? member.bind(target) : member
     },
   })
@@ -203,7 +203,7 @@ async function startRuntime(
   parts: Pick<RuntimeOptions, 'owner' | 'logger'> & { readonly store: Store },
 ): Promise<EmbeddedRuntime> {
   const { config, secretKey, oldSecretKeys, nodeSecret } = settings
-  // With nodes of different versions, a session that continues on another node might not find its tools.
+  // With several nodes the default is `session`: a node with another version might lack tools of the session.
   const { pin = nodeSecret === undefined ? 'none' : 'session' } = config
   const { createRuntime } = await import('@skein/runtime')
   const { limits, maxConcurrent, spending, retention, id } = config
@@ -248,11 +248,11 @@ async function listen(
     port,
     auth,
     prefix,
-    // Other nodes reach this one at its own address.
+    // The host name in this node's own address is allowed too, because other nodes use it.
     allowedHosts: own === undefined ? allowedHosts : [...allowedHosts, own],
     cors: origins && { origins },
     limits: httpLimits,
-    // The files are public; what they show asks for a key, as every other request does.
+    // Everybody can load these files; the data that they show is requested with a key, like any other request.
     studio: studioFiles(),
     clientAddress: proxies === 0 ? undefined : (request) => forwardedFor(request, proxies),
     logger,
@@ -260,8 +260,8 @@ async function listen(
 }
 
 /**
- * Returns the address that the outermost trusted proxy has seen. Each proxy adds the address of its client at
- * the end, so only the last `proxies` entries can be believed.
+ * Returns the client's address as the outermost trusted proxy has seen it. Each proxy appends the
+ * address of its client to the list, so only the last `proxies` entries can be trusted.
  */
 function forwardedFor({ headers }: Request, proxies: number): string | undefined {
   const addresses = (headers.get('x-forwarded-for') ?? '').split(',').map((one) => one.trim())

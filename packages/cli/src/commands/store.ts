@@ -110,7 +110,7 @@ export const backupCommand: Command = defineCommand({
     const written = await withRows(from, (rows) =>
       writeBackup(path, rows, { from: from.type, at: new Date().toISOString() }),
     )
-    // The file is read again, to make sure that the disk has stored what was written.
+    // The file is read again, to make sure that what is on the disk is what was written.
     for await (const _ of readBackup(path)) void _
     output.say('Keys are not part of a backup: keep those of secrets and governance elsewhere.')
     return report(written, { from: shownAddress(from), to: path }, values, output)
@@ -152,7 +152,7 @@ export const copyCommand: Command = defineCommand({
   },
 })
 
-/** Returns the named store, else that of the configuration, else that of this folder. */
+/** Returns the address of the named store or, without a name, of the store in the configuration or in this folder. */
 async function addressOf(named: string | undefined): Promise<StoreAddress> {
   if (named !== undefined) return namedAddress(named)
   const { config } = await loadConfig(undefined)
@@ -170,7 +170,7 @@ function namedAddress(text: string): StoreAddress {
 
 type Rows = AsyncIterable<StoreRow> | Iterable<StoreRow>
 
-/** Reads everything in a store, as of one moment, while others may use it. */
+/** Passes everything in a store, as it was at one moment, to `work`. Others may use the store meanwhile. */
 async function withRows<T>(from: StoreAddress, work: (rows: Rows) => Promise<T>): Promise<T> {
   const { readSqliteStore } = await import('@skein/runtime')
   const store =
@@ -182,7 +182,7 @@ async function withRows<T>(from: StoreAddress, work: (rows: Rows) => Promise<T>)
   }
 }
 
-/** Fills an empty store, reads all of it again, and compares every row. */
+/** Writes rows to an empty store, reads the store again, and compares the two by their digests. */
 async function fill(to: StoreAddress, rows: Rows): Promise<RowDigest> {
   const digest = new RowDigest()
   if (to.type === 'sqlite') {

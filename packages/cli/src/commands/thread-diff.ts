@@ -20,7 +20,7 @@ import { type Output, costText, errorText, formatDuration, lineText } from '../t
 interface Side {
   readonly thread: ThreadInfo
   readonly items: readonly ViewItem[]
-  /** How long models have answered this thread, without its subagents. */
+  /** How long the models of this thread took to answer, without those of its subagents. */
   readonly modelMs: number
 }
 
@@ -32,7 +32,7 @@ interface Pair<T> {
 
 type Align = <T>(before: readonly T[], after: readonly T[]) => readonly Pair<T>[]
 
-/** Longer lines are cut, and more lines of one step are only counted. */
+/** Lines are cut to this many characters; of one step at most `MAX_LINES` are shown, the rest are counted. */
 const MAX_LINE_CHARS = 2000
 const MAX_LINES = 200
 /** How many equal lines are shown on each side of a difference. */
@@ -68,7 +68,7 @@ export const threadDiff: Command = defineCommand({
   },
 })
 
-/** As of `diff`, 1 means that the threads differ, so a failure has to end with another code. */
+/** As with the command `diff`, exit code 1 means "they differ", so a failure must end with another code. */
 function asTrouble(error: unknown): CommandError {
   const { code = 'UNKNOWN', hint } = SkeinError.is(error) ? error : {}
   return new CommandError(errorText(error), { code, hint, exitCode: ExitCode.Usage, cause: error })
@@ -153,7 +153,7 @@ function deltaLines(a: Sums, b: Sums): readonly string[] {
   ]
 }
 
-/** Prints the steps that differ, and how many equal ones are between them. */
+/** Prints the steps that differ, and how many equal steps are between them. */
 function showSteps(
   steps: readonly Pair<ViewItem>[],
   first: number,
@@ -186,7 +186,7 @@ function kindOf(item: ViewItem): string {
   return item.type === 'call' ? `call of ${lineText(item.toolName)}` : 'note'
 }
 
-/** The lines of a text, or of the JSON of a call. */
+/** Returns the lines of a message's text, or of the JSON of a call. */
 function linesOf(item: ViewItem | undefined): readonly string[] {
   if (!item) return []
   if (item.type !== 'call') return item.text.split('\n')
@@ -216,7 +216,9 @@ function showLines(lines: readonly Pair<string>[], align: Align, output: Output)
   }
 }
 
-/** Colours the words that the other line does not have. The signs before the lines say the same without colour. */
+/**
+ * Colours the words that the other line lacks. Without colours, the sign before a line tells which thread it is from.
+ */
 function marked(
   text: string,
   against: string | undefined,

@@ -15,7 +15,7 @@ import {
 } from '../terminal/command.ts'
 import { costText, lineText } from '../terminal/output.ts'
 
-/** An event; thread id and path are only present in the stream of a whole tree. */
+/** An event. Only the stream of a whole tree of threads adds the thread's id and path. */
 type Shown = NumberedEvent & Partial<Pick<TreeEvent, 'threadId' | 'path'>>
 
 type ShownEvent = Shown['event']
@@ -28,7 +28,7 @@ function shortText(event: ShownEvent): string {
   return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH - 1)}…` : text
 }
 
-/** Says what happened in words; events that are rare are shown as JSON without their ids. */
+/** Says in words what an event means; rare events are shown as JSON without their ids. */
 function eventText(event: ShownEvent): string {
   switch (event.type) {
     case 'message_added':
@@ -92,7 +92,7 @@ function eventText(event: ShownEvent): string {
   }
 }
 
-/** The members of an event without ids and counts that say nothing to people; nothing if none is left. */
+/** The fields of an event, without ids and counts that mean nothing to people; empty if none is left. */
 function factsText(event: ShownEvent): string {
   const hidden = /^(?:type|at|(?:turn|step|session|log)Id|definitions|epoch|version)$/
   const facts = Object.entries(event).filter(
@@ -160,8 +160,8 @@ export const threadTail: Command = defineCommand({
 })
 
 /**
- * Yields the stored events, each with the agent that the thread had then. Without a server nothing is running,
- * so no other events can follow.
+ * Yields the stored events, each with the agent that the thread had at that time. Used without a
+ * server: then no thread runs, so no other events can follow.
  */
 async function* stored(
   { threads }: Client,

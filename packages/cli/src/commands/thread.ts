@@ -109,7 +109,7 @@ export const threadShow: Command = defineCommand({
   },
 })
 
-/** A person's decision about a call: who decided how, about what, and how the call is undone. */
+/** A person's decision about a call: who decided what about which call, and how the call can be undone. */
 interface Decision {
   readonly text: string
   readonly call: string

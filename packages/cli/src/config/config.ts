@@ -7,17 +7,17 @@ import type { ApiKey, HttpOptions, jwtAuth } from '@skein/runtime/http'
 import { CommandError } from '../terminal/command.ts'
 
 /**
- * The settings of `skein serve`, and some of `skein dev`. Every setting also has an environment variable, which
- * wins; `docs/deploy.md` has the table. Relative paths belong to the folder of the configuration file.
+ * The settings of `skein serve`, and some of `skein dev`. Every setting can also be set by an environment variable,
+ * which overrides the file; `docs/deploy.md` lists them. Relative paths start at the folder of the configuration file.
  */
 export interface SkeinConfig {
-  /** Folder with `agents/`, `prompts/`, `tools/` … Default: the folder of the configuration. */
+  /** Folder with `agents/`, `prompts/`, `tools/` … Default: the folder of the configuration file. */
   readonly agents?: string
   /** Folder with the definitions of the previous version, for sessions that began with them. */
   readonly previous?: string
   /**
-   * `session`: a session goes on only with the definitions with which it began; `none`: with those of any node.
-   * Default: `session` if there are several nodes (`nodeSecret`), else `none`.
+   * `session`: a session goes on only with the definitions with which it began. `none`: with those of
+   * whichever node continues it. Default: `session` if there are several nodes (`nodeSecret`), else `none`.
    */
   readonly pin?: 'none' | 'session'
   /** Address to listen on. Default `127.0.0.1`. */
@@ -28,36 +28,36 @@ export interface SkeinConfig {
   readonly prefix?: string
   /** `sqlite:<file>` or `postgres://…`. Default `sqlite:.skein/skein.db`. */
   readonly store?: string
-  /** Address of the same PostgreSQL without a pooler, for notifications; without it a pooled node polls. */
+  /** Address of the same PostgreSQL without a pooler, for notifications. If absent, a node behind a pooler polls. */
   readonly storeDirect?: string
-  /** What wakes threads. `queue` and `restate` need PostgreSQL. Default `local`. */
+  /** What starts the work on due threads. `queue` and `restate` need PostgreSQL. Default `local`. */
   readonly engine?: 'local' | 'queue' | 'restate'
   /** Where Restate takes messages, e.g. `http://restate:8080`. */
   readonly restateIngress?: string
-  /** The admin address of Restate, where this worker registers itself. */
+  /** The admin address of Restate, at which this process registers itself. */
   readonly restateAdmin?: string
-  /** The address at which Restate reaches this worker. */
+  /** The address at which Restate reaches this process. */
   readonly restateAddress?: string
-  /** The port on which this worker listens for Restate. Default 9080. */
+  /** The port on which this process listens for Restate. Default 9080. */
   readonly restatePort?: number
-  /** The key of stored secrets: base64 of 32 bytes; earlier keys after commas. */
+  /** The key that encrypts stored secrets: base64 of 32 bytes. Older keys may follow, separated by commas. */
   readonly secretKey?: string
   readonly secretKeyFile?: string
   /** Keys that sign approvals and audit logs: the file or folder that `skein keys` made. */
   readonly governanceKeys?: string
-  /** API keys and the rights of their holders. */
+  /** API keys, and what the holder of each may do. */
   readonly authKeys?: readonly ApiKey[]
   /** A JSON file with `authKeys`. */
   readonly authKeysFile?: string
-  /** Signed tokens of one issuer. */
+  /** Accepts the signed tokens (JWT) of one issuer. */
   readonly jwt?: Parameters<typeof jwtAuth>[0]
-  /** `'none'` is for `skein dev`; `serve` refuses it. */
+  /** `'none'` asks clients for no key: only for `skein dev`; `serve` refuses it. */
   readonly auth?: 'none'
   /** Host names under which clients reach the server. */
   readonly allowedHosts?: readonly string[]
   /** Origins of pages that may call the server from a browser, e.g. `https://app.example`. */
   readonly origins?: readonly string[]
-  /** How many proxies stand before the server; the address of a client is read from `x-forwarded-for`. */
+  /** How many trusted proxies are in front of the server; client addresses are then read from `x-forwarded-for`. */
   readonly proxies?: number
   readonly limits?: RuntimeOptions['limits']
   readonly httpLimits?: HttpOptions['limits']
@@ -69,11 +69,11 @@ export interface SkeinConfig {
   readonly logLevel?: string
   /** `json` (default) or `text`. */
   readonly logFormat?: string
-  /** How long running work may go on after a signal. Default 20. */
+  /** How many seconds running work may go on after a signal to stop. Default 20. */
   readonly drainSeconds?: number
   /** The address at which other nodes reach this one, e.g. `http://10.0.0.7:4111`. */
   readonly nodeAddress?: string
-  /** A secret that all nodes share, at least 32 characters. */
+  /** A secret of at least 32 characters, with which all nodes authenticate to one another. */
   readonly nodeSecret?: string
   readonly nodeSecretFile?: string
   /** Names this installation in audit logs and approvals. Default `skein`. */
@@ -85,10 +85,10 @@ export function defineConfig(config: SkeinConfig): SkeinConfig {
   return config
 }
 
-/** How the text of a variable is read; `path` and `file` are texts that belong to a folder. */
+/** How the value of a setting is read: `path` (a folder) and `file` are made absolute, `list` is split at commas. */
 type Kind = 'text' | 'path' | 'file' | 'number' | 'list' | 'json' | 'store'
 
-/** Every setting: how its variable is read, and what it is, for the table of the documentation. */
+/** Every setting: how its environment variable is read, and its description in the table of the documentation. */
 export const SETTINGS: { readonly [Name in keyof SkeinConfig]-?: readonly [Kind, string] } = {
   agents: ['path', 'folder with `agents/`, `prompts/`, `tools/` … Default: that of the file'],
   previous: ['path', 'folder with the definitions of the version before'],
@@ -148,13 +148,13 @@ export interface LoadedConfig {
   readonly file: string | undefined
   /** Settings and variables that cannot be read. */
   readonly problems: readonly ConfigProblem[]
-  /** Variables that begin with `SKEIN_` and that nothing reads. */
+  /** Environment variables that begin with `SKEIN_` but that no command reads. */
   readonly unknownVariables: readonly string[]
 }
 
 const FILES = ['skein.config.ts', 'skein.config.js', 'skein.config.mjs', 'skein.config.json']
 
-/** Reads the configuration file of a folder, or the named one, and the environment. */
+/** Reads the named configuration file, or that of this folder, and the environment variables. */
 export async function loadConfig(
   named: string | undefined,
   env: NodeJS.ProcessEnv = process.env,
@@ -196,7 +196,7 @@ export async function loadConfig(
       name.startsWith('SKEIN_') &&
       !variables.has(name) &&
       !OTHER_VARIABLES.has(name) &&
-      // Kubernetes sets such variables for a service that is called `skein`.
+      // Kubernetes sets such variables by itself if a service is named `skein`.
       !/^SKEIN_(?:SERVICE_|PORT_)/.test(name),
   )
   // The loop above has checked the types of all settings.
@@ -214,7 +214,7 @@ async function readConfigFile(file: string): Promise<Readonly<Record<string, unk
     if (file.endsWith('.json')) value = JSON.parse(readFileSync(file, 'utf8'))
     else value = ((await import(pathToFileURL(file).href)) as { default?: unknown }).default
   } catch (cause) {
-    // The message of a JSON error quotes the text of the file, which may hold secrets.
+    // The message of a JSON error quotes the text of the file, which may contain secrets, so it is not shown.
     const why =
       cause instanceof SyntaxError && file.endsWith('.json') ? 'not JSON' : messageOf(cause)
     throw new CommandError(`The configuration ${file} cannot be read: ${why}.`, {
@@ -277,7 +277,7 @@ function isList(value: unknown, of: 'string' | 'object'): boolean {
   return Array.isArray(value) && value.every((one) => typeof one === of && one !== null)
 }
 
-/** Makes the paths of a configuration file absolute; variables name paths from where the command runs. */
+/** Makes a path absolute: from the folder of the configuration file or, for a variable, from the current folder. */
 function placed(
   name: keyof SkeinConfig,
   value: unknown,

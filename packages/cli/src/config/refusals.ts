@@ -6,7 +6,7 @@ import type { ApiKey, HttpOptions } from '@skein/runtime/http'
 import type { ConfigProblem, SkeinConfig } from './config.ts'
 import { LOG_LEVELS } from '../terminal/command.ts'
 
-/** What `serve` runs with, after every setting was found safe. */
+/** The settings with which `serve` runs, after every setting was found safe. */
 export interface SafeSettings {
   readonly config: SkeinConfig
   readonly host: string
@@ -24,7 +24,7 @@ export type StoreAddress =
   | { readonly type: 'sqlite'; readonly path: string }
   | { readonly type: 'postgres'; readonly connectionString: string }
 
-/** Reads the address of a store; undefined if it names none. */
+/** Reads the address of a store; undefined if the text is no such address. */
 export function storeAddress(text: string): StoreAddress | undefined {
   if (/^postgres(?:ql)?:\/\//.test(text)) return { type: 'postgres', connectionString: text }
   const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : undefined
@@ -93,7 +93,7 @@ function checkFolders(
   if (previous === agents) refuse('previous', 'is the same folder as agents.')
 }
 
-/** Checks the settings that decide who can reach the server: host names, origins of pages, proxies. */
+/** Checks the settings that decide from where the server can be reached: host names, origins of pages, proxies. */
 function checkReach(config: SkeinConfig, host: string, refuse: Refuse): void {
   const { allowedHosts = [], origins = [], prefix, proxies = 0 } = config
   if (allowedHosts.includes('*'))
@@ -144,7 +144,7 @@ function checkAuth(config: SkeinConfig, refuse: Refuse): readonly ApiKey[] {
   const read = text === undefined ? [] : tryParseJson(text)
   const isList = Array.isArray(read) && read.every((one) => isPlainObject(one))
   if (!isList) refuse('authKeysFile', 'is not a JSON list of keys.')
-  // The members of each key are checked below.
+  // The fields of each key are checked below, so the cast is safe.
   const keys = [...authKeys, ...(isList ? (read as unknown[] as ApiKey[]) : [])]
   if (keys.length === 0 && !jwt && authKeysFile === undefined)
     refuse('auth', 'Nobody can be told apart: set authKeys, authKeysFile or jwt.')
@@ -213,7 +213,7 @@ function bytesOf(base64: string): Uint8Array | undefined {
   }
 }
 
-/** The names of key files that `skein dev` and the runtime make in a folder. */
+/** The names of the key files that `skein dev` and the runtime create in a folder. */
 const KEY_FILES = ['approvals.key.json', 'audit-log.key.json']
 
 function checkGovernanceKeys({ governanceKeys: path, store }: SkeinConfig, refuse: Refuse): void {
@@ -238,7 +238,7 @@ function checkGovernanceKeys({ governanceKeys: path, store }: SkeinConfig, refus
   }
 }
 
-/** Reads a file with a secret. Refuses one that does not exist or that every user of the machine may read. */
+/** Reads a file with a secret. Refuses a file that does not exist or that every user of the machine may read. */
 function secretFile(setting: string, path: string | undefined, refuse: Refuse): string | undefined {
   if (path === undefined) return undefined
   try {
@@ -329,7 +329,7 @@ function checkNodes(config: SkeinConfig, store: StoreAddress, refuse: Refuse): s
   return secret
 }
 
-/** The compiler checks that the lists have every limit. */
+/** The names of all limits that may be set; the compiler checks that none is missing. */
 const LIMITS: Readonly<Record<keyof RuntimeLimits, true>> = {
   modelAttempts: true,
   modelBackoffMs: true,

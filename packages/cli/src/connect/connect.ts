@@ -24,12 +24,12 @@ import {
   readServerFile,
 } from './embed.ts'
 
-/** A client of a runtime that runs in a server or in this process. */
+/** A client of a runtime, which runs in a server or in this process. */
 export interface ServerConnection {
   readonly client: Client
-  /** The address of the server; absent when the runtime is in this process and ends with it. */
+  /** The address of the server; absent if the runtime is in this process and ends with it. */
   readonly url?: string
-  /** Sends a request to a path of the server, with the key. */
+  /** Sends a request to a path of the server, with the API key. */
   send(path: string, init: RequestInit): Promise<Response>
   close(): Promise<void>
 }
@@ -58,7 +58,7 @@ export async function withConnection<T>(
   }
 }
 
-/** Names the address in an error about a server that did not answer, or that is no server of Skein. */
+/** Adds the address to an error about a server that did not answer, or that is not a Skein server. */
 function withAddress(error: unknown, url: string): unknown {
   const { code, status } = error as { readonly code?: unknown; readonly status?: unknown }
   const { origin = url, pathname = '/' } = URL.parse(url) ?? {}
@@ -89,7 +89,7 @@ function withAddress(error: unknown, url: string): unknown {
 
 /**
  * Connects to the named server, or to the server that runs in this folder. Without a server, this process
- * opens the store itself. It then also runs threads if `works` is true; commands that only read pass false.
+ * opens the store itself; if `works` is true, it also runs threads. Commands that only read pass false.
  */
 async function connect(
   target: ConnectTarget,
@@ -122,7 +122,7 @@ async function connect(
   return { client, send: sender(LOCAL_URL, own), close: () => runtime.stop({ graceMs: 0 }) }
 }
 
-/** The address of a runtime in this process, which has no socket. */
+/** A placeholder address for a runtime in this process, which has no network address. */
 const LOCAL_URL = 'http://127.0.0.1'
 
 function sender(url: string, send: RuntimeFetch, key?: string): ServerConnection['send'] {
@@ -157,7 +157,7 @@ export async function findThreadByPrefix({ threads }: Client, text: string): Pro
 }
 
 /**
- * Whether a text abbreviates an id. Ids begin with their creation time, so recent ids differ only at the end.
+ * Whether a text abbreviates an id. The end counts too: ids begin with their creation time, so recent ids begin alike.
  */
 function isShortFor(text: string, id: string): boolean {
   return text.length >= 2 && (id.startsWith(text) || id.endsWith(text))
@@ -198,17 +198,17 @@ const ABOUT = {
   variables: 'request for variables',
 } as const
 
-/** A store of `@skein/postgres`, with what copies and doctors need of it. */
+/** A store of `@skein/postgres`, with the methods that `skein store` (copies, backups) and `skein doctor` use. */
 export interface PostgresStoreLike extends Store {
-  /** Yields everything in the store, as of one moment. */
+  /** Yields everything in the store, as it was at one moment. */
   rows(): AsyncIterable<StoreRow>
-  /** Fills a store that has no threads: with all rows, or with none. */
+  /** Fills a store that has no threads. If it fails, nothing is written. */
   load(rows: AsyncIterable<StoreRow>): Promise<void>
   /** Reads the clock of the database, in ms. */
   now(): Promise<number>
 }
 
-/** What this command uses of `@skein/postgres`, which is installed only where it is needed. */
+/** The part of `@skein/postgres` that commands use. The package is optional, so its types are repeated here. */
 export interface PostgresPackage {
   postgresStore(options: {
     readonly connectionString: string
@@ -220,7 +220,7 @@ export interface PostgresPackage {
   queueDispatcher(options: object): RuntimeOptions['dispatcher']
 }
 
-/** Loads a package that not every installation has. The error names the setting that asked for it. */
+/** Loads a package that not every installation has. If it is missing, the error names the setting that needs it. */
 export async function optionalPackage<T>(name: string, setting: string): Promise<T> {
   try {
     return (await import(name)) as T // safe: all packages are released together, and a test loads them
@@ -262,7 +262,7 @@ export async function readGovernanceKeys(path: string): Promise<GovernanceKeys> 
   const setting = async (): Promise<JsonObject> => keys
   return openGovernanceKeys({ store: { setting, setSetting: async () => undefined } })
 }
-/** Returns how this node works together with others; undefined if it works alone. */
+/** Returns the options with which this node works together with others; undefined if it works alone. */
 export async function createNodes({
   store,
   nodeSecret: secret,

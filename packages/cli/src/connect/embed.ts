@@ -32,12 +32,12 @@ export async function loadDefinitions(named: string | undefined): Promise<Discov
   return discover(folder)
 }
 
-/** Returns the path of the file whose variables commands for development read. */
+/** Returns the path of the `.env` file that commands for development read. */
 export function envFile(): string {
   return resolve('.env')
 }
 
-/** Sets the variables of `.env` in this folder that are not set yet. `serve` never reads such a file. */
+/** Sets those variables of `.env` in this folder that are not set yet. `serve` never reads that file. */
 export function readEnvFile(): void {
   if (!existsSync(envFile())) return
   for (const [name, value] of Object.entries(parseEnv(readFileSync(envFile(), 'utf8'))))
@@ -45,7 +45,7 @@ export function readEnvFile(): void {
 }
 
 /**
- * Finds models whose key is missing, which would fail at their first request. `files` are those in which
+ * Finds models whose API key is missing: their first request would fail. `files` are the files in which
  * variables were looked for, besides the environment.
  */
 export function missingKeys(
@@ -113,12 +113,12 @@ export async function openRuntime(
   }
 }
 
-/** The environment variable with the keys of stored secrets. */
+/** The environment variable with the keys that encrypt stored secrets. */
 export const SECRET_KEY_VARIABLE = 'SKEIN_SECRET_KEY'
 
 /**
- * Returns the keys of stored secrets: from the environment, the current one first, then earlier ones after
- * commas. Without the variable a key is made and kept beside the store, which is for development.
+ * Returns the keys that encrypt stored secrets, from the environment: the current one, then older ones after
+ * commas. If the variable is not set, a key is created and kept beside the store, which is only for development.
  */
 function secretKeys(): SecretKeyOptions {
   const [secretKey, ...oldSecretKeys] = (process.env[SECRET_KEY_VARIABLE] ?? '')
@@ -132,8 +132,8 @@ function secretKeys(): SecretKeyOptions {
 export type RuntimeFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
 /**
- * Returns a `fetch` for a runtime in this process. Commands send HTTP requests here, too, so that no command
- * needs a second version.
+ * Returns a `fetch` for a runtime in this process. So commands always send HTTP requests, and need no
+ * second version for a runtime without a server.
  */
 export async function localFetch(runtime: EmbeddedRuntime): Promise<RuntimeFetch> {
   const { createHttp } = await import('@skein/runtime/http')
@@ -143,8 +143,8 @@ export async function localFetch(runtime: EmbeddedRuntime): Promise<RuntimeFetch
 
 /**
  * Answers a request without a socket. When the signal aborts, the promise rejects and the body ends, as
- * with `fetch`. We listen to the given signal and not to `request.signal`: the latter follows the former
- * through a weak reference, and may be garbage collected before it aborts.
+ * with `fetch`. It listens to the given `signal`, not to `request.signal`, which only follows the given
+ * one through a weak reference and may be garbage collected before it aborts.
  */
 async function fetchLocally(
   http: Http,
@@ -167,7 +167,9 @@ async function fetchLocally(
   }
 }
 
-/** Returns the principal of the person at this machine. The log records the name with each decision. */
+/**
+ * Returns the principal (client identity) of the person at this machine. The log records the name with each decision.
+ */
 export function localPerson(): Principal {
   let name = 'local'
   try {
@@ -194,19 +196,19 @@ export function storeFile(): string {
 export function definitionsFolder(named: string | undefined): string {
   if (named !== undefined) return resolve(named)
   if (existsSync(resolve('agents'))) return resolve('.')
-  // What is published is JavaScript and has the examples with it; the sources run in a clone of the
-  // repository, which has them in its `examples/`.
+  // The published package is JavaScript and contains the examples. The TypeScript sources run in a
+  // clone of the repository, which has the examples in `examples/`.
   return import.meta.filename.endsWith('.js')
     ? join(packageFolder(), 'dist', 'example-agents')
     : join(packageFolder(), '..', '..', 'examples', 'agents')
 }
 
-/** Returns the folder of this package. Its built code lies in chunks, whose depth is the bundler's choice. */
+/** Returns the folder of this package. Built code may lie in any folder below it, as the bundler chose. */
 function packageFolder(): string {
   return dirname(findPackageJSON(import.meta.url)!)
 }
 
-/** The contents of the file that `skein dev` writes, so that other commands find the server. */
+/** The contents of the file that `skein dev` writes, so that other commands find its server. */
 export interface ServerFile {
   readonly url: string
   readonly pid: number
@@ -214,7 +216,7 @@ export interface ServerFile {
 
 const file = (): string => join(stateFolder(), 'server.json')
 
-/** Announces the server of this process to other commands. */
+/** Writes the file by which other commands find the server of this process. */
 export function writeServerFile(server: ServerFile): void {
   mkdirSync(stateFolder(), { recursive: true, mode: 0o700 })
   writeFileSync(file(), `${JSON.stringify(server)}\n`, { mode: 0o600 })
@@ -225,7 +227,7 @@ export function removeServerFile(): void {
   if (readServerFile()?.pid === process.pid) rmSync(file(), { force: true })
 }
 
-/** Returns the server of this folder if its process is alive; `isAnswering` checks whether it responds. */
+/** Returns the server of this folder if its process is alive. Whether it responds is checked by `isAnswering`. */
 export function readServerFile(): ServerFile | undefined {
   try {
     const read: unknown = JSON.parse(readFileSync(file(), 'utf8'))

@@ -8,9 +8,9 @@ import type { RunView } from './show-run.ts'
 export interface Followed {
   readonly result: SessionResult
   readonly tally: Tally
-  /** Set when this process stopped the run: by Ctrl-C or by the timeout. */
+  /** Set if this process stopped the run: because of Ctrl-C or of the timeout. */
   readonly parkedBy?: 'interrupt' | 'timeout'
-  /** The position in the stream from which the next turn can be followed. */
+  /** The position in the stream of events after which the next turn begins. */
   readonly after: string
 }
 
@@ -22,7 +22,7 @@ export interface FollowOptions {
   readonly output: Output
   /** The position in the stream after which reading begins. Default: the beginning of the stream. */
   readonly after?: string
-  /** Events of subagents up to this time belong to an earlier run and are not shown. */
+  /** Events of subagents before this time belong to an earlier run and are not shown. */
   readonly sinceMs?: number
   readonly timeoutMs?: number
 }
@@ -31,9 +31,9 @@ const TICK_MS = 200
 const PARK_MS = 250
 
 /**
- * Shows the events of a thread until it rests or waits for a person. The first Ctrl-C, or the timeout,
- * stops the thread so that it can be resumed; the second Ctrl-C ends this process. Returns undefined when
- * the reader of our output has gone away.
+ * Shows the events of a thread until it is at rest or waits for a person. The first Ctrl-C, or the
+ * timeout, stops the thread so that it can be resumed; the second Ctrl-C ends this process. Returns
+ * undefined if the program that reads the output is gone.
  */
 export async function follow(options: FollowOptions): Promise<Followed | undefined> {
   const { client, threadId, output, view, timeoutMs } = options
@@ -49,7 +49,7 @@ export async function follow(options: FollowOptions): Promise<Followed | undefin
     const ask = (): void =>
       void parkTree(client, threadId).catch((error: unknown) => ending.abort(error))
     ask()
-    // A run that has not begun yet cannot be stopped, so we ask again until the run is at rest.
+    // A run that has not begun yet cannot be stopped, so the stop is sent again until the run is at rest.
     parking ??= setInterval(ask, PARK_MS)
   }
   const onInterrupt = (): void => park('interrupt')
@@ -74,8 +74,8 @@ export async function follow(options: FollowOptions): Promise<Followed | undefin
 }
 
 /**
- * Reads the stream while waiting for the result. The result may arrive before the last events, so reading
- * ends when the last event that the result names (`thread.seq`) was shown.
+ * Reads the stream of events while waiting for the result. The result may arrive before the last
+ * events, so reading ends when the last event of the result (`thread.seq`) was shown.
  */
 async function readUntilSettled(
   { client, threadId, view, after = '0', sinceMs = 0 }: FollowOptions,
@@ -112,8 +112,8 @@ async function readUntilSettled(
 }
 
 /**
- * Stops a thread, then its subagents. The thread is stopped first, because the result of a subagent would
- * otherwise wake it again.
+ * Stops a thread, then its subagents. The thread comes first, because the result of a subagent would
+ * otherwise wake the thread again.
  */
 async function parkTree(client: Client, threadId: string): Promise<void> {
   await client.threads.stop(threadId)
@@ -124,14 +124,14 @@ async function parkTree(client: Client, threadId: string): Promise<void> {
       if (id !== threadId) await client.threads.stop(id)
 }
 
-/** The tokens and cost of a run so far, with its subagents, and its own turns, counted from its events. */
+/** Counts a run from its events: tokens and cost with subagents, turns without them. */
 export class Tally {
   tokens = 0
   readonly startedAt: number = performance.now()
   readonly #turns = new Set<string>()
-  /** Null when the price of any request is unknown, because the sum would be too low. */
+  /** Null if the price of any request is unknown, because the sum would then be too low. */
   costUsd: number | null = 0
-  /** The last model that the thread itself has asked, and the tokens of that request. */
+  /** The model that the thread itself asked last, and the tokens of that request. */
   model: { readonly name: string; readonly contextTokens: number } | undefined
 
   add({ path, event }: TreeEvent): void {

@@ -16,15 +16,15 @@ import { type Followed, type Tally, follow } from './follow.ts'
 /** How a run is shown, and from which event on. */
 export interface ShowOptions extends RunViewOptions {
   readonly timeoutMs?: number
-  /** The thread before the run; only later events are shown. Without it, all events are shown. */
+  /** The thread as it was before the run; only later events are shown. If it is missing, all events are shown. */
   readonly before?: ThreadInfo
-  /** The position in the stream where an earlier turn ended. */
+  /** The position in the stream of events after which showing begins. Default: the last event of `before`. */
   readonly after?: string
-  /** Whether a person at a terminal is asked about approvals after the run. */
+  /** Whether a person at a terminal is asked about approvals when the run is over. */
   readonly isConversation?: boolean
 }
 
-/** Shows the events of a thread until it rests or waits for a person, then a summary of the run. */
+/** Shows the events of a thread until it is at rest or waits for a person, then a summary of the run. */
 export async function showRun(
   client: Client,
   thread: Pick<ThreadInfo, 'id' | 'agent'>,
@@ -46,8 +46,8 @@ export async function showRun(
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
 /**
- * Converts `--timeout` to milliseconds: `500ms`, `30s`, `5m`, `1h`; a number alone means seconds. Call it
- * before connecting, so that an invalid time is refused before anything has happened.
+ * Converts `--timeout` to milliseconds: `500ms`, `30s`, `5m`, `1h`; a number alone means seconds. Call
+ * this before connecting, so that an invalid time is refused before a run has begun.
  */
 export function timeoutOf({ timeout }: { readonly timeout?: string }): number | undefined {
   return timeOf('timeout', timeout)
@@ -63,8 +63,8 @@ export function timeOf(flag: string, text: string | undefined): number | undefin
 }
 
 /**
- * Prints the calls that wait or how to continue, then one line about the run. Returns the exit code. A
- * conversation asks about approvals itself, and names its thread when it ends.
+ * Prints which calls wait or how to continue, then one line about the run. Returns the exit code.
+ * `isConversation`: the caller asks about approvals itself and prints the thread's id when it ends.
  */
 function summarize(
   { result, tally, parkedBy }: Followed,
@@ -134,15 +134,15 @@ export interface RunViewOptions {
   readonly jsonl?: boolean
   readonly verbose?: boolean
   /**
-   * Whether both sides are models, so that their messages are shown as progress and only the result as the
-   * answer.
+   * Whether two models speak to each other in the thread (both sides of the agent are models). Their messages are
+   * then shown as progress, and only the result as the answer.
    */
   readonly isDialogue?: boolean
   /** Whether text on a terminal is wrapped at words and shown as Markdown. */
   readonly isMarkdown?: boolean
 }
 
-/** Creates the view for these flags. With `jsonl`, it prints the events of the HTTP API, one per line. */
+/** Creates the view for these flags. With `jsonl`, the view prints the events of the HTTP API, one per line. */
 export function createView(output: Output, options: RunViewOptions): RunView {
   if (!options.jsonl) return new PeopleView(output, options)
   return {
@@ -153,8 +153,8 @@ export function createView(output: Output, options: RunViewOptions): RunView {
 }
 
 /**
- * Prints progress lines on standard error and the answer on standard output. A terminal shows the answer
- * while it is written; a pipe or a file gets only the final answer, after delivery.
+ * Prints progress on standard error and the answer on standard output. A terminal shows the answer
+ * while the model writes it; a pipe or a file gets only the final answer, when the session has ended.
  */
 class PeopleView implements RunView {
   readonly #output: Output
@@ -178,9 +178,9 @@ class PeopleView implements RunView {
     if (this.#streams && event.path.length === 1) this.#stream(event.event)
     const { verbose = false, isDialogue = false } = this.#options
     const { path, event: happened } = event
-    // The agent's messages to the person are the answer, which `#stream` or `end` prints.
+    // The agent's messages to the person are the answer; `#stream` or `end` prints them.
     const isAnswer = happened.type === 'message_added' && path.length === 1 && !isDialogue
-    // The failure that ends the run is its result, which `end` prints.
+    // A failure that ends the run is the result of the run; `end` prints it.
     const isEnd =
       happened.type === 'step_failed' && path.length === 1 && happened.retryAt === undefined
     const words = isAnswer || isEnd ? undefined : progressText(happened, verbose)
@@ -220,7 +220,7 @@ class PeopleView implements RunView {
       this.#text(event.text)
       this.#isShown = true
     }
-    // If following began in the middle of a step, its deltas were missed, so the whole message is printed.
+    // If following began in the middle of a step, its first deltas were missed, so the whole message is printed.
     if (event.type === 'message_added' && event.message.type === 'assistant') {
       const text = textOf(event)
       if (!this.#isShown && text !== '') {
@@ -245,7 +245,7 @@ class PeopleView implements RunView {
   }
 }
 
-/** Returns the progress line of an event; undefined for events that get none. */
+/** Returns the line of progress for an event; undefined for events that have none. */
 function progressText(event: TreeEvent['event'], isVerbose: boolean): string | undefined {
   switch (event.type) {
     case 'tool_execution_start':
@@ -278,7 +278,7 @@ function textOf({ message }: Extract<TreeEvent['event'], { type: 'message_added'
   return message.content.map((block) => ('text' in block ? block.text : '')).join('')
 }
 
-/** Returns the model and how much of its context the last request has used. */
+/** Returns a text with the model and how much of its context window the last request used. */
 export async function contextText({
   name,
   contextTokens,

@@ -53,7 +53,7 @@ export interface Command<Flags extends Options = Options> {
 
 /** Defines a command; the types of its flags are inferred from its options. */
 export function defineCommand<const Flags extends Options>(command: Command<Flags>): Command {
-  // `main` parses the words with the same options, so `run` receives values of the right types.
+  // The cast is safe: `main` parses the words with the same options, so `run` gets values of the right types.
   return command as unknown as Command
 }
 
@@ -129,9 +129,9 @@ export const ExitCode = {
   Done: 0,
   Failed: 1,
   Usage: 2,
-  /** A person has to decide; the thread id is printed. */
+  /** A call waits for a person's decision; the id of the thread is printed. */
   Waiting: 3,
-  /** A gate refused the result: nothing was delivered. */
+  /** A check before delivery refused the result: nothing was delivered. */
   FailedSafe: 4,
   /** A limit of steps, turns, tokens, cost or time was reached. */
   Limit: 5,
@@ -160,7 +160,7 @@ export class CommandError extends SkeinError {
   }
 }
 
-/** Resolves with the first SIGINT or SIGTERM. A second one calls `onSecond` and ends the process at once. */
+/** Resolves at the first SIGINT or SIGTERM. A second signal calls `onSecond` and ends the process at once. */
 export function untilSignal(onSecond?: (signal: string) => void): Promise<string> {
   return new Promise((resolve) => {
     let isStopping = false
@@ -176,7 +176,7 @@ export function untilSignal(onSecond?: (signal: string) => void): Promise<string
   })
 }
 
-/** Creates the error for a command that was called with wrong words. */
+/** Creates the error for a command that was called with wrong flags or operands. */
 export function usageError(message: string, hint?: string): CommandError {
   return new CommandError(message, { code: 'USAGE', exitCode: ExitCode.Usage, hint })
 }

@@ -6,10 +6,10 @@ interface Span {
   readonly style?: 'bold' | 'cyan' | 'dim'
 }
 
-/** Characters that take two columns of a terminal: East Asian scripts and pictures. */
+/** Characters that take two columns of a terminal: East Asian scripts and emoji. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
-/** Characters that are drawn over the one before them. */
+/** Characters that are drawn over the character before them and take no column of their own. */
 const COMBINING = /[\p{Mn}\p{Me}\u200d]/u
 
 /** Returns how many columns a text takes in a terminal. */
@@ -20,16 +20,16 @@ function widthOf(text: string): number {
   return width
 }
 
-/** What may still become the mark of a block when more of the line arrives. */
+/** The beginning of a line that may still become a heading, list or other block when more of the line arrives. */
 const MAYBE_BLOCK = /^\s*(?:[#>*+\-_~`|=]*|\d{1,9}[.)]?)\s?$/
 const FENCE = /^\s{0,3}(```+|~~~+)/
 const RULE = /^([-*_])\1{2,}$/
 const BLOCK = /^(\s*)(?:(#{1,6})\s+|([-*+])\s+|(\d{1,9}[.)])\s+|(>)\s?)/
 
 /**
- * Writes Markdown to a terminal while it arrives: words are written when they are whole and wrapped at the
- * width of the terminal; headings, lists, quotes, code and emphasis are shown simply. Everything else stays as
- * it was written, so that nothing a model says is hidden.
+ * Writes Markdown to a terminal while it arrives: each word is written when it is complete, and lines
+ * are wrapped at the width of the terminal. Headings, lists, quotes, code and emphasis have a simple
+ * form. Everything else stays as it was written, so that nothing a model says is hidden.
  */
 export class MarkdownWriter {
   readonly #output: Pick<Output, 'piece' | 'paint'>
@@ -58,7 +58,7 @@ export class MarkdownWriter {
     })
   }
 
-  /** Writes what was held back. */
+  /** Writes the text that was held back because more of its line might have followed. */
   end(): void {
     if (this.#rest !== '') this.#advance(true)
     this.#reset()
@@ -102,7 +102,7 @@ export class MarkdownWriter {
     if (isFence) this.#isCode = !this.#isCode
   }
 
-  /** Recognises the block that a line begins; returns false while more of the line is needed. */
+  /** Recognises which block (heading, list …) a line begins; returns false if more of the line is needed for that. */
   #startBlock(isWhole: boolean): boolean {
     if (!isWhole && MAYBE_BLOCK.test(this.#rest)) return false
     if (isWhole && RULE.test(this.#rest.replaceAll(' ', ''))) {
@@ -121,7 +121,7 @@ export class MarkdownWriter {
     return true
   }
 
-  /** Writes the spans of the line that are complete. */
+  /** Writes the spans (plain, bold, code …) of the line that have arrived completely. */
   #inline(isWhole: boolean): void {
     for (;;) {
       const span = this.#nextSpan(isWhole)
@@ -130,7 +130,7 @@ export class MarkdownWriter {
     }
   }
 
-  /** Takes the next span of the line; undefined if it may go on in text that has not arrived. */
+  /** Takes the next span of the line; undefined if the span may go on in text that has not arrived yet. */
   #nextSpan(isWhole: boolean): Span | undefined {
     const text = this.#rest
     if (text === '') return undefined
@@ -144,7 +144,7 @@ export class MarkdownWriter {
     const close = text.indexOf(mark, mark.length)
     const inner = close < 0 ? '' : text.slice(mark.length, close)
     if (close < 0 && !isWhole && text.length < 2000) return undefined
-    // A mark before or after a space is no emphasis, e.g. `2 * 3 * 4`.
+    // A mark next to a space is no emphasis, e.g. in `2 * 3 * 4`.
     if (close < 0 || inner === '' || inner.trim() !== inner)
       return { text: this.#take(mark.length), style: this.#style }
     this.#take(close + mark.length)
@@ -180,7 +180,7 @@ export class MarkdownWriter {
 
 const LETTER = /[\p{L}\p{N}]/u
 
-/** Returns the text up to the next mark. Underscores inside of words, as in snake_case, are letters. */
+/** Returns the text up to the next mark. Underscores inside words, as in snake_case, are no marks. */
 function plainPart(text: string): string {
   let end = 1
   while (end < text.length) {

@@ -13,9 +13,9 @@ type Style = 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow'
  * commands for the terminal.
  */
 export interface Output {
-  /** Writes a piece of the result, without a newline. Its end may be held back until the next piece. */
+  /** Writes a piece of the result, without a newline. Its end, e.g. half of an emoji, may wait for the next piece. */
   data(text: string): void
-  /** Writes a piece of the result that may be painted, without a newline. It has to be whole words. */
+  /** Writes a piece of the result that may contain colours (`paint`), without a newline. Pass whole words only. */
   piece(text: string): void
   /** Writes a line of the result. */
   line(text: string): void
@@ -30,13 +30,13 @@ export interface Output {
   jsonLines(text: string): void
   /** Writes a line to standard error. */
   say(text: string): void
-  /** Returns the text as `say` would write it, for code that writes to standard error itself. */
+  /** Returns the text as `say` would write it, for code that writes to standard error by itself. */
   prompt(text: string): string
   /** Replaces the status line at the bottom of a terminal. Does nothing if standard error is no terminal. */
   status(text: string): void
   /** Colours a part of a text for `line`, `say` or `prompt`, if the stream that gets it supports colours. */
   paint(style: Style, text: string): string
-  /** Aborts when the reader of standard output has closed it, as `| head` does. */
+  /** Aborts when the program that reads standard output has closed it, as in `skein … | head`. */
   readonly closed: AbortSignal
   /** Whether standard output is a terminal. */
   readonly isTerminal: boolean
@@ -58,10 +58,10 @@ class ProcessOutput implements Output {
   readonly #closed = new AbortController()
   readonly #noColor: boolean
   readonly #hasStatus: boolean = process.stderr.isTTY === true
-  /** Surrounds painted text until the text around it was made safe; nothing from outside can contain it. */
+  /** A random mark around painted text, until the text around it was made safe. No text from outside can contain it. */
   readonly #mark: string = randomUUID()
   readonly #pieces = new SafeTextStream()
-  /** Whether the last result text has no newline yet, on a terminal that also shows the messages. */
+  /** Whether the result ends without a newline so far, on a terminal that also shows messages. */
   #isMidLine = false
   #status = ''
   #statusAt = 0
@@ -151,7 +151,7 @@ class ProcessOutput implements Output {
     this.#write(this.#pieces.end())
   }
 
-  /** Writes text that is safe to standard output. */
+  /** Writes text to standard output that was already made safe. */
   #write(text: string): void {
     if (text === '' || this.closed.aborted) return
     this.#clearStatus()
@@ -159,7 +159,7 @@ class ProcessOutput implements Output {
     this.#isMidLine = this.isTerminal && !text.endsWith('\n')
   }
 
-  /** Makes text safe and colours its painted parts, which are every second one. */
+  /** Makes text safe, and colours the parts between two marks of `paint`: every second part. */
   #render(stream: NodeJS.WriteStream, text: string): string {
     const parts = text.split(this.#mark).map((part, index) => {
       if (index % 2 === 0) return safeText(part)
@@ -183,14 +183,14 @@ class ProcessOutput implements Output {
     this.#status = ''
   }
 
-  /** Handles a write error. If the reader has closed the pipe, that is no failure, and `closed` aborts. */
+  /** Handles a write error. If the reading program has closed the pipe, that is no failure; `closed` is aborted. */
   #broken(error: NodeJS.ErrnoException): void {
     if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error
     this.#closed.abort()
   }
 }
 
-/** The longest cell of a table, such as the title of a thread. */
+/** The longest cell of a table, e.g. the title of a thread, in characters. */
 const MAX_CELL_CHARS = 120
 
 /** Formats rows as aligned columns. */
@@ -207,12 +207,14 @@ export function textTable(cells: readonly (readonly string[])[]): string[] {
   )
 }
 
-/** Makes a value of a line or a table safe, as one line that cannot look like several. */
+/** Makes a value safe for a line or a table: a single line, so that it cannot look like several. */
 export function lineText(text: string): string {
   return safeText(text, { isLine: true, maxChars: MAX_CELL_CHARS })
 }
 
-/** Indents all lines but the first, so that a text of several lines cannot look like lines of ours. */
+/**
+ * Indents all lines except the first, so that a text of several lines cannot look like output of the command itself.
+ */
 export function indented(text: string): string {
   return safeText(text).replaceAll('\n', '\n  ')
 }
@@ -232,7 +234,7 @@ export function problemLine({ subject, field, message, file }: Problem): string 
   return `${place}: ${field === '' ? '' : `${field}: `}${message}`
 }
 
-/** Formats a cost in US dollars; null is unknown. */
+/** Formats a cost in US dollars; null means unknown. */
 export function costText(costUsd: number | null): string {
   return costUsd === null ? 'cost unknown' : `cost $${costUsd.toFixed(4)}`
 }
@@ -249,7 +251,7 @@ export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Returns the question of a waiting call, and the commands that answer it. */
+/** Returns the question about a waiting call, and the commands that answer it. */
 export function waitingLines(item: WaitingItem): string[] {
   const { threadId, interruptId, toolName, kind, path } = item
   const about = riskText(item)
@@ -269,13 +271,13 @@ export function waitingLines(item: WaitingItem): string[] {
   ]
 }
 
-/** Returns the risk of a waiting call, and how it is undone; empty if neither is known. */
+/** Returns the risk of a waiting call, and how the call can be undone; empty if neither is known. */
 export function riskText({ risk, isIrreversible, request }: WaitingItem): string {
   const undo = isIrreversible ? 'cannot be undone' : undoText(request?.action.rollback)
   return [risk ?? '', undo].filter((text) => text !== '').join(', ')
 }
 
-/** Returns how a call is undone; empty if nothing is known about it. */
+/** Returns how a call can be undone; empty if nothing is known about that. */
 export function undoText(rollback: unknown): string {
   if (!isPlainObject(rollback)) return ''
   const { type, target, payload } = rollback

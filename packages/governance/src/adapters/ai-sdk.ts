@@ -39,7 +39,8 @@ interface AiSdkSchema {
  *     const tools = aiSdkTools(run, task.tools)
  *     await generateText({ model: aiSdkModel(run, model), prompt, tools, stopWhen: stepCountIs(20) })
  *
- * Use it with `aiSdkModel`: a run that waited for a person goes on with the calls of the recorded answer.
+ * Use it with `aiSdkModel`, which records answers: after a wait for a person, the run goes on with the
+ * recorded calls.
  */
 export function aiSdkTools(
   run: CallingRun,
@@ -80,10 +81,10 @@ interface AiSdkModel {
 }
 
 /**
- * A model whose answers are recorded in the run. When the body runs again, after an approval or a crash,
- * the SDK gets the recorded answers with the same call ids, and the model is asked only for what comes
- * after them. While a call waits for a person, the model is not asked at all, which ends the SDK's loop.
- * The bodies and headers of the vendor's requests and responses are not recorded.
+ * A model whose answers are recorded in the run. When the run's function is executed again, after an approval
+ * or a crash, the SDK gets the recorded answers with the same call ids, and the model is asked only for what
+ * comes after them. While a call waits for a person, the model is not asked at all, which ends the SDK's
+ * loop. The bodies and headers of the vendor's requests and responses are not recorded.
  */
 export function aiSdkModel<Model extends AiSdkModel>(run: RecordingRun, model: Model): Model {
   const name = `${model.provider}/${model.modelId}`
@@ -94,14 +95,18 @@ export function aiSdkModel<Model extends AiSdkModel>(run: RecordingRun, model: M
       const ask = async (): Promise<AsyncIterable<{ readonly type: string }>> =>
         readAll((await model.doStream(options)).stream)
       const parts = recordStream(run, name, ask, ({ type }) => HELD.has(type))
-      // The first part is awaited here, so that a request that fails rejects as it does without a record.
+      // The first part is awaited here, so that a failed request rejects `doStream` itself, as an unwrapped
+      // model does.
       const first = await parts.next()
       return { stream: toStream(first, parts) }
     },
   })
 }
 
-/** The parts of a stream on which the SDK runs tools or ends the step. */
+/**
+ * Stream parts that are held back until the answer is recorded, because the SDK then runs tools or ends the
+ * step.
+ */
 const HELD: ReadonlySet<string> = new Set(['tool-call', 'finish'])
 
 function withoutTransport(result: object): object {

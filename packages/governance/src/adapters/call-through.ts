@@ -27,8 +27,8 @@ export async function callThrough(
 }
 
 /**
- * Asks a model once and records its answer; when the body runs again, the recorded answer is returned and
- * the model is not asked. The answer that the framework gets is the recorded one in both cases.
+ * Asks a model once and records its answer. When the run's function is executed again, the recorded answer is
+ * returned and the model is not asked. The framework gets the recorded form of the answer in both cases.
  */
 export async function recordAnswer<T>(
   run: RecordingRun,
@@ -40,9 +40,9 @@ export async function recordAnswer<T>(
 }
 
 /**
- * Like `recordAnswer` for a model that streams. Parts are passed on as they arrive, up to the first one
- * that `isHeld` names: a framework may run tools when it gets that part, and the answer has to be in the
- * journal before any of its calls is made.
+ * Like `recordAnswer` for a model that streams. Parts are passed on as they arrive, until `isHeld` returns
+ * true for one: a framework may run tools when it gets that part, so the whole answer has to be in the
+ * journal first.
  */
 export async function* recordStream<T>(
   run: RecordingRun,

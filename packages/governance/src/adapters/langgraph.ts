@@ -59,9 +59,9 @@ interface LangChainModel {
 type AiMessageClass = new (fields: never) => object
 
 /**
- * A chat model of LangChain whose answers are recorded in the run. When `run`'s body runs again, after an
- * approval or a crash, the graph gets the recorded messages with the same call ids, and the model is asked
- * only for what comes after them. While a call waits for a person, the model is not asked at all, which
+ * A chat model of LangChain whose answers are recorded in the run. When the run's function is executed again,
+ * after an approval or a crash, the graph gets the recorded messages with the same call ids, and the model is
+ * asked only for what comes after them. While a call waits for a person, the model is not asked at all, which
  * ends the graph's run. A stream of the model yields the whole message at once.
  *
  *     import { AIMessage } from '@langchain/core/messages'
@@ -88,7 +88,7 @@ export function langChainModel<Model extends LangChainModel>(
   ): AsyncGenerator<unknown, void> {
     for await (const input of inputs) yield await invoke(input, options)
   }
-  // These methods return the model with other settings; its answers are recorded too.
+  // These methods return a model with other settings, whose answers are recorded too.
   const derive =
     (name: string) =>
     (...args: unknown[]): unknown => {

@@ -39,8 +39,8 @@ export interface OpenAiAgentsTool {
  *     const tools = openAiAgentsTools(run, task.tools)
  *     const agent = new Agent({ name, instructions, model: openAiAgentsModel(run, model), tools })
  *
- * Use it with `openAiAgentsModel`: a run that waited for a person goes on with the calls of the recorded
- * answer.
+ * Use it with `openAiAgentsModel`, which records answers: after a wait for a person, the run goes on with the
+ * recorded calls.
  */
 export function openAiAgentsTools(
   run: CallingRun,
@@ -92,10 +92,10 @@ interface OpenAiAgentsModel {
 }
 
 /**
- * A model whose answers are recorded in the run. When the body runs again, after an approval or a crash,
- * the runner gets the recorded answers with the same call ids, and the model is asked only for what comes
- * after them. While a call waits for a person, the model is not asked at all, which ends the runner's
- * loop. The vendor's own response (`providerData`) is not recorded.
+ * A model whose answers are recorded in the run. When the run's function is executed again, after an approval
+ * or a crash, the runner gets the recorded answers with the same call ids, and the model is asked only for
+ * what comes after them. While a call waits for a person, the model is not asked at all, which ends the
+ * runner's loop. The vendor's own response (`providerData`) is not recorded.
  */
 export function openAiAgentsModel<Model extends OpenAiAgentsModel>(
   run: RecordingRun,
@@ -108,7 +108,8 @@ export function openAiAgentsModel<Model extends OpenAiAgentsModel>(
         const { providerData: _providerData, ...rest } = answer
         return rest
       }),
-    // The runner makes the calls of an answer when it gets `response_done`.
+    // The runner makes the calls of an answer when it gets `response_done`, so the answer is recorded before
+    // that.
     getStreamedResponse: (request: never) =>
       recordStream(
         run,

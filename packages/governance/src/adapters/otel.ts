@@ -119,7 +119,7 @@ function endCall<Context>(
     'gen_ai.tool.call.id': call,
     ...attributesOf(item),
   }
-  // A read has only one entry, at its end, so its span has no duration.
+  // A read-only call has only one journal entry, at its end, so its span has no duration.
   const startTime = started.get(call) ?? item.at
   const options = { kind: KIND_INTERNAL, startTime, attributes }
   const span = tracer.startSpan(`execute_tool ${tool}`, options, context)

@@ -69,8 +69,8 @@ export interface UapStream extends AsyncIterable<object> {
 }
 
 /**
- * Passes on the events of the inner strategy: either at once, marked as unverified, or only after
- * delivery.
+ * Passes on the events of the inner strategy: either at once, marked as unverified, or only after the result
+ * was verified and delivered.
  */
 export class EventGate {
   readonly #emit: (event: object) => void

@@ -36,8 +36,8 @@ interface GovernedExecutionOptions<Context> {
  */
 export class NotDeliveredError extends GovernanceError {
   /**
-   * The result of the request: failed safe (with reasons and undo status), still waiting, or already
-   * delivered before.
+   * The result of the request: it ended without delivery (with reasons and undo status), is still waiting, or
+   * was delivered before.
    */
   readonly result: Result<JsonValue>
 
@@ -49,17 +49,18 @@ export class NotDeliveredError extends GovernanceError {
 }
 
 /**
- * Wraps a strategy so that each run of an agent is one governed request. The agent's tools are replaced
- * by the task's tools with the same names; a tool that the task does not have is refused. The turn's data
- * or, without data, its text is the candidate.
+ * Wraps a strategy so that each run of an agent is one governed request. The agent's tools are replaced by
+ * the task's tools with the same names; a tool that the task does not have is refused. The turn's data or,
+ * without data, its text is the candidate: the value that is verified and, if it passes, delivered.
  *
  *     agent({ model, tools: task.tools, execution: governedExecution(task, loop(), { governor, init }) })
  *
- * On delivery it returns the strategy's result, with the receipt in the state's metadata under `uaicp`.
- * On fail safe it throws a `NotDeliveredError`, and the checkpoint is set back to the state before the
- * call. While the request waits for approval, the result has one interrupt per approval request;
- * `agent.resume` accepts `{ type: 'approve', token }` or a denial, and after any other answer the request
- * keeps waiting. The application's hooks and checkpoints see a step before it has been verified.
+ * On delivery it returns the strategy's result, with the receipt in the state's metadata under `uaicp`. If
+ * the request ends without delivery (fails safe), it throws a `NotDeliveredError`, and the checkpoint is set
+ * back to the state before the call. While the request waits for approval, the result has one interrupt per
+ * approval request; `agent.resume` accepts `{ type: 'approve', token }` or a denial, and after any other
+ * answer the request keeps waiting. The application's hooks and checkpoints see a step before it has been
+ * verified.
  */
 export function governedExecution<Strategy extends UapStrategy>(
   task: TaskClass,

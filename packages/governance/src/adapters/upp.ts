@@ -25,7 +25,8 @@ export interface UppTool {
  *     const tools = uppTools(run, task.tools)
  *     const turn = await llm({ model: uppModel(run, model), tools }).generate(question)
  *
- * Use it with `uppModel`: a run that waited for a person goes on with the calls of the recorded answer.
+ * Use it with `uppModel`, which records answers: after a wait for a person, the run goes on with the recorded
+ * calls.
  */
 export function uppTools(run: CallingRun, tools: readonly GovernedTool[]): UppTool[] {
   return tools.map((tool) => ({
@@ -67,9 +68,9 @@ interface UppBoundModel {
 }
 
 /**
- * A model whose answers are recorded in the run. When the body runs again, after an approval or a crash,
- * `llm()` gets the recorded answers with the same call ids, and the model is asked only for what comes
- * after them.
+ * A model whose answers are recorded in the run. When the run's function is executed again, after an approval
+ * or a crash, `llm()` gets the recorded answers with the same call ids, and the model is asked only for what
+ * comes after them.
  */
 export function uppModel<Model extends UppModel>(run: RecordingRun, model: Model): Model {
   const { provider } = model
@@ -81,7 +82,8 @@ export function uppModel<Model extends UppModel>(run: RecordingRun, model: Model
     return {
       ...bound,
       complete: (request) => recordAnswer(run, name, () => bound.complete(request)),
-      // `llm()` makes the calls of a message when it gets `message_stop`.
+      // `llm()` makes the calls of a message when it gets `message_stop`, so the message is recorded before
+      // that.
       stream: (request) =>
         recordStream(
           run,

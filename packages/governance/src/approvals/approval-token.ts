@@ -43,7 +43,7 @@ export interface TokenClaims {
 export function readClaims(payload: JsonObject): TokenClaims | undefined {
   const { iss, sub, aud, jti, iat, exp } = payload
   const nbf = payload['nbf'] ?? iat
-  // A token for two audiences could be spent once at each of them, so an array must contain exactly one.
+  // A token for two audiences could be spent once at each of them, so exactly one audience is allowed.
   const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
   const listed = payload['authorization_details']
   const details = Array.isArray(listed) && listed.length === 1 ? (listed[0] as unknown) : undefined

@@ -61,8 +61,8 @@ export function fileSpent({
 }
 
 /**
- * The latest time at which expired tokens were deleted. A token that had expired then may have been spent,
- * so it is refused, also when the clock was set back since.
+ * Returns the latest time at which expired tokens were deleted. A token that had expired by that time may
+ * have been spent and deleted, so it is refused, even if the clock was set back later.
  */
 function prunedUntil(dir: string): number {
   try {
@@ -77,13 +77,14 @@ const PRUNED = 'pruned'
 
 function prune(dir: string, now: number): number {
   let removed = 0
-  // Written before the first token is deleted, and replaced as a whole, so that no reader finds it empty.
+  // This time is written before the first token is deleted. Its file is replaced as a whole, so that no
+  // reader finds the file empty.
   const next = join(dir, `${PRUNED}.${process.pid}`)
   writeFileSync(next, `${Math.max(now, prunedUntil(dir))}\n`, { mode: 0o600, flush: true })
   renameSync(next, join(dir, PRUNED))
   for (const name of readdirSync(dir)) {
     if (!/^[0-9a-f]{64}$/.test(name)) continue
-    // The number of an empty file is NaN. Another process is just writing such a file, so it is kept.
+    // An empty file (NaN) is just being written by another process, so it is kept.
     const exp = Number.parseFloat(readFileSync(join(dir, name), 'utf8'))
     if (!(exp < now)) continue
     unlinkSync(join(dir, name))

@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -77,6 +77,73 @@ test('a spent token stays spent when it was swept and the clock is set back', as
     expect(await store.spend('a', 60_000)).toBe(false)
     expect(await store.spend(`new ${index}`, 9e15)).toBe(true)
   }
+})
+
+test('UAICP-24 a token counts as over only after its last millisecond, in every store', async () => {
+  const clock = manualClock(2000)
+  const file = fileSpent({ dir: fresh(), clock })
+  const sqlite = sqliteSpent({ database: ':memory:', clock })
+  for (const store of [file, sqlite]) {
+    expect(await store.spend('ends now', 2000)).toBe(true)
+    expect(store.prune()).toBe(0)
+  }
+  clock.advance(1)
+  for (const store of [file, sqlite]) expect(store.prune()).toBe(1)
+  clock.advance(-1)
+  const memory = memorySpent({ clock })
+  clock.advance(1)
+  expect(await memory.spend('first', 9e15)).toBe(true)
+  for (const store of [memory, file, sqlite]) {
+    expect(await store.spend('at the end', 2001)).toBe(true)
+    expect(await store.spend('over', 2000)).toBe(false)
+  }
+})
+
+test('UAICP-24 the memory store forgets what is over, once a minute, and nothing else', async () => {
+  const clock = manualClock(0)
+  const store = memorySpent({ clock })
+  expect(await store.spend('a', 60_000)).toBe(true)
+  expect(await store.spend('b', 59_999)).toBe(true)
+  clock.advance(60_000)
+  expect(await store.spend('a', 60_000)).toBe(false)
+  expect(await store.spend('b', 59_999)).toBe(false)
+  expect(await store.spend('c', 60_000)).toBe(true)
+})
+
+test('UAICP-24 nobody else can read the files, other files stay, and a broken folder is an error', async () => {
+  const clock = manualClock(1000)
+  const dir = join(fresh(), 'deep')
+  const store = fileSpent({ dir, clock })
+  writeFileSync(join(dir, 'notes.txt'), '1')
+  await store.spend('a', 2000)
+  expect(store.prune()).toBe(0)
+  const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+  expect(modeOf(dir)).toBe('700')
+  const names = readdirSync(dir).filter((name) => name !== 'notes.txt')
+  expect(names).toHaveLength(2)
+  for (const name of names) expect(modeOf(join(dir, name)), name).toBe('600')
+  clock.advance(5000)
+  expect(store.prune()).toBe(1)
+  expect(readdirSync(dir).toSorted()).toEqual(['notes.txt', 'pruned'])
+  // A store that cannot tell whether a token was spent does not say that it was not.
+  rmSync(join(dir, 'pruned'))
+  mkdirSync(join(dir, 'pruned'))
+  await expect(store.spend('b', 9e15)).rejects.toThrow()
+  rmSync(dir, { recursive: true })
+  await expect(store.spend('b', 9e15)).rejects.toThrow('ENOENT')
+})
+
+test('UAICP-24 a database of its own is a file that several processes can use; the empty id is none', async () => {
+  const path = fresh()
+  const store = sqliteSpent({ database: path })
+  expect(await store.spend('', 9e15)).toBe(false)
+  expect(await store.spend('a', 9e15)).toBe(true)
+  const other = new DatabaseSync(path)
+  expect(other.prepare('pragma journal_mode').get()).toEqual({ journal_mode: 'wal' })
+  expect(other.prepare('select jti from uaicp_spent').all()).toEqual([{ jti: 'a' }])
+  other.close()
+  store.close()
+  await expect(store.spend('b', 9e15)).rejects.toThrow()
 })
 
 test('a database of the caller takes the spending into its own transaction', async () => {

@@ -43,7 +43,8 @@ export function sqliteSpent(options: SqliteSpentOptions): SqliteSpentStore {
     `create table if not exists ${table} (jti text primary key, exp real not null) without rowid`,
   )
   // The row with the empty id holds the latest time at which expired tokens were deleted. A token that had
-  // expired then may have been spent, so it is refused, also when the clock was set back since.
+  // expired by that time may have been spent and deleted, so it is refused, even if the clock was set back
+  // later.
   const insert = db.prepare(
     `insert into ${table} (jti, exp) select ?1, ?2
      where not exists (select 1 from ${table} where jti = '' and exp > ?2) on conflict do nothing`,

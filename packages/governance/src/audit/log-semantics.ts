@@ -6,7 +6,10 @@ interface OpenRequest {
   state: State
   seq: number
   attempt: number
-  /** Calls that were started and not settled, or that were settled as in doubt and may be settled again. */
+  /**
+   * Calls without a recorded outcome, or whose outcome is recorded as unknown (in doubt) and may be recorded
+   * again.
+   */
   readonly calls: Map<string, 'started' | 'in_doubt'>
   readonly approved: Map<string, JsonValue | undefined>
   readonly children: Set<string>
@@ -15,9 +18,9 @@ interface OpenRequest {
 }
 
 /**
- * Finds sequences of entries that a governor never writes, even if they are signed. It deliberately does
- * not use the governor's own fold, so that a bug in the fold is not repeated here. It keeps data only
- * about open requests.
+ * Finds sequences of entries that a governor never writes, even if they are signed. It deliberately does not
+ * use the governor's own code for reading a journal (`reduce`), so that a bug there is not repeated here. It
+ * keeps data only about open requests.
  */
 export class LogSemantics {
   readonly #open = new Map<string, OpenRequest>()
@@ -45,8 +48,7 @@ export class LogSemantics {
   }
 
   #begin({ request_id, state }: Envelope, type: string, seq: number): string | undefined {
-    // An entry after the end of its request is reported in the same way, because ended requests are not
-    // remembered.
+    // An entry after the end of its request gets the same message, because ended requests are not remembered.
     if (type !== 'opened' || seq !== 0) return 'an entry of a request that is not open'
     if (state !== 'intake') return 'a request that does not begin at intake'
     this.#open.set(request_id, {

@@ -60,7 +60,7 @@ export function memoryLog({ origin = 'memory', key }: MemoryLogOptions = {}): Me
     async seal() {
       const signing = await getSigner()
       if (sealedSize === lines.length) return checkpoints.at(-1)!
-      // The tree is built here and not in `append`, because a log in memory is rarely sealed.
+      // The tree is built here and not in `append`, because checkpoints of a log in memory are rarely made.
       while (tree.size < lines.length) tree.append(leafHash(lines[tree.size]!))
       sealedSize = tree.size
       const head = { origin, size: tree.size, root: tree.root() }

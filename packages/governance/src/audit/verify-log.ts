@@ -88,8 +88,8 @@ class LogAudit {
   readonly #faults: LogFault[] = []
   readonly #heads: AsyncIterator<Checkpoint>
   /**
-   * Wrongly numbered or unreadable entries since the last checkpoint that matched. The next checkpoint
-   * shows whether they were signed like this.
+   * Wrongly numbered or unreadable entries since the last checkpoint that matched. The next checkpoint shows
+   * whether the entries were signed in this form.
    */
   #disorder: OrderFault[] = []
   #trusted: ParsedCheckpoint | undefined
@@ -176,8 +176,8 @@ class LogAudit {
   }
 
   /**
-   * Handles a checkpoint that does not match: the lines were changed after signing, and their disorder
-   * shows how.
+   * Handles a checkpoint that does not match: the lines were changed after signing, and wrongly numbered
+   * lines show how (inserted, moved or removed).
    */
   #blame(size: number): void {
     if (this.#disorder.length === 0) this.#tampered({ index: size - 1, kind: 'edit' })

@@ -79,8 +79,8 @@ export function memorySpent({ clock = systemClock }: { readonly clock?: Clock } 
         for (const [key, end] of spent) if (end < now) spent.delete(key)
         sweptAt = now
       }
-      // A token that had expired at the last sweep may have been spent and forgotten. If the clock was set
-      // back since, the token looks valid again.
+      // A token that had expired when expired tokens were last deleted may have been spent. If the clock was
+      // set back later, the token looks valid again.
       if (exp < sweptAt || spent.has(jti)) return false
       spent.set(jti, exp)
       return true

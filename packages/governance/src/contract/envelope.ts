@@ -10,7 +10,7 @@ export const STATES = ['intake', 'plan', 'execute', 'verify', 'deliver', 'fail_s
 /** One of `STATES`. */
 export type State = (typeof STATES)[number]
 
-/** The outcome of the event that an envelope records. */
+/** The possible outcomes of the event that an envelope (a line of the log) records. */
 export const OUTCOMES = ['success', 'failure', 'uncertain', 'pending'] as const
 
 /** One of `OUTCOMES`. */
@@ -152,9 +152,9 @@ export function parseFrozen<T extends JsonValue>(text: string): T {
   return freezeJson(JSON.parse(text) as T)
 }
 
-/** Freezes plain objects and arrays that nobody else holds, with everything in them. */
+/** Freezes a value that nobody else holds, with all objects and arrays in it. */
 export function freezeJson<T>(value: T): T {
-  // What is frozen already is part of a cycle, which only a value that never was text can have.
+  // An object that is frozen already is not entered again, so that a cycle of objects ends.
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)
   for (const key in value) freezeJson(value[key])

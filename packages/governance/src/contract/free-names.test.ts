@@ -89,6 +89,18 @@ describe('rules', () => {
     ).not.toThrow()
   })
 
+  test('UAICP-23 a rule that hides its source is refused, and each wrong rule is named', () => {
+    const hidden = ((a: Action) => a.depth > 1).bind(null)
+    const outer = ({ depth }: Action): boolean => depth > limit
+    const made = () =>
+      rules([
+        { when: () => true, effect: 'allow' },
+        { when: hidden, effect: 'deny' },
+        { when: outer, effect: 'deny' },
+      ])
+    expect(made).toThrow('rule 1 hides its source; rule 2 uses limit from outside')
+  })
+
   test('values are passed in and are part of the hash', async () => {
     const made = (most: number) =>
       rules([{ when: ({ depth }, values) => depth > values.most, effect: 'deny' }], {

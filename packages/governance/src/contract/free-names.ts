@@ -15,7 +15,7 @@ export function findFreeNames(fn: (...args: never) => unknown): readonly string[
     if (!NAME.test(token) || KNOWN.has(token) || bound.has(token)) continue
     const before = tokens[at - 1]
     if (before === '.' || before === '?.') continue
-    // A member's name in an object or a pattern, but not a branch of a condition.
+    // `name:` after `{` or `,` is a member of an object or pattern. Elsewhere it is part of `a ? name : b`.
     if (tokens[at + 1] === ':' && (before === '{' || before === ',')) continue
     free.add(token)
   }
@@ -31,16 +31,16 @@ const KNOWN: ReadonlySet<string> = new Set(
     'void while yield undefined NaN Infinity Object Array Number String Boolean Math JSON RegExp Set Map ' +
     'BigInt Symbol Date Intl URL Error TypeError RangeError parseInt parseFloat isNaN isFinite ' +
     'encodeURIComponent decodeURIComponent ' +
-    // What build tools add to functions to keep their names.
+    // A helper that build tools insert to keep the names of functions.
     '__name'
   ).split(' '),
 )
 
-/** Text between quotes, comments and regular expressions contain no names. */
+/** Splits source code into tokens. Strings, comments and regular expressions contain no names. */
 function tokenize(source: string): string[] {
   const tokens: string[] = []
   let rest = source
-  /** Open braces; a `$` is one of a template, after which its text goes on. */
+  /** The open braces. `$` stands for `${` in a template literal: after its `}`, the literal's text continues. */
   const braces: string[] = []
   const take = (length: number): string => {
     const taken = rest.slice(0, length)
@@ -97,7 +97,7 @@ function findBound(tokens: readonly string[]): ReadonlySet<string> {
     if (/^[([{]$/.test(token)) opened.push(at)
     else if (/^[)\]}]$/.test(token)) closing.set(at, opened.pop() ?? 0)
   }
-  /** Takes the names of a pattern; what stands after `=` is a use and no declaration. */
+  /** Adds the names that a pattern declares. A default value after `=` uses names, but declares none. */
   const bindPattern = (from: number, to: number): void => {
     let isDefault = false
     let depth = 0
@@ -124,14 +124,14 @@ function findBound(tokens: readonly string[]): ReadonlySet<string> {
     else if (token === 'function' && NAME.test(tokens[at + 1] ?? ''))
       bound.add(tokens[at + 1] as string)
   }
-  /** The parameters of a function or method, or the variable of a `catch`. */
+  /** Adds the parameters of a function or method, or the variable of a `catch`. */
   function bindParameters(end: number): void {
     const start = closing.get(end) ?? 0
     const word = tokens[start - 1] ?? ''
     const isBlock = word === 'if' || word === 'for' || word === 'while' || word === 'switch'
     if (isBlock) return
     bindPattern(start + 1, end)
-    // The name of a method, with which the source of one begins.
+    // The source of a method begins with the name of the method, e.g. `run(args) { … }`.
     if (start === 1 || (start === 2 && tokens[0] === 'async')) bound.add(word)
   }
   function bindVariables(from: number): void {

@@ -63,7 +63,7 @@ export type ReasonCode = (typeof REASON_CODES)[number]
  */
 export interface Reason {
   readonly code: ReasonCode
-  /** The tool, need, verifier, child or token id that the reason is about. */
+  /** The tool, kind of evidence, verifier, child or token id that the reason is about. */
   readonly subject?: string
   readonly detail?: string
 }
@@ -122,8 +122,8 @@ export function thrownText(error: unknown): string {
 }
 
 /**
- * The error that a tool throws if it failed before it changed anything. After other errors of a tool that
- * writes, the effect is in doubt, unless the tool's probe can determine it.
+ * The error that a tool throws if it failed before it changed anything. After any other error of a tool that
+ * writes, it is unknown (in doubt) whether the write happened, unless the tool's probe can determine it.
  */
 export class NoEffectError extends SkeinError {
   constructor(message: string, options: { readonly cause?: unknown } = {}) {

@@ -19,8 +19,8 @@ export interface Init {
   readonly traceparent?: string
   readonly signal?: AbortSignal
   /**
-   * Asks people for approval while the run is in progress. Without it, or if it answers `wait`, the run
-   * ends pending.
+   * Asks people for approval while the run is in progress. Without it, or if it answers `wait`, the run ends
+   * with the outcome `pending`.
    */
   readonly approve?: (request: ApprovalRequest) => Promise<ApprovalAnswer>
   /**
@@ -44,7 +44,7 @@ export interface Run {
   readonly attempt: number
   /** Why the previous attempt failed; empty in the first attempt. */
   readonly why: readonly Reason[]
-  /** The evidence of the calls that this run of the body has completed so far, as a frozen list. */
+  /** The evidence of the calls completed so far in this execution of the body, as a frozen list. */
   readonly evidence: readonly Evidence[]
   /** Writes the hash of a model's proposal to the log. A proposal does not allow anything by itself. */
   plan(proposal: JsonValue): Promise<void>
@@ -83,8 +83,8 @@ export interface Run {
 /** Options of `run.call`. */
 export interface CallOptions {
   /**
-   * A name for the call that is the same in every attempt. A completed call with this name is not made
-   * again in a repair.
+   * A name for the call that is the same in every attempt. A completed call with this name is not made again
+   * when a failed run is tried again (repair).
    */
   readonly id?: string
 }
@@ -95,7 +95,7 @@ export interface CallResult<Result> {
   readonly evidence: Evidence
 }
 
-/** The result of a run: it was delivered, has failed safe, or waits for people. */
+/** The result of a run: it was delivered, ended without delivery (failed safe), or waits for people. */
 export type Result<T> = Delivered<T> | FailedSafe | Pending
 
 /** The result of a run that met all conditions of delivery. Only a delivered run has a `value`. */
@@ -109,8 +109,8 @@ export interface Delivered<T> {
 }
 
 /**
- * The result of a run that was not delivered, because a condition was not met. It contains the reasons,
- * the needs that were not met, and the undo status of every write.
+ * The result of a run that was not delivered, because a condition was not met. It contains the reasons, the
+ * required evidence that is missing, and the undo status of every write.
  */
 export interface FailedSafe {
   readonly state: 'fail_safe'

@@ -73,8 +73,8 @@ function governTool(gate: CallGate, name: string, tool: AiSdkOwnTool): AiSdkOwnT
     ...tool,
     needsApproval: async (args: unknown, options: AiSdkCallOptions) => {
       const call = callOf(args, options)
-      // The SDK also checks a call that was answered. That call is in the history, which a client may
-      // have made up, so nothing new is asked for.
+      // The SDK also calls this for a call that a person has answered. Such a call is in the message history,
+      // which a client may have made up, so no new approval is requested for it.
       if (isInHistory(options)) return gate.wasAsked(call)
       return (await gate.ask(call)) !== undefined
     },

@@ -25,7 +25,7 @@ import type { PayloadStore } from '../contract/evidence.ts'
 export interface GovernOptions {
   /** The governor's id, also the audience of its approval tokens. */
   readonly id?: string
-  /** The agent that acts, and for whom. `context` is what the framework gives to its tools. */
+  /** Returns which agent acts, and for whom. `context` is the value that the framework passes to its tools. */
   readonly identity?: (context: unknown) => Identity
   /** Default: `standardPolicy`, which asks a person before each high-risk write. */
   readonly policy?: Policy
@@ -35,14 +35,14 @@ export interface GovernOptions {
   readonly payloads?: PayloadStore
   /** Checks approvals, and signs them for the person whom your server has authenticated. */
   readonly desk?: SigningDesk
-  /** Part of every call's key: the id of the conversation, if the ids of calls are not unique by themselves. */
+  /** Returns the id of the conversation. Needed if the ids of calls are not unique across conversations. */
   readonly conversation?: (context: unknown) => string
   readonly clock?: Clock
-  /** Called once for each development default in use. Default: a warning of the process. */
+  /** Called once for each default in use that is only for development. Default: a warning of the process. */
   readonly onDefault?: (notice: string) => void
 }
 
-/** A framework's tool with what governance has to know about it. */
+/** A framework's tool with its declarations for governance, e.g. its risk. */
 export type Tiered<Tool, Args> = { readonly tool: Tool } & Governance<Args, never>
 
 /** One call that a framework is about to make. */
@@ -50,7 +50,7 @@ export interface GateCall {
   readonly id: string
   readonly tool: string
   readonly args: unknown
-  /** What the framework gives to its tools. */
+  /** The value that the framework passes to its tools. */
   readonly context: unknown
 }
 
@@ -60,7 +60,7 @@ interface Performing {
   hasRun: boolean
 }
 
-/** A tool of a framework, as the gate needs it. */
+/** A tool of a framework: the fields that `CallGate` needs. */
 export interface GateTool {
   readonly name: string
   readonly description: string
@@ -69,18 +69,18 @@ export interface GateTool {
 }
 
 /**
- * Governs the calls of a framework that has a pause for approval of its own. Each call is one request of
- * the governor, whose id comes from the id of the call, so that the framework finds the same request when
- * it goes on in another process. `ask` comes before the pause and `perform` after it.
+ * Governs the calls of a framework that can itself pause for an approval. Each call is one request of the
+ * governor, whose id comes from the id of the call, so that the framework finds the same request when it goes
+ * on in another process. `ask` comes before the pause and `perform` after it.
  */
 export class CallGate {
   readonly #options: GovernOptions
   readonly #tools: ReadonlyMap<string, GovernedTool>
   readonly #governor: Governor
   readonly #desk: Promise<SigningDesk>
-  /** How the framework runs the call, by request id, while `perform` works on it. */
+  /** The framework's function that runs a call, by request id, while `perform` works on the call. */
   readonly #performing = new Map<string, Performing>()
-  /** How a tool runs when it undoes another call, by name. */
+  /** The function that runs a tool when it undoes another call, by the tool's name. */
   readonly #alone = new Map<string, (args: JsonValue) => unknown>()
 
   constructor(tools: readonly GateTool[], options: GovernOptions) {
@@ -184,7 +184,7 @@ export class CallGate {
     throw refusal(call.tool, [reason('APPROVAL_DENIED', call.tool, why)])
   }
 
-  /** Ends a request whose question had expired when it was answered; nobody has seen the new question. */
+  /** Ends a request whose approval request was answered too late; nobody has seen the new one. */
   async #tooLate(requestId: string, call: GateCall, review: string | undefined): Promise<never> {
     const late = reason('APPROVAL_EXPIRED', call.tool, 'the approval came too late')
     const denials = review === undefined ? [] : [{ id: review, reason: late.detail ?? '' }]
@@ -218,7 +218,7 @@ export class CallGate {
         performing.hasRun = true
         return performing.run(args)
       }
-      // The call failed and is undone by this tool, of which the framework knows nothing.
+      // The governor calls this tool to undo a failed call, which the framework did not ask for.
       const alone = this.#alone.get(name)
       if (alone) return alone(args)
       throw new NoEffectError(`"${name}" has no function to run.`)
@@ -226,7 +226,7 @@ export class CallGate {
     return governed({ name, description, parameters, run: run as never }, governance as never)
   }
 
-  /** Says how a tool runs when it undoes another call, outside the framework. */
+  /** Sets the function that runs a tool when it undoes another call, outside the framework. */
   setAlone(name: string, run: (args: JsonValue) => unknown): void {
     this.#alone.set(name, run)
   }
@@ -252,12 +252,12 @@ export class CallGate {
   }
 }
 
-/** What is recorded as the input of a call's request. */
+/** Returns the input that is recorded for the request of a call. */
 function inputOf({ tool, args }: GateCall): JsonValue {
   return { tool, args: JSON.parse(JSON.stringify(args ?? {})) as JsonValue }
 }
 
-/** A call in the form of the governor. An id that looks like a position gets a prefix. */
+/** Converts a call for the governor. An id like `1.2`, as unnamed calls have, gets a prefix. */
 function callOf(call: GateCall): { id: string; tool: string; args: JsonValue } {
   const { args } = inputOf(call) as { args: JsonValue }
   return { id: isNamedCall(call.id) ? call.id : `call ${call.id}`, tool: call.tool, args }
@@ -289,7 +289,7 @@ function sayDefaults(options: GovernOptions): void {
   }
 }
 
-/** Warns in the way of the platform, if it has one; this package never prints by itself. */
+/** Emits a process warning, if the platform has them; this package never prints by itself. */
 function warn(notice: string): void {
   const { process } = globalThis as {
     readonly process?: { emitWarning?: (text: string, options: object) => void }

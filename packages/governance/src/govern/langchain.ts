@@ -94,12 +94,12 @@ class BusyNodes {
     for (const release of waiting) release()
   }
 
-  /** Resolves when no call of the node is in progress; the caller's own does not count meanwhile. */
+  /** Resolves when no call of the node is in progress, apart from the caller's own call. */
   async rest(node: string): Promise<void> {
     const rested = new Promise<void>((release) =>
       this.#waiting.set(node, [...(this.#waiting.get(node) ?? []), release]),
     )
-    // Calls of one message begin one after the other, within a task of the event loop.
+    // Waits one macrotask, because all calls of one message begin within the same macrotask.
     await new Promise((resolve) => setTimeout(resolve, 0))
     this.end(node)
     await rested
@@ -151,15 +151,15 @@ async function answerTo(
   call: GateCall,
   node: string,
 ): Promise<CallAnswer | undefined> {
-  // What is resumed before the question was put is no answer to it.
+  // A resume value that was given before the approval request existed is no answer to it.
   const wasAsked = await gate.wasAsked(call)
   if (wasAsked && (await gate.hasEnded(call))) return undefined
   const request = await gate.ask(call)
   if (!request) return undefined
   for (;;) {
-    // `interrupt` throws until the graph was resumed. Calls of one node share its answers, which arrive in
-    // no particular order, so each looks for its own. An answer to a question that has expired meanwhile
-    // has another id and does not count.
+    // `interrupt` throws until the graph was resumed. Calls of one node share its answers, which arrive in no
+    // particular order, so each call looks for its own answer. An answer to an approval request that has
+    // expired has another id and does not count.
     let given: unknown
     try {
       given = interrupt(request)

@@ -55,7 +55,7 @@ function governTool<Tool extends OpenAiAgentsOwnTool>(gate: CallGate, tool: Tool
     ...tool,
     needsApproval: async (context: RunContext, args: unknown, id?: string) => {
       const call = { id: id ?? '', tool: tool.name, args, context: context.context }
-      // The runner may check a call that was answered once more; then nothing new is asked for.
+      // The runner may ask again about a call that a person has answered; then no new approval is requested.
       if (await gate.wasAsked(call)) return true
       return (await gate.ask(call)) !== undefined
     },

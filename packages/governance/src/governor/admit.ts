@@ -41,9 +41,9 @@ export type GivenAnswer = ApprovalAnswer & { readonly isFinal?: boolean }
 
 /**
  * Decides whether a call may run. It copies the arguments and checks risk and limits; for writes it also
- * checks rollback, policy and approval, and then stores the intent on disk. A call that is not clearly
- * allowed is denied. For a call that was completed before, it returns the recorded result. The caller has
- * to settle every call that was allowed.
+ * checks rollback, policy and approval, and then stores on disk that the call is about to run (its intent). A
+ * call that is not clearly allowed is denied. For a call that was completed before, it returns the recorded
+ * result. The caller has to record the outcome of every allowed call with `settle`.
  */
 export async function admit(
   request: GovernedRequest,
@@ -109,8 +109,8 @@ export async function previewCall(
 }
 
 /**
- * Checks rollback, policy and approval of a write, then writes its intent. Returns undefined when the
- * write may run, otherwise the answer for the caller.
+ * Checks rollback, policy and approval of a write, then records that it is about to run (its intent). Returns
+ * undefined when the write may run, otherwise the answer for the caller.
  */
 async function judgeWrite(
   request: GovernedRequest,

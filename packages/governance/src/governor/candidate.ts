@@ -9,7 +9,7 @@ import { toolContext } from './execute.ts'
 import type { GovernedRequest } from './request.ts'
 import type { GovernedCallState } from '../journal/journal.ts'
 
-/** A call that `admit` allowed and that has not been settled. */
+/** A call that `admit` allowed and whose outcome is not recorded yet. */
 export interface AdmittedCall {
   readonly request_id: string
   readonly call: string
@@ -24,7 +24,7 @@ export interface AdmittedCall {
   readonly idempotency_key: string
 }
 
-/** Builds the admitted call that a tool is run with, from a new call or from one in the journal. */
+/** Builds the call that a tool is run with, from a call that was just allowed or from one in the journal. */
 export function toAdmitted(
   { state: { request_id } }: GovernedRequest,
   made: Pick<GovernedCallState, 'call' | 'tool' | 'risk' | 'args_hash' | 'attempt'>,
@@ -120,9 +120,10 @@ export function findLimitReasons(request: GovernedRequest, { tool, risk }: CallN
 /** Counts the calls that were made or are running, in the request and in its children. */
 export function callsOf({ state, running, children }: GovernedRequest): number {
   let count = state.callCount
-  // `callCount` contains a write once its intent is written, but not a read that is still running.
+  // `callCount` counts a write as soon as the journal says that it is about to run, but no read that is still
+  // running.
   for (const id of running.keys()) if (state.calls.get(id)?.status !== 'started') count += 1
-  // The calls of a settled child are already included in `callCount`.
+  // The calls of a child whose end is recorded are already included in `callCount`.
   for (const [id, child] of children) {
     if (!state.children.get(id)?.settled) count += callsOf(child)
   }

@@ -121,9 +121,10 @@ export async function review(request: GovernedRequest, question: Question): Prom
   const digest = actionDigest(action)
   const asked = await ask(request, question, digest)
   const approval = { review: asked.review, digest }
-  // An earlier process recorded the approval and then died before the call had any effect, as its intent or
-  // its probe shows. That approval is still valid, because its tokens are spent and could not be used again.
-  // If only a person found that there was no effect, `round` makes this another action with another review.
+  // An earlier process recorded the approval and then died. The call may run now, because its tool was never
+  // started, a probe found no effect, or the tool is idempotent. The recorded approval counts, because its
+  // tokens are spent and could not be used again. If a person found that there was no effect, `round` makes
+  // this another action with another approval request.
   if (asked.answer?.answer === 'approved') return { type: 'approved', approval }
   const { review: id, call, expires_at, quorum, excluded } = asked
   const approvalRequest = { id, digest: asked.digest, action, expires_at, quorum, excluded }
@@ -142,7 +143,7 @@ export async function review(request: GovernedRequest, question: Question): Prom
     return { type: 'denied', reason: denied }
   }
   const tokens = answer?.type === 'approve' ? answer.tokens : []
-  // A grant is a consent in advance. It does not cover repeating a call that was in doubt.
+  // A grant is a consent in advance. It does not cover repeating a call whose effect was unknown (in doubt).
   const grant = action.round === undefined ? decision.grant : undefined
   if (tokens.length === 0 && grant === undefined) {
     return { type: 'waiting', request: approvalRequest }

@@ -22,16 +22,16 @@ import { collectEvidence, findMissing, findOpenReasons, runVerifiers } from './v
 export type Delivery =
   | { readonly type: 'delivered'; readonly result: Delivered<JsonValue> }
   /**
-   * Bounded repair (UAICP §4.1): the caller has to start attempt `attempt`; `why` contains the reasons
-   * why the previous attempt failed.
+   * The request is tried again (repair, UAICP §4.1): the caller has to start attempt `attempt`; `why`
+   * contains the reasons why the previous attempt failed.
    */
   | { readonly type: 'repair'; readonly attempt: number; readonly why: readonly Reason[] }
   | { readonly type: 'fail_safe'; readonly result: FailedSafe }
 
 /**
- * Decides whether a candidate is delivered. Throws if a call, review or child is still open. Otherwise
- * the verifiers check the evidence. If any condition of delivery is not met, the request is repaired,
- * within its limit of attempts, or fails safe.
+ * Decides whether a candidate is delivered. Throws if a call, review or child is still open. Otherwise the
+ * verifiers check the evidence. If any condition of delivery is not met, the request is repaired, within its
+ * limit of attempts, or ends without delivery (fails safe).
  */
 export async function deliver(request: GovernedRequest, candidate: unknown): Promise<Delivery> {
   const { state } = request
@@ -85,8 +85,8 @@ function toDelivered(parts: Omit<Delivered<JsonValue>, 'state' | 'outcome'>): De
 function findOpenWork({ running, state }: GovernedRequest): string | undefined {
   const [call] = running.keys()
   if (call !== undefined) return `call ${call} is running`
-  // A call that ended without its approval does not wait for it: it was refused, or its tool or the policy has
-  // changed since, and it needed none any more.
+  // An open approval request does not count if its call has ended: the call was refused, or it needed no
+  // approval any more after its tool or the policy had changed.
   const review = openReviews(state).find(({ call }) => !hasEnded(state.calls.get(call)?.status))
   if (review) return `call ${review.call} waits for approval`
   for (const { call: id, status } of state.calls.values()) {
@@ -102,7 +102,7 @@ function hasEnded(status: GovernedCallState['status'] | undefined): boolean {
   return status === 'refused' || status === 'done' || status === 'failed'
 }
 
-/** Ends an attempt without a candidate, for example because the body threw or the run was stopped. */
+/** Ends an attempt that has nothing to deliver, for example because the body threw or the run was stopped. */
 export async function failAttempt(
   request: GovernedRequest,
   reasons: readonly Reason[],

@@ -20,8 +20,8 @@ export interface Child {
 }
 
 /**
- * The function that opens and drives a child. `drive` passes it in, because importing it from `drive.ts`
- * would make the two modules import each other.
+ * The function that opens and drives a child. It is passed to `GovernedRun`, because importing it there would
+ * make this file and governed-run.ts import each other.
  */
 export type RunChild = (
   parent: GovernedRequest,
@@ -45,8 +45,8 @@ type Ended =
   | { readonly type: 'failed'; readonly reasons: readonly Reason[] }
 
 /**
- * Runs a body over an open request, once per attempt, until the request is delivered, has failed safe,
- * or waits for people.
+ * Runs a body over an open request, once per attempt, until the request is delivered, ends without delivery
+ * (fails safe), or waits for people.
  */
 export async function drive(
   request: GovernedRequest,

@@ -22,7 +22,7 @@ import type { CallNames, AdmittedCall } from './candidate.ts'
 const CLEAN_FAILURES: ReadonlySet<unknown> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
 
 /**
- * Runs the tool of an admitted call within its time limit and returns its result, or the reasons why it
+ * Runs the tool of a call that was allowed, within its time limit. Returns its result, or the reasons why it
  * failed and whether it had its effect.
  */
 export async function execute(
@@ -30,7 +30,7 @@ export async function execute(
   call: AdmittedCall,
 ): Promise<GovernedOutcome> {
   const core = request.getTool(call.tool)
-  // The run may have been stopped while the intent was being written; then the tool is not started.
+  // The run may have been stopped while the call's journal entry was written; then the tool is not started.
   if (request.stopped) return { type: 'error', reasons: [request.stopped], effect: 'absent' }
   try {
     return { type: 'result', value: await runTool(request, call, core) }
@@ -55,9 +55,8 @@ class Stopped extends Error {
 }
 
 /**
- * Calls the tool and waits for it. When the run is stopped or the tool's time is over, its signal is
- * aborted and it has `graceMs` more to end by itself, because a confirmed outcome is better than an
- * effect in doubt.
+ * Calls the tool and waits for it. When the run is stopped or the tool's time is over, its signal is aborted
+ * and it has `graceMs` more to end by itself, because a known outcome is better than an unknown effect.
  */
 function runTool(
   request: GovernedRequest,
@@ -68,7 +67,7 @@ function runTool(
   // A call without a timeout uses the run's signal directly and needs no controller of its own.
   const own = timeoutMs === undefined ? undefined : new AbortController()
   const signal = own ? AbortSignal.any([controller.signal, own.signal]) : controller.signal
-  // A tool's declared context type is that of its own framework; at run time it gets our context, which
+  // A tool's declared context type is that of its own framework; at run time the tool gets our context, which
   // has the members that UPP requires.
   const run = tool.run as (args: unknown, context: unknown) => unknown
   const value = run(call.args, toolContext(request, call, signal))
@@ -108,7 +107,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }
 
-/** Asks the tool's probe whether the effect happened. Without a clear answer the effect stays in doubt. */
+/** Asks the tool's probe whether the effect happened. Without a clear answer that stays unknown (in doubt). */
 export async function probe(
   request: GovernedRequest,
   call: AdmittedCall,
@@ -130,7 +129,7 @@ export async function probe(
   }
 }
 
-/** Builds the context object that a tool's functions (`run`, `probe`, `rollback`) and undoers get. */
+/** Builds the context that a tool's functions (`run`, `probe`, `rollback`) and functions that undo writes get. */
 export function toolContext(
   request: GovernedRequest,
   call: AdmittedCall,
@@ -245,7 +244,7 @@ export type GovernedOutcome =
       readonly effect: 'applied' | 'absent' | 'in_doubt'
     }
 
-/** The outcome of a settled call: its result and the evidence, or why it failed. */
+/** The recorded outcome of a call: its result and the evidence, or why it failed. */
 export type Settlement =
   | { readonly type: 'done'; readonly result: JsonValue; readonly evidence: Evidence }
   | {
@@ -254,7 +253,7 @@ export type Settlement =
       readonly effect: RecordedEffect
     }
 
-/** Records the end of an admitted call. This is the only place where a result becomes evidence. */
+/** Records the end of a call that was allowed. Only here a result becomes evidence (proof for an answer). */
 export async function settle(
   request: GovernedRequest,
   admitted: AdmittedCall,
@@ -274,7 +273,7 @@ export async function settle(
     return { type: 'failed', reasons, effect }
   }
   const { payload, result, claim } = minted
-  // A store that answers at once costs no turn of the event loop.
+  // Awaited only if the store returns a promise, so that a synchronous store costs no turn of the event loop.
   const stored = request.put(payload.hash, payload.text)
   if (stored) await stored
   if (result !== payload) await request.put(result.hash, result.text)
@@ -328,9 +327,7 @@ type Minted =
   | { readonly claim: EvidenceClaim; readonly result: Text; readonly payload: Text }
   | { readonly reasons: readonly Reason[]; readonly effect: 'applied' }
 
-/**
- * The claim for a tool that declares no evidence. The payload is the tool's result; `null` is not used.
- */
+/** The evidence of a tool that declares none. Its payload is the tool's result; the `null` here is not used. */
 const TOOL_RESULT: EvidenceClaim = { type: 'tool_result', payload: null }
 
 /**
@@ -345,7 +342,7 @@ function mint(request: GovernedRequest, { tool, args }: AdmittedCall, value: unk
     if (!claim) return { claim: TOOL_RESULT, result, payload: result }
     const { type, subtype } = claim
     if (!EVIDENCE_TYPES.includes(type)) problem = `"${type}" is not a type of evidence`
-    // Only a redeemed approval becomes evidence of this type, so no tool can claim it.
+    // Only an approval whose tokens were accepted becomes evidence of this type, so no tool can claim it.
     else if (type === 'approval_token') problem = 'a tool cannot mint approvals'
     else if (type === 'custom' && !/^[^:\s]+:[^\s]+$/.test(subtype ?? ''))
       problem = 'custom needs a subtype'
@@ -356,7 +353,7 @@ function mint(request: GovernedRequest, { tool, args }: AdmittedCall, value: unk
   return { reasons: [reason('EVIDENCE_INVALID', tool, problem)], effect: 'applied' }
 }
 
-/** Returns the evidence of a settled call, from the cache or rebuilt from its record and its payload. */
+/** Returns the evidence of a completed call, from the cache or rebuilt from its record and its payload. */
 export async function evidenceOf(
   request: GovernedRequest,
   call: GovernedCallState,
@@ -395,8 +392,8 @@ function toEvidence(
 }
 
 /**
- * Returns the redeemed approvals of calls that succeeded, as evidence. Their content comes from the log,
- * not from the payload store.
+ * Returns the accepted approvals of calls that succeeded, as evidence. Their content comes from the log, not
+ * from the payload store.
  */
 export function approvalEvidence({ state }: GovernedRequest): Evidence[] {
   const minted: Evidence[] = []

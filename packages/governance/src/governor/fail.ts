@@ -9,16 +9,16 @@ import { loadState, reviveRequest } from './open.ts'
 import type { GovernedRequest } from './request.ts'
 import { effectsOf, toUndo, undoEffects } from './undo.ts'
 
-/** Why the run fails, and which needs are not met. */
+/** Why the run fails, and which required evidence is missing. */
 export interface Failure {
   readonly reasons: readonly Reason[]
   readonly missing: readonly MissingNeed[]
 }
 
 /**
- * Ends a request with fail safe (UAICP §7): writes the transition to `fail_safe`, undoes or reports every
- * write, then writes the last entry. If the process dies in between, `recover` continues after the last
- * entry in the journal.
+ * Ends a request without delivery (fail safe, UAICP §7): writes the transition to `fail_safe`, undoes or
+ * reports every write, then writes the last entry. If the process dies in between, `recover` continues after
+ * the last entry in the journal.
  */
 export async function failSafe(request: GovernedRequest, failure: Failure): Promise<FailedSafe> {
   const { state } = request

@@ -40,7 +40,7 @@ export class GovernedRun implements Run {
   readonly signal: AbortSignal
   readonly attempt: number
   readonly why: readonly Reason[]
-  /** The approval requests that this pass waits for. */
+  /** The approval requests that this execution of the body waits for. */
   readonly waiting: Waiting[] = []
   readonly #request: GovernedRequest
   readonly #answers: ApprovalAnswers
@@ -52,9 +52,9 @@ export class GovernedRun implements Run {
   /** How many calls, steps and children are in progress and do not wait for a person. */
   #active = 0
   #isOver = false
-  /** The error of the first call that waits; set once the pass has ended because of it. */
+  /** The error of the first call that waits; set once it has ended this execution of the body. */
   #parked: GovernanceError | undefined
-  /** Releases the calls that wait, once the pass has ended. */
+  /** Functions that let the waiting calls throw, once this execution of the body has ended. */
   readonly #held: (() => void)[] = []
 
   constructor(
@@ -80,7 +80,7 @@ export class GovernedRun implements Run {
     return Object.freeze([...this.#evidence])
   }
 
-  /** Ends the pass: from now on the methods of this object throw, even for code that still holds it. */
+  /** Ends this execution of the body: from now on the methods of this object throw. */
   end(): void {
     this.#isOver = true
     for (const release of this.#held.splice(0)) release()
@@ -122,7 +122,7 @@ export class GovernedRun implements Run {
     return this.#start(async () => {
       const id = `${this.attempt}.c${++this.#children}`
       const ended = await this.#runChild(this.#request, { id, task, init, body }, this.#answers)
-      // The cast is safe: the value is what the child's body, which returns `T`, delivered.
+      // The cast is safe: the child's body returns `T`, and this is the value that was delivered.
       if ('value' in ended) return ended.value as T
       return this.#park(task.name, ended.waiting)
     })
@@ -157,7 +157,7 @@ export class GovernedRun implements Run {
     )
   }
 
-  /** Waits until the pass has ended, then throws the error of a call that waits for a person. */
+  /** Waits until this execution of the body has ended, then throws the error of a call that waits for a person. */
   async #park(name: string, waiting: readonly Waiting[]): Promise<never> {
     this.waiting.push(...waiting)
     const error = parked(name, waiting[0] as Waiting)
@@ -169,8 +169,9 @@ export class GovernedRun implements Run {
   }
 
   /**
-   * Ends the pass if all that it still does is wait for people. Frameworks start the calls of one message
-   * one after the other within a task of the event loop, so the decision is made in a later task.
+   * Ends this execution of the body if all that it still does is wait for people. Frameworks start the calls
+   * of one message one after the other within a task of the event loop, so the decision is made in a later
+   * task.
    */
   #endIfParked(): void {
     const isParked = (): boolean => this.#active === 0 && this.waiting.length > 0 && !this.#isOver
@@ -183,7 +184,7 @@ export class GovernedRun implements Run {
     }, 0)
   }
 
-  /** Takes one call through all its stages: admit, execute, settle. */
+  /** Makes one call: asks whether it may run, runs its tool and records the outcome. */
   async #call(tool: GovernedTool<never, unknown>, call: CallRequest): Promise<CallResult<unknown>> {
     const request = this.#request
     if (request.task.tools.every((known) => known !== tool)) {
@@ -227,8 +228,8 @@ export class GovernedRun implements Run {
   }
 
   /**
-   * Runs `fn` and records its value or error; in a later pass, returns the recorded value or throws the
-   * recorded error.
+   * Runs `fn` and records its value or error. When the body runs again, returns the recorded value or throws
+   * the recorded error.
    */
   async #step<T extends JsonValue>(
     step: string,
@@ -256,7 +257,7 @@ export class GovernedRun implements Run {
       if (request.broken) throw request.broken
       const { detail = '' } = reason('RUN_ERROR', name, thrownText(error))
       await record(canonicalJson(detail), 'failure')
-      // A later pass throws exactly this error from the record, so the body behaves the same in both.
+      // When the body runs again, the record makes it throw exactly this error, so the body behaves the same.
       throw stepFailed(name, detail, error)
     }
   }

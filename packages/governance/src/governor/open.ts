@@ -34,7 +34,7 @@ export interface OpenRequest {
   readonly traceparent?: string
 }
 
-/** A request after intake. */
+/** A request after intake, its first phase, in which identity, ids and input are checked. */
 export interface Opened {
   readonly request: GovernedRequest
   /**
@@ -175,7 +175,7 @@ function findIdentityReasons(identity: Identity, parent?: GovernedRequest): Reas
   return []
 }
 
-/** The state of a request, folded from its journal, with the indices of its first and last entry. */
+/** The state of a request, computed from its journal, with the indices of its first and last entry. */
 export interface LoadedState {
   readonly state: GovernorState
   readonly first: number
@@ -196,8 +196,8 @@ export async function loadOpen(core: GovernorCore): Promise<LoadedState[]> {
 }
 
 /**
- * Folds records into one state per request. Without `keepsClosed`, requests that have ended are dropped,
- * so that memory grows with the number of open requests and not with the size of the log.
+ * Computes one state per request from journal records. Without `keepsClosed`, requests that have ended are
+ * dropped, so that memory grows with the number of open requests and not with the size of the log.
  */
 async function fold(
   records: AsyncIterable<JournalRecord>,

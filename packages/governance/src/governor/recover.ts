@@ -9,7 +9,7 @@ import type { GovernedRequest } from './request.ts'
 import { submitSettled } from './execute.ts'
 import { probeCall } from './undo.ts'
 
-/** The state of a request that had not ended, after recovery settled what it could. */
+/** A request that had not ended, after recovery found out what became of its calls, as far as it could. */
 export interface Recovered {
   readonly request_id: string
   readonly task: string
@@ -32,7 +32,7 @@ export interface Recovered {
  */
 export async function recoverAll(core: GovernorCore): Promise<Recovered[]> {
   const open = (await loadOpen(core)).filter(({ state }) => core.tasks.has(state.opened.task))
-  // Children are recovered before their parents, so that a parent that fails finds them settled.
+  // Children are recovered before their parents, so that a parent that fails finds them ended.
   open.sort((a, b) => b.state.opened.depth - a.state.opened.depth)
   const recovered: Recovered[] = []
   for (const loaded of open) recovered.push(await recoverRequest(reviveRequest(core, loaded)))
@@ -40,8 +40,8 @@ export async function recoverAll(core: GovernorCore): Promise<Recovered[]> {
 }
 
 /**
- * Settles the calls of one request that were running when its process died, and ends the request if its
- * deadline has passed, if it was already failing, or if intake had not finished.
+ * Finds out and records what became of the calls that were running when the process of a request died. Ends
+ * the request if its deadline has passed, if it was already failing, or if intake had not finished.
  */
 export async function recoverRequest(request: GovernedRequest): Promise<Recovered> {
   const { state, core } = request
@@ -68,9 +68,9 @@ export async function recoverRequest(request: GovernedRequest): Promise<Recovere
 }
 
 /**
- * Settles one call in doubt and returns what is known of its effect. The probe decides; if it cannot, the
- * call of an idempotent tool counts as absent, because the tool may run again with the same idempotency
- * key. Otherwise the call stays in doubt and a person has to look.
+ * Finds out whether a call had its effect, if that is unknown (in doubt), and records it. The tool's probe
+ * decides; if it cannot, the call of an idempotent tool counts as absent, because the tool may run again with
+ * the same idempotency key. Otherwise the call stays in doubt and a person has to look.
  */
 export async function settleDoubt(
   request: GovernedRequest,
@@ -86,7 +86,7 @@ export async function settleDoubt(
   return effect
 }
 
-/** Writes the result of settling a call in doubt to the journal. */
+/** Writes to the journal what was found out about a call whose effect was unknown (in doubt). */
 export async function recordFound(
   request: GovernedRequest,
   call: GovernedCallState,

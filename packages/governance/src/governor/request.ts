@@ -23,8 +23,8 @@ import type { GovernorCore } from './options.ts'
 import type { AdmittedCall } from './candidate.ts'
 
 /**
- * The members of an entry's envelope beside the event. `state` is set only for transitions; otherwise it
- * is the current state.
+ * The members of a log entry besides its event. `state` is set only for transitions; otherwise it is the
+ * current state.
  */
 export interface EntryOptions extends AuditAppendOptions {
   readonly outcome: Outcome
@@ -41,7 +41,7 @@ export interface Listeners {
 }
 
 /**
- * One request while this process works on it. `state` is the fold of all its journal entries. All other
+ * One request while this process works on it. `state` is computed from all its journal entries. All other
  * fields (running calls, the abort signal, cached evidence) exist only in this process.
  */
 export class GovernedRequest {
@@ -55,8 +55,8 @@ export class GovernedRequest {
   readonly agent: Actor
   readonly controller: AbortController = new AbortController()
   /**
-   * Calls that were admitted, or are being judged, and are not settled, by call id. `stop` ends the wait
-   * for the call's tool.
+   * Calls that are being judged, or may run and have no recorded outcome yet, by call id. `stop` ends the
+   * wait for the call's tool.
    */
   readonly running: Map<string, { readonly call: AdmittedCall; stop?: (why: Reason) => void }> =
     new Map()
@@ -65,7 +65,7 @@ export class GovernedRequest {
   readonly children: Map<string, GovernedRequest> = new Map()
   readonly evidence: Map<string, Evidence> = new Map()
   listeners: Listeners = {}
-  /** Position of the next chunk in this pass over the body. */
+  /** Position of the next chunk in this execution of the body. */
   chunkIndex = 0
   /**
    * Why the run was stopped: it was cancelled, its deadline passed, or its log failed. Undefined if it
@@ -102,7 +102,7 @@ export class GovernedRequest {
     return tool && toolCore(tool)
   }
 
-  /** Like `findTool`, but throws when the task has no such tool. For calls that were admitted before. */
+  /** Like `findTool`, but throws when the task has no such tool. For calls that were allowed before. */
   getTool(name: string): ToolCore {
     const core = this.findTool(name)
     if (!core) throw conflict(this, `its task has no tool "${name}"`)
@@ -110,9 +110,9 @@ export class GovernedRequest {
   }
 
   /**
-   * Folds one entry into the state and writes it to the log. The fold happens synchronously, so the state
-   * follows the order of the calls to `submit`. A caller that may only act once the entry is stored has
-   * to await the result.
+   * Applies one entry to the state and writes it to the log. The state changes synchronously, so it follows
+   * the order of the calls to `submit`. A caller that may only act once the entry is stored has to await the
+   * result.
    */
   submit(event: JournalEvent, options: EntryOptions): number | Promise<number> {
     if (this.broken) throw this.broken
@@ -135,7 +135,7 @@ export class GovernedRequest {
     return this.append(item, options)
   }
 
-  /** Writes the line of an entry that was already folded into the state. */
+  /** Writes the line of an entry that was already applied to the state. */
   append(item: JournalItem, { durable, seal }: AuditAppendOptions = {}): number | Promise<number> {
     const entry = { request_id: item.request_id, seq: item.seq, line: this.#write(item) }
     try {

@@ -85,7 +85,7 @@ async function undoOne(
   const reference = { request_id: owner.state.request_id, call: call.call }
   if (request.state.undo.has(effectKey(reference))) {
     // The process died while undoing this write. Only the probe can tell whether the undoing succeeded;
-    // without a clear answer it may run again only if the tool that undoes is idempotent.
+    // without a clear answer the rollback may run again only if the tool that undoes is idempotent.
     const found = await probeCall(owner, call)
     if (found === 'absent') return { status: 'done', tries: 0 }
     // After a deploy the task may no longer have the tool that undoes.
@@ -103,8 +103,8 @@ async function undoOne(
   for (let tries = 1; ; tries++) {
     try {
       await runInverse(owner, call, rollback)
-      // The rollback of an effect in doubt ran without an error, but only the probe can confirm that no
-      // effect is left.
+      // If it was unknown (in doubt) whether the write happened, a rollback without an error proves nothing:
+      // only the probe can confirm that no effect is left.
       const isClear = call.effect !== 'in_doubt' || (await probeCall(owner, call)) === 'absent'
       return { status: isClear ? 'done' : 'unknown', tries }
     } catch (error) {
@@ -139,10 +139,7 @@ function runInverse(
   )
 }
 
-/**
- * Asks the tool's probe whether a recorded call had its effect. If that is not possible, the effect stays
- * in doubt.
- */
+/** Asks the tool's probe whether a recorded call had its effect. Returns `in_doubt` if that cannot be found out. */
 export async function probeCall(
   owner: GovernedRequest,
   call: GovernedCallState,

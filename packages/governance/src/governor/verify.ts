@@ -149,7 +149,7 @@ function findInconsistency(
     : `it says ${report.status}, its checks ${own.status}`
 }
 
-/** Returns which needs of the task are not met, and why (UAICP §5.1). */
+/** Returns which evidence that the task requires is missing, and why (UAICP §5.1). */
 export function findMissing(
   { task, core }: GovernedRequest,
   evidence: readonly Evidence[],
@@ -205,7 +205,7 @@ export async function findOpenReasons(request: GovernedRequest): Promise<Reason[
     if (attempt !== state.attempt || settled?.outcome === 'success') continue
     reasons.push(reason('CHILD_FAIL_SAFE', child), ...(settled?.reasons ?? []))
   }
-  // If policies have changed since a write was admitted, they are asked about it again before delivery.
+  // If policies have changed since a write was allowed, they are asked about it again before delivery.
   for (const call of standingCalls(state)) {
     if (call.policy_hash === undefined || call.policy_hash === policyHash) continue
     const args = await request.fetch(call.args_hash)

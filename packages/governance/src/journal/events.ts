@@ -121,7 +121,7 @@ export interface AnswerData {
   readonly reasons?: readonly Reason[]
 }
 
-/** `call_started`: the intent of a write, stored on disk before its tool runs. */
+/** `call_started`: a write is about to run (its intent); stored on disk before its tool runs. */
 export interface StartedData extends CallData {
   readonly policy_hash: Hash
   readonly review?: string
@@ -144,7 +144,10 @@ export interface SettledData extends CallData {
   readonly effect: RecordedEffect
   readonly evidence?: EvidenceData
   readonly reasons?: readonly Reason[]
-  /** How an effect in doubt was found out later; see `settleDoubt`. */
+  /**
+   * Set if the effect was unknown at first: who found it out later; `idempotent` if the tool may simply run
+   * again.
+   */
   readonly settled_by?: 'probe' | 'person' | 'idempotent'
 }
 
@@ -226,7 +229,7 @@ export interface DeliveredData {
   readonly reports: readonly string[]
 }
 
-/** `failed_safe`: the last event of a request that failed safe. */
+/** `failed_safe`: the last event of a request that ended without delivery. */
 export interface FailedData {
   readonly reasons: readonly Reason[]
   readonly missing: readonly MissingNeed[]

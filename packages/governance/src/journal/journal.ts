@@ -42,11 +42,11 @@ export interface JournalEntry {
 /** Options of `Journal.append`. */
 export interface AuditAppendOptions {
   /**
-   * `append` resolves only once the line would survive a crash of the machine. Set for entries that must
-   * not be lost, such as the intents of writes.
+   * `append` resolves only once the line would survive a crash of the machine. Set for entries that must not
+   * be lost, such as those which say that a write is about to run (intents).
    */
   readonly durable?: boolean
-  /** The log makes a checkpoint that covers the line. Set for the intents of high-risk writes. */
+  /** The log makes a checkpoint that covers the line. Set for the entry that comes before a high-risk write. */
   readonly seal?: boolean
 }
 
@@ -67,11 +67,10 @@ export interface LogReadOptions {
 }
 
 /**
- * The log that the governor writes its entries to and folds its state from. Entries are stored in the
- * order in which `append` was called. `append` resolves to the index of the entry. It rejects when the
- * line may be lost, and with the code STATE_CONFLICT when the request already has an entry with this
- * `seq`, because another process was faster. After a rejection the governor does nothing more for that
- * request.
+ * The log that the governor writes its entries to and computes its state from. Entries are stored in the
+ * order in which `append` was called. `append` resolves to the index of the entry. It rejects when the line
+ * may be lost, and with the code STATE_CONFLICT when the request already has an entry with this `seq`,
+ * because another process was faster. After a rejection the governor does nothing more for that request.
  */
 export interface Journal {
   append(entry: JournalEntry, options?: AuditAppendOptions): number | Promise<number>
@@ -209,7 +208,7 @@ export function identityOf({ identity }: Envelope): Identity {
   return rest as Identity
 }
 
-/** The whole state of a request: the fold of its journal entries. */
+/** The whole state of a request, computed from its journal entries. */
 export interface GovernorState {
   readonly request_id: string
   readonly trace_id: string
@@ -230,8 +229,8 @@ export interface GovernorState {
   readonly children: ReadonlyMap<string, GovernedChildState>
   /**
    * Writes that happened or may have happened, of the request and of its delivered children, in order of
-   * completion. A write that was in doubt and was later found to be applied is listed twice. `undo`
-   * contains which of these writes were undone.
+   * completion. A write whose effect was unknown at first (in doubt) and then found to be applied is listed
+   * twice. `undo` contains which of these writes were undone.
    */
   readonly effects: readonly EffectReference[]
   readonly undo: ReadonlyMap<string, UndoState>
@@ -251,10 +250,10 @@ export interface GovernedCallState {
   readonly risk: Risk
   readonly args_hash: Hash
   readonly attempt: number
-  /** A call that is still `started` after its process has died is in doubt. */
+  /** A call that is still `started` after its process has died may or may not have had its effect (in doubt). */
   readonly status: 'started' | 'done' | 'failed' | 'refused' | 'retry' | 'undone'
   readonly effect: RecordedEffect
-  /** 1, and one more each time that a person found no effect of the call: see `Action.round`. */
+  /** 1, and one more each time that a person found that the call had no effect and may be made again. */
   readonly round: number
   readonly policy_hash: Hash | undefined
   readonly rollback: RollbackAction | undefined

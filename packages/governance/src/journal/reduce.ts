@@ -59,7 +59,7 @@ export function openState(
 }
 
 /**
- * Folds one entry into a request's state, in place. This is the only function that changes the state, for
+ * Applies one entry to a request's state, in place. This is the only function that changes the state, for
  * live runs and for replays. Throws STATE_CONFLICT for an entry that cannot follow the previous ones.
  */
 export function reduceJournal(state: GovernorState, item: JournalItem): void {
@@ -160,8 +160,8 @@ function checkOrder(draft: Draft, item: JournalItem): void {
 }
 
 /**
- * Folds the entries of a call. A read has only `call_settled`, a write has `call_started` before it, and
- * a refused call has only `call_refused`.
+ * Applies an entry of a call. A read has only `call_settled`, a write has `call_started` before it, and a
+ * refused call has only `call_refused`.
  */
 function reduceCall(
   draft: Draft,
@@ -190,8 +190,8 @@ function reduceCall(
   const reference = { request_id: draft.request_id, call }
   switch (item.type) {
     case 'call_started': {
-      // A named call that was undone in an earlier attempt is made again, so the old record of its
-      // undoing is removed.
+      // A call that was undone in an earlier attempt is made again under the same id, so the old record of
+      // its undoing is removed.
       draft.undo.delete(effectKey(reference))
       const { policy_hash } = item.data
       draft.calls.set(call, { ...base, effect: 'in_doubt', policy_hash, rollback: item.rollback })
@@ -201,8 +201,8 @@ function reduceCall(
       const { effect, evidence, reasons = [], settled_by } = item.data
       const isDone = item.outcome === 'success' && evidence
       // A call whose effect was found to be absent may be made again. If a probe found that, or the tool is
-      // idempotent, the call keeps its approval; a person can be wrong, so after a person's finding it needs
-      // another one.
+      // idempotent, the call keeps its approval. A person can be wrong, so after a person's finding the call
+      // needs a new approval.
       const mayRepeat = settled_by && effect === 'absent'
       const round = base.round + (mayRepeat && settled_by === 'person' ? 1 : 0)
       const status = isDone ? 'done' : mayRepeat ? 'retry' : 'failed'
@@ -243,8 +243,8 @@ export function isNamedCall(call: string): boolean {
 }
 
 /**
- * Returns the completed calls whose results are valid in the current attempt: those made in it, and named
- * calls of earlier attempts.
+ * Returns the completed calls whose results are valid in the current attempt: those made in it, and those of
+ * earlier attempts whose id the body chose.
  */
 export function standingCalls(state: GovernorState): GovernedCallState[] {
   const standing: GovernedCallState[] = []
@@ -256,8 +256,8 @@ export function standingCalls(state: GovernorState): GovernedCallState[] {
 }
 
 /**
- * Returns the reviews that still wait for people: those without an answer, and those whose tokens were
- * rejected.
+ * Returns the approval requests that still wait for people: those without an answer, and those whose tokens
+ * were rejected.
  */
 export function openReviews(state: GovernorState): ReviewState[] {
   return [...state.reviews.values()].filter(

@@ -20,8 +20,8 @@ export function nodeVerify(jwk: PublicJwk, alg: KeyAlgorithm): VerifyKey['verify
 }
 
 /**
- * Returns a function that signs synchronously with node:crypto; undefined in the same cases as
- * `nodeVerify`.
+ * Returns a function that signs synchronously with node:crypto; undefined on other platforms and for keys
+ * that node:crypto does not support.
  */
 export function nodeSign(jwk: PrivateJwk, alg: KeyAlgorithm): SigningKey['sign'] | undefined {
   const node = nodeCrypto()

@@ -3,12 +3,16 @@ import { describe, expect, test } from 'vitest'
 import {
   defineVerifier,
   governor as makeGovernor,
+  hashJson,
+  rules,
+  standardPolicy,
   UAICP_VERSION,
   type Envelope,
   type Result,
   type Run,
   type VerificationReport,
 } from '../../src/index.ts'
+import { hashPolicies } from '../../src/contract/policy.ts'
 import { isSupportedVersion, type Hash } from '../../src/contract/envelope.ts'
 import { EVIDENCE_SCHEMA } from '../../src/schema/schemas.ts'
 import {
@@ -144,7 +148,93 @@ test.each([
 ])('UAICP-28 a %s of another form (%s) is refused at intake', async (key, value) => {
   const { governor } = await kit()
   const result = await governor.run(taskOf({ tools: [] }), { ...init, [key]: value }, async () => 1)
-  expect(codesOf(result)).toEqual(['SCHEMA_INVALID'])
+  expect(result).toMatchObject({
+    reasons: [{ code: 'SCHEMA_INVALID', subject: key }],
+    missing: [],
+    undo: [],
+  })
+})
+
+test('UAICP-28 ids that are given are those of the run; all that is wrong with a request is said at once', async () => {
+  const { governor, entries, payloads } = await kit()
+  const request_id = '0190aaaa-0000-7000-8000-000000000001'
+  const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const seen: unknown[] = []
+  await governor.run(taskOf({ tools: [] }), { ...init, request_id, trace_id }, async (run) => {
+    seen.push(run.request_id, run.trace_id, run.parent_trace_id)
+    return 1
+  })
+  expect(seen).toEqual([request_id, trace_id, undefined])
+  const wrong = { identity: { ...identity, owner_id: '' }, request_id: 'x', trace_id: 'y' }
+  const result = await governor.run(
+    taskOf({ tools: [] }),
+    { ...wrong, input: { n: 1n } as never },
+    async () => 1,
+  )
+  if (result.state !== 'fail_safe') throw new Error(result.state)
+  expect(result.reasons.map(({ code, subject }) => [code, subject])).toEqual([
+    ['IDENTITY_INVALID', '/identity/owner_id'],
+    ['SCHEMA_INVALID', 'request_id'],
+    ['SCHEMA_INVALID', 'trace_id'],
+    ['SCHEMA_INVALID', 'input'],
+  ])
+  // The log gets ids of its own, and an agent that nobody knows, with the least freedom.
+  const refused = await entries(result.receipt.request_id)
+  expect(refused.map(({ type }) => type)).toEqual(['opened', 'transition', 'failed_safe'])
+  const [opened] = refused
+  expect(opened?.envelope.identity).toMatchObject({
+    agent_id: 'unknown',
+    owner_id: 'governor.test',
+    control_class: 'human-directed',
+  })
+  expect(opened?.data['input_hash']).toBe(hashJson(null))
+  expect(await payloads.get(hashJson(null))).toBe('null')
+  const notJson = { ...identity, 'app:n': 1n as never }
+  const odd = await governor.run(
+    taskOf({ tools: [] }),
+    { ...init, identity: notJson },
+    async () => 1,
+  )
+  expect(odd).toMatchObject({ reasons: [{ code: 'IDENTITY_INVALID', subject: '/identity' }] })
+})
+
+test('UAICP-27 the first entry of a run says who governs it, by which policies and within which limits', async () => {
+  const policy = rules([{ when: () => true, effect: 'allow' }], { id: 'own' })
+  const { governor, entries, time } = await kit()
+  const inner = taskOf({ name: 'inner', tools: [], policy, limits: { toolCalls: 5 } })
+  const outer = taskOf({
+    name: 'outer',
+    tools: [],
+    limits: { deadlineMs: 100, depth: 2, ceiling: 'write_low_risk', toolCalls: 9 },
+  })
+  const given = { ...init, traceparent: '00-x-y-01' }
+  await governor.run(outer, given, (run) => run.child(inner, { input: { part: 1 } }, async () => 1))
+  const [first, second] = (await entries()).filter(({ type }) => type === 'opened')
+  const deadline = time.now() + 100
+  const limits = { deadline, tool_calls: 9, depth: 2, ceiling: 'write_low_risk' }
+  expect(first?.data).toEqual({
+    governor: 'governor.test',
+    task: 'outer',
+    input_hash: hashJson(init.input),
+    policy_hash: hashPolicies([standardPolicy]),
+    depth: 0,
+    limits,
+    traceparent: '00-x-y-01',
+  })
+  expect(first?.envelope).toMatchObject({ outcome: 'pending', state: 'intake' })
+  expect(first?.envelope.identity).toEqual({
+    ...identity,
+    'uaicp:actor': { type: 'system', id: 'governor.test' },
+  })
+  expect(second?.data).toEqual({
+    governor: 'governor.test',
+    task: 'inner',
+    input_hash: hashJson({ part: 1 }),
+    policy_hash: hashPolicies([standardPolicy, policy]),
+    depth: 1,
+    limits: { ...limits, tool_calls: 5, depth: 1 },
+    parent: first?.envelope.request_id,
+  })
 })
 
 test('UAICP-29 every entry names its actor; approvals are never the acting agent’s', async () => {

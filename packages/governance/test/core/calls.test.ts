@@ -517,3 +517,351 @@ test('UAICP-24 an approvals port that does not clearly say yes has said no', asy
     expect(world.done).toEqual([])
   }
 })
+
+test('UAICP-25 a rollback of a type that only every object has is none', async () => {
+  const { governor, world, yes } = await kit({ undoers: { http: () => undefined } })
+  for (const type of ['toString', 'constructor', '__proto__']) {
+    const pay = toolOf(world, 'pay', {
+      risk: high,
+      rollback: () => ({ type, target: 'x', payload: {} }),
+    })
+    const result = await governor.run(
+      taskOf({ tools: [pay] }),
+      { ...init, approve: yes },
+      async (run) => (await run.call(pay, {})).result,
+    )
+    expect(codesOf(result)).toContain('ROLLBACK_REQUIRED')
+  }
+  expect(world.done).toEqual([])
+})
+
+test('UAICP-27 after the log has failed, a step of the request is refused, even a read', async () => {
+  const made = await kit()
+  let isDown = false
+  const governor = made.restart({
+    audit: {
+      read: made.log.read,
+      append: (entry, options) => {
+        if (isDown) throw new Error('disk full')
+        return made.log.append(entry, options)
+      },
+    },
+  })
+  const id = await open({ ...made, governor }, taskOf({ tools: [toolOf(made.world, 'read')] }))
+  await governor.admit(id, { id: 'a', tool: 'read', args: {} })
+  isDown = true
+  const settled = governor.settle(id, 'a', { type: 'result', value: 1 })
+  await expect(settled).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+  isDown = false
+  const next = governor.admit(id, { id: 'b', tool: 'read', args: {} })
+  await expect(next).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+})
+
+test('UAICP-10 a write that was judged while its attempt failed does not start in the next one', async () => {
+  let answer = (): void => undefined
+  let ask = (): void => undefined
+  const asked = new Promise<void>((resolve) => (ask = resolve))
+  const policy: Policy = {
+    id: 'p',
+    hash: hashJson('p'),
+    decide: () => {
+      ask()
+      return new Promise((resolve) => (answer = () => resolve({ effect: 'allow' })))
+    },
+  }
+  const made = await kit({ policy })
+  const { governor, world } = made
+  const write = toolOf(world, 'write', { risk: low })
+  const id = await open(made, taskOf({ tools: [write], repair: { max: 1 } }))
+  const admitted = governor.admit(id, { id: 'w', tool: 'write', args: {} })
+  const refused = expect(admitted).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  await asked
+  expect(await governor.fail(id, [{ code: 'RUN_ERROR' }])).toMatchObject({ type: 'repair' })
+  answer()
+  await refused
+  expect((await made.entries()).some(({ type }) => type === 'call_started')).toBe(false)
+  // Nothing of it is left that the next attempt would have to wait for.
+  expect(await governor.deliver(id, 1)).toMatchObject({ type: 'delivered' })
+})
+
+test('UAICP-24 an approval that was recorded before a crash still counts, without its spent token', async () => {
+  const made = await kit()
+  const { world, yes, log, restart } = made
+  const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
+  const task = taskOf({ tools: [pay, toolOf(world, 'undo_pay')] })
+  const id = await open(made, task)
+  const call = { id: 'p', tool: 'pay', args: { n: 1 } }
+  const asked = await made.governor.admit(id, call)
+  if (asked.type !== 'review') throw new Error(asked.type)
+  const dying = restart({
+    tasks: [task],
+    audit: {
+      read: log.read,
+      append: (entry, options) => {
+        if (entry.line.includes('"call_started"')) throw new Error('the machine is gone')
+        return log.append(entry, options)
+      },
+    },
+  })
+  await expect(dying.admit(id, call, await yes(asked.request))).rejects.toThrow()
+  const next = restart({ tasks: [task] })
+  expect(await next.admit(id, call)).toMatchObject({ type: 'allow', call: { args: { n: 1 } } })
+  const [intent] = (await made.entries()).filter(({ type }) => type === 'call_started')
+  expect(intent?.data).toMatchObject({ review: asked.request.id, digest: asked.request.digest })
+  // Other arguments are another action: the approval is not for them.
+  const other = await restart({ tasks: [task] }).admit(id, { ...call, id: 'q', args: { n: 2 } })
+  expect(other.type).toBe('review')
+})
+
+test('UAICP-27 the log of a review has all that people were asked about, before they are', async () => {
+  const reasons = [{ code: 'TRUST_TIER_BLOCKED', subject: 's', detail: 'd' }] as const
+  const rule = { when: () => true, effect: 'review', quorum: 2, fourEyes: true, reasons } as const
+  const made = await kit({ policy: rules([rule]) })
+  const { world, governor } = made
+  const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
+  const id = await open(made, taskOf({ tools: [pay, toolOf(world, 'undo_pay')] }))
+  const asked = await governor.admit(id, { id: 'p', tool: 'pay', args: { n: 1 } })
+  if (asked.type !== 'review') throw new Error(asked.type)
+  const { request } = asked
+  const entries = await made.entries()
+  const entry = entries.find(({ type }) => type === 'review_requested')
+  expect(request).toMatchObject({
+    id: `${id}#${entries.findIndex(({ type }) => type === 'review_requested')}`,
+    quorum: 2,
+    excluded: ['agent-1', 'uma'],
+  })
+  expect(entry?.data).toEqual({
+    review: request.id,
+    call: 'p',
+    tool: 'pay',
+    risk: high,
+    args_hash: hashJson({ n: 1 }),
+    digest: request.digest,
+    policy_hash: request.action.policy_hash,
+    quorum: 2,
+    excluded: ['agent-1', 'uma'],
+    expires_at: request.expires_at,
+    reasons,
+  })
+  expect(entry?.envelope).toMatchObject({
+    outcome: 'pending',
+    rollback_action: { type: 'tool_call', target: 'undo_pay', payload: { n: 1 } },
+  })
+})
+
+describe('a preview', () => {
+  test('UAICP-22 of a read asks no policy; of a write it says what admit would say, and writes nothing', async () => {
+    let asked = 0
+    const effects: Record<string, 'allow' | 'deny' | 'review'> = {
+      allowed: 'allow',
+      denied: 'deny',
+      reviewed: 'review',
+      high: 'allow',
+      never: 'deny',
+      bare: 'allow',
+    }
+    const rollbacks: unknown[] = []
+    const policy: Policy = {
+      id: 'p',
+      hash: hashJson('p'),
+      decide: ({ tool, rollback }) => {
+        asked += 1
+        rollbacks.push(rollback)
+        return { effect: effects[tool]! }
+      },
+    }
+    const made = await kit({ policy })
+    const { world } = made
+    const task = taskOf({
+      tools: [
+        toolOf(world, 'read'),
+        ...['allowed', 'denied', 'reviewed'].map((name) => toolOf(world, name, { risk: low })),
+        toolOf(world, 'high', { risk: high, rollback: { tool: 'allowed' } }),
+        toolOf(world, 'never', { risk: high, rollback: { tool: 'allowed' } }),
+        toolOf(world, 'bare', { risk: high }),
+      ],
+    })
+    const preview = (tool: string, args = {}, given = {}, of = task) =>
+      made.governor.preview(of, { ...init, ...given }, { id: 'a', tool, args })
+    expect(await preview('read')).toBe('allow')
+    expect(asked).toBe(0)
+    expect(await preview('allowed')).toBe('allow')
+    expect(await preview('denied')).toBe('deny')
+    expect(await preview('reviewed')).toBe('review')
+    expect(await preview('high', { n: 1 })).toBe('review')
+    expect(rollbacks.at(-1)).toEqual({ type: 'tool_call', target: 'allowed', payload: { n: 1 } })
+    expect(await preview('never')).toBe('deny')
+    // What never runs: no rollback, no such tool, no JSON, above the ceiling, or refused at intake.
+    expect(await preview('bare')).toBe('deny')
+    expect(await preview('nobody')).toBe('deny')
+    expect(await preview('read', { n: 1n })).toBe('deny')
+    expect(await preview('allowed', {}, {}, { ...task, limits: { ceiling: 'read_only' } })).toBe(
+      'deny',
+    )
+    expect(await preview('read', {}, { request_id: 'x' })).toBe('deny')
+    expect(await made.entries()).toEqual([])
+    expect(world.done).toEqual([])
+  })
+})
+
+describe('the answer to a call', () => {
+  test('UAICP-05 that failed or was refused is given again as it was, and the log gets no second entry', async () => {
+    const made = await kit()
+    const { governor, world } = made
+    const deny = rules([
+      { when: ({ tool }) => tool === 'write', effect: 'deny' },
+      { when: ({ tool }) => tool === 'other', effect: 'allow' },
+    ])
+    const task = taskOf({
+      tools: [toolOf(world, 'read'), toolOf(world, 'write', { risk: low })],
+      policy: deny,
+    })
+    const id = await open(made, task)
+    const read = { id: 'r', tool: 'read', args: { n: 1 } }
+    const allowed = await governor.admit(id, read)
+    expect(allowed).toMatchObject({
+      type: 'allow',
+      call: { request_id: id, call: 'r', tool: 'read', risk: 'read_only', args: { n: 1 } },
+    })
+    const reasons = [{ code: 'TOOL_ERROR', subject: 'read', detail: 'gone' }] as const
+    await governor.settle(id, 'r', { type: 'error', reasons, effect: 'absent' })
+    const write = { id: 'w', tool: 'write', args: {} }
+    const refused = { type: 'deny', reasons: [{ code: 'POLICY_BLOCKED', subject: 'write' }] }
+    expect(await governor.admit(id, write)).toEqual(refused)
+    const before = (await made.entries()).length
+    for (const process of [governor, made.restart({ tasks: [task] })]) {
+      expect(await process.admit(id, read)).toEqual({ type: 'deny', reasons })
+      expect(await process.admit(id, write)).toEqual(refused)
+    }
+    expect(await made.entries()).toHaveLength(before)
+  })
+
+  test('UAICP-27 with arguments that are no JSON is a refusal in the log, with the tier of its tool', async () => {
+    const made = await kit()
+    const id = await open(made, taskOf({ tools: [toolOf(made.world, 'write', { risk: low })] }))
+    const call = { id: 'a', tool: 'write', args: { n: 1n } as never }
+    expect(await made.governor.admit(id, call)).toMatchObject({
+      type: 'deny',
+      reasons: [{ code: 'SCHEMA_INVALID', subject: 'write' }],
+    })
+    const [entry] = (await made.entries()).filter(({ type }) => type === 'call_refused')
+    expect(entry?.data).toMatchObject({
+      call: 'a',
+      tool: 'write',
+      risk: low,
+      args_hash: hashJson(null),
+    })
+    expect(Object.keys(entry?.data ?? {}).toSorted()).toEqual(
+      ['call', 'tool', 'risk', 'args_hash', 'reasons'].toSorted(),
+    )
+  })
+
+  test('UAICP-21 a call without arguments has none, and one whose raise() says nothing has its own tier', async () => {
+    const { governor, world, entries } = await kit()
+    const got: unknown[] = []
+    const write = toolOf(world, 'write', {
+      risk: low,
+      raise: () => undefined as never,
+      run: (args) => void got.push(args),
+    })
+    const result = await governor.run(taskOf({ tools: [write] }), init, async (run) => {
+      await run.call(write, undefined as never)
+      return 1
+    })
+    expect(result.state).toBe('deliver')
+    expect(got).toEqual([{}])
+    const [intent] = (await entries()).filter(({ type }) => type === 'call_started')
+    expect(intent?.data).toMatchObject({ risk: low, args_hash: hashJson({}) })
+    expect(intent?.data).not.toHaveProperty('shadow')
+  })
+
+  test('UAICP-24 that names no token leaves the call waiting; a rejected token is named, also with policies on trial', async () => {
+    const trial: Policy = {
+      id: 'trial',
+      hash: hashJson('trial'),
+      mode: 'shadow',
+      decide: () => ({ effect: 'allow' }),
+    }
+    const made = await kit({ policy: [rules([{ when: () => true, effect: 'review' }]), trial] })
+    const { governor, world } = made
+    const write = toolOf(world, 'write', { risk: low })
+    const task = taskOf({ tools: [write] })
+    const answering = (tokens: string[]) =>
+      governor.run(
+        task,
+        { ...init, approve: async () => ({ type: 'approve', tokens }) },
+        async (run) => (await run.call(write, {})).result,
+      )
+    expect((await answering([])).outcome).toBe('pending')
+    expect(codesOf(await answering(['forged']))).toContain('APPROVAL_INVALID')
+    const [refused] = (await made.entries()).filter(({ type }) => type === 'call_refused')
+    expect(refused?.data['shadow']).toEqual([{ policy: 'trial', effect: 'allow' }])
+    const id = await open(made, task)
+    const call = { id: 'a', tool: 'write', args: {} }
+    expect(await governor.admit(id, call)).not.toHaveProperty('rejected')
+    const forged = { type: 'approve', tokens: ['forged'] } as const
+    expect(await governor.admit(id, call, forged)).toMatchObject({
+      type: 'review',
+      rejected: { code: 'APPROVAL_INVALID', subject: 'write' },
+    })
+  })
+})
+
+test('UAICP-27 a tool of the vendor is shown to policies as what it is, and logged in execute', async () => {
+  const seen: unknown[] = []
+  const policy: Policy = {
+    id: 'p',
+    hash: hashJson('p'),
+    decide: (action) => {
+      seen.push(action)
+      return { effect: action.tool === 'search' ? 'allow' : 'deny' }
+    },
+  }
+  const { governor, entries } = await kit({ policy })
+  await governor.run(taskOf({ tools: [] }), init, async (run) => {
+    await run.native('search')
+    await run.native('shell').catch(() => undefined)
+    return 1
+  })
+  expect(seen[0]).toMatchObject({
+    call_id: 'native:search',
+    tool: 'search',
+    risk: high,
+    args: null,
+    args_hash: hashJson(null),
+    native: true,
+  })
+  const [search, shell] = (await entries()).filter(({ type }) => type === 'native_tool')
+  expect(search?.envelope.state).toBe('execute')
+  expect(search?.envelope.identity['uaicp:actor']).toEqual({ type: 'agent', id: 'agent-1' })
+  expect(search?.data).toEqual({ tool: 'search', allowed: true })
+  expect(shell?.data).toMatchObject({
+    tool: 'shell',
+    allowed: false,
+    reasons: [{ code: 'TOOL_UNGOVERNED', subject: 'shell' }],
+  })
+})
+
+test('UAICP-34 a run that is stopped while its first call waits for the log makes no call', async () => {
+  const abort = new AbortController()
+  const made = await kit()
+  const governor = made.restart({
+    audit: {
+      read: made.log.read,
+      append: (entry, options) => {
+        if (/"transition".*"state":"execute"/.test(entry.line)) abort.abort()
+        return made.log.append(entry, options)
+      },
+    },
+  })
+  const read = toolOf(made.world, 'read')
+  const given = { ...init, signal: abort.signal }
+  const result = await governor.run(taskOf({ tools: [read] }), given, async (run) => {
+    await run.call(read, {})
+    return 1
+  })
+  expect(codesOf(result)).toEqual(['CANCELLED'])
+  expect(made.world.done).toEqual([])
+  const [refused] = (await made.entries()).filter(({ type }) => type === 'call_refused')
+  expect(refused?.data).toMatchObject({ tool: 'read', reasons: [{ code: 'CANCELLED' }] })
+})

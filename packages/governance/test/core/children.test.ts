@@ -1,5 +1,12 @@
-import { expect, test } from 'vitest'
-import { rules, type Envelope, type Reason, type TaskClass } from '../../src/index.ts'
+import { describe, expect, test } from 'vitest'
+import {
+  hashJson,
+  rules,
+  type Envelope,
+  type Identity,
+  type Reason,
+  type TaskClass,
+} from '../../src/index.ts'
 import type { RunLimits } from '../../src/journal/events.ts'
 import {
   codesOf,
@@ -296,6 +303,238 @@ test('UAICP-18 cancelling a parent that waits ends its children and undoes what 
   expect(world.done).toEqual(['write {"n":1}', 'undo_write {"n":1}'])
   const ends = (await entries()).filter(({ type }) => type === 'failed_safe')
   expect(ends).toHaveLength(2)
+  const { request_id } = ends[0]!.envelope
+  expect(ends[0]!.data).toMatchObject({
+    reasons: [{ code: 'CANCELLED', subject: request_id, detail: 'its parent failed' }],
+    missing: [],
+  })
   const settled = (await entries(id)).find(({ type }) => type === 'child_settled')
   expect(settled).toMatchObject({ envelope: { outcome: 'failure' } })
+})
+
+test('UAICP-34 the result of a request that failed is the same when it is read again, with the writes of its children', async () => {
+  const { governor, world, restart } = await kit()
+  const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })
+  const undo = toolOf(world, 'undo_write', { risk: 'write_low_risk' })
+  const inner = nest('inner', [write, undo])
+  const outer = taskOf({ name: 'outer', tools: [write, undo], needs: [{ type: 'test_report' }] })
+  const ids: string[] = []
+  const body: Parameters<typeof governor.run>[2] = async (run) => {
+    await run.call(write, { n: 1 })
+    await run.child(inner, {}, async (child) => {
+      ids.push(child.request_id, run.request_id)
+      return (await child.call(write, { n: 2 })).result
+    })
+    return 1
+  }
+  const first = await governor.run(outer, init, body)
+  if (first.state !== 'fail_safe') throw new Error(first.state)
+  const action = (n: number) => ({ type: 'tool_call', target: 'undo_write', payload: { n } })
+  expect(first.undo).toMatchObject([
+    { request_id: ids[0], call: '1.1', tool: 'write', action: action(2), status: 'done' },
+    { request_id: ids[1], call: '1.1', tool: 'write', action: action(1), status: 'done' },
+  ])
+  const again = await restart({ tasks: [inner] }).resume(ids[1]!, outer, body)
+  expect(again).toEqual(first)
+  expect(world.done).toHaveLength(4)
+})
+
+test('UAICP-18 the end of a child in the log of its parent says which child it was and what it left', async () => {
+  const { governor, world, entries } = await kit()
+  const write = toolOf(world, 'write', { risk: 'write_low_risk' })
+  const inner = nest('inner', [write, toolOf(world, 'read')])
+  const ids: [string, string][] = []
+  await governor.run(nest('outer', []), init, async (run) => {
+    await run.child(inner, {}, async (child) => {
+      ids.push([child.request_id, child.trace_id])
+      await child.call(write, { n: 1 })
+      await child.call(write, { n: 2 })
+      return { answer: 42 }
+    })
+    await run
+      .child(inner, {}, async (child) => {
+        ids.push([child.request_id, child.trace_id])
+        throw new Error('no')
+      })
+      .catch(() => undefined)
+    return 1
+  })
+  const settled = (await entries()).filter(({ type }) => type === 'child_settled')
+  const [[first, trace], [second, otherTrace]] = ids as [[string, string], [string, string]]
+  expect(settled.map(({ data }) => data)).toEqual([
+    {
+      child: '1.c1',
+      request_id: first,
+      trace_id: trace,
+      task: 'inner',
+      calls: 2,
+      effects: [
+        { request_id: first, call: '1.1' },
+        { request_id: first, call: '1.2' },
+      ],
+      hash: hashJson({ answer: 42 }),
+    },
+    {
+      child: '1.c2',
+      request_id: second,
+      trace_id: otherTrace,
+      task: 'inner',
+      calls: 0,
+      effects: [],
+      reasons: [{ code: 'RUN_ERROR', detail: 'no' }],
+    },
+  ])
+  const opened = (await entries()).filter(({ type }) => type === 'child_opened')
+  expect(opened[0]?.data).toEqual({
+    child: '1.c1',
+    request_id: first,
+    trace_id: trace,
+    task: 'inner',
+  })
+})
+
+describe('UAICP-34 a process that dies around the end or the start of a child', () => {
+  async function dieAt(dies: (line: string, isRoot: boolean) => boolean) {
+    const made = await kit()
+    const { world, log } = made
+    const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })
+    const inner = nest('inner', [write, toolOf(world, 'undo_write', { risk: 'write_low_risk' })])
+    const outer = nest('outer', [])
+    const request_id = '0190aaaa-0000-7000-8000-000000000001'
+    let isDead = false
+    const dying = made.restart({
+      audit: {
+        read: log.read,
+        append: (entry, options) => {
+          isDead ||= dies(entry.line, entry.request_id === request_id)
+          if (isDead) throw new Error('gone')
+          return log.append(entry, options)
+        },
+      },
+    })
+    const result = await dying.run(outer, { ...init, request_id }, (run) =>
+      run.child(inner, {}, async (child) => (await child.call(write, { n: 1 })).result),
+    )
+    expect(result.state).toBe('fail_safe')
+    return { ...made, request_id, next: made.restart({ tasks: [outer, inner] }) }
+  }
+
+  test('UAICP-34 a child that delivered is settled later, and its write is undone with its parent', async () => {
+    const { next, request_id, entries, world } = await dieAt((line) =>
+      line.includes('"child_settled"'),
+    )
+    expect(world.done).toEqual(['write {"n":1}'])
+    const ended = await next.cancel(request_id)
+    expect(ended).toMatchObject({
+      state: 'fail_safe',
+      reasons: [{ code: 'CANCELLED' }],
+      undo: [{ tool: 'write', call: '1.1', status: 'done' }],
+    })
+    expect(world.done).toEqual(['write {"n":1}', 'undo_write {"n":1}'])
+    const settled = (await entries(request_id)).filter(({ type }) => type === 'child_settled')
+    expect(settled).toMatchObject([{ envelope: { outcome: 'success' }, data: { calls: 1 } }])
+  })
+
+  test('UAICP-34 a child that the log of its parent names, but that never began, does not matter', async () => {
+    const { next, request_id, world } = await dieAt((_line, isRoot) => !isRoot)
+    const ended = await next.cancel(request_id)
+    expect(ended).toMatchObject({ reasons: [{ code: 'CANCELLED' }], undo: [] })
+    expect(world.done).toEqual([])
+  })
+})
+
+test('UAICP-17 each limit of a child is the narrower one, its own or its parent’s', async () => {
+  const { governor, entries, time } = await kit()
+  const limitsIn = async (outer: TaskClass['limits'], inner: TaskClass['limits']) => {
+    await governor.run(nest('outer', [], outer), init, (run) =>
+      run.child(nest('inner', [], inner), {}, async () => 1),
+    )
+    const opened = (await entries()).filter(({ type }) => type === 'opened')
+    return opened.at(-1)?.data['limits']
+  }
+  const at = (ms: number) => time.now() + ms
+  const high = 'write_high_risk'
+  const low = 'write_low_risk'
+  expect(await limitsIn({}, {})).toEqual({ depth: 2, ceiling: high })
+  expect(
+    await limitsIn(
+      { deadlineMs: 10, depth: 9, ceiling: low, toolCalls: 1 },
+      { deadlineMs: 20, depth: 20, ceiling: high, toolCalls: 7 },
+    ),
+  ).toEqual({ deadline: at(10), depth: 8, ceiling: low, tool_calls: 7 })
+  expect(
+    await limitsIn(
+      { deadlineMs: 20, depth: 9, ceiling: low },
+      { deadlineMs: 10, depth: 1, ceiling: 'read_only' },
+    ),
+  ).toEqual({ deadline: at(10), depth: 1, ceiling: 'read_only' })
+  expect(await limitsIn({ deadlineMs: 20 }, {})).toEqual({
+    deadline: at(20),
+    depth: 2,
+    ceiling: high,
+  })
+  expect(await limitsIn({}, { deadlineMs: 5 })).toMatchObject({ deadline: at(5) })
+})
+
+test('UAICP-17 a child acts for the owner of its parent, with as much freedom or less', async () => {
+  const { governor } = await kit()
+  const asking = (changes: Partial<Pick<Identity, 'agent_id' | 'owner_id' | 'control_class'>>) =>
+    governor.run(nest('outer', []), init, (run) =>
+      run.child(nest('inner', []), { identity: { ...identity, ...changes } }, async () => 1),
+    )
+  const foreign = await asking({ owner_id: 'shop' })
+  expect(foreign).toMatchObject({
+    reasons: [
+      { code: 'CHILD_FAIL_SAFE', subject: 'inner' },
+      { code: 'IDENTITY_INVALID', subject: '/identity/owner_id' },
+    ],
+  })
+  expect(await asking({ control_class: 'autonomous' })).toMatchObject({
+    reasons: [
+      { code: 'CHILD_FAIL_SAFE' },
+      { code: 'CONTROL_CLASS_BLOCKED', subject: 'autonomous' },
+    ],
+  })
+  for (const control_class of ['human-supervised', 'human-directed'] as const)
+    expect((await asking({ control_class, agent_id: 'agent-2' })).state).toBe('deliver')
+})
+
+test('UAICP-18 recovery ends children before their parents, and only tasks that are known', async () => {
+  const made = await kit()
+  const { governor, world, time, entries, restart } = made
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const inner = nest('inner', [high, toolOf(world, 'undo_high')])
+  const outer = nest('outer', [], { deadlineMs: 1000 })
+  const waiting = await governor.run(outer, init, (run) =>
+    run.child(inner, {}, async (child) => (await child.call(high, {})).result),
+  )
+  const strange = await governor.run(nest('strange', inner.tools), init, async (run) => {
+    return (await run.call(high, {})).result
+  })
+  if (waiting.outcome !== 'pending' || strange.outcome !== 'pending') throw new Error('not pending')
+  const child = waiting.waiting[0]!.action.request_id
+  const recover = () => restart({ tasks: [outer, inner] }).recover()
+  await time.advance(999)
+  expect(await recover()).toEqual([
+    { request_id: child, task: 'inner', state: 'execute', inDoubt: [], isPending: true },
+    {
+      request_id: waiting.request_id,
+      task: 'outer',
+      state: 'execute',
+      inDoubt: [],
+      isPending: false,
+    },
+  ])
+  await time.advance(1)
+  expect(await recover()).toMatchObject([
+    { request_id: child, state: 'fail_safe', isPending: false },
+    { request_id: waiting.request_id, state: 'fail_safe', isPending: false },
+  ])
+  const ends = (await entries()).filter(({ type }) => type === 'failed_safe')
+  expect(ends.map(({ envelope, data }) => [envelope.request_id, data])).toEqual(
+    [child, waiting.request_id].map((id) => [
+      id,
+      { reasons: [{ code: 'DEADLINE_EXCEEDED', subject: id }], missing: [], undo: [] },
+    ]),
+  )
 })

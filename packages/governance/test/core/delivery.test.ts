@@ -501,3 +501,134 @@ test('UAICP-14 a streamed envelope has the identity and time of its chunk, and a
     { identity, timestamp },
   ])
 })
+
+test('UAICP-19 evidence that the gate does not accept does not count, though it is there', async () => {
+  const made = await kit()
+  const { governor, world, log } = made
+  const read = toolOf(world, 'read', {
+    evidence: () => ({ type: 'custom', subtype: 'com.example:rate', payload: 1 }),
+  })
+  const task = taskOf({ tools: [read], needs: [{ type: 'custom' }] })
+  const id = await open(made, task)
+  await governor.admit(id, { id: 'a', tool: 'read', args: {} })
+  await governor.settle(id, 'a', { type: 'result', value: 1 })
+  // The kind of the evidence is lost on the way from the log.
+  const careless = made.restart({
+    tasks: [task],
+    audit: {
+      append: log.append,
+      async *read(options) {
+        for await (const record of log.read(options)) {
+          const line = record.line.replace(',"subtype":"com.example:rate"', '')
+          yield { ...record, line, envelope: JSON.parse(line) as typeof record.envelope }
+        }
+      },
+    },
+  })
+  const delivery = await careless.deliver(id, 1)
+  if (delivery.type !== 'fail_safe') throw new Error(delivery.type)
+  expect(codesOf(delivery.result)).toEqual(['EVIDENCE_MISSING', 'EVIDENCE_INVALID'])
+})
+
+test('UAICP-09 a run that is stopped while it is verified is not delivered', async () => {
+  const abort = new AbortController()
+  const { governor } = await kit()
+  const verifier = defineVerifier({
+    id: 'v',
+    timeoutMs: 100,
+    check: () => {
+      abort.abort()
+      return [{ check_id: 'c', result: 'pass' }]
+    },
+  })
+  const task = taskOf({ tools: [], verifiers: [verifier] })
+  const result = await governor.run(task, { ...init, signal: abort.signal }, async () => 1)
+  expect(codesOf(result)).toEqual(['CANCELLED'])
+})
+
+test('UAICP-06 the report that is made for a verifier says what went wrong', async () => {
+  const { governor, entries, payloads, time } = await kit()
+  const fails = (): never => {
+    throw new Error('no ledger')
+  }
+  const verifiers = [
+    defineVerifier({ id: 'throws', timeoutMs: 100, check: fails }),
+    defineVerifier({ id: 'talks', timeoutMs: 100, check: () => 'fine' as never }),
+  ]
+  const result = await governor.run(taskOf({ tools: [], verifiers }), init, async () => 1)
+  const id = 'receipt' in result ? result.receipt.request_id : ''
+  const reports: unknown[] = []
+  for (const { type, data } of await entries())
+    if (type === 'verified')
+      reports.push(JSON.parse((await payloads.get(data['report_hash'] as never)) ?? ''))
+  const common = {
+    request_id: id,
+    evidence_ids: [],
+    status: 'fail',
+    generated_at: new Date(time.now()).toISOString(),
+  }
+  expect(reports).toEqual([
+    {
+      ...common,
+      report_id: `${id}/1/throws`,
+      verifier_id: 'throws',
+      checks: [{ check_id: 'VERIFIER_ERROR', result: 'fail', details: 'no ledger' }],
+    },
+    {
+      ...common,
+      report_id: `${id}/1/talks`,
+      verifier_id: 'talks',
+      checks: [
+        {
+          check_id: 'VERIFIER_ERROR',
+          result: 'fail',
+          details: expect.stringContaining('must be object') as string,
+        },
+      ],
+    },
+  ])
+})
+
+test('UAICP-14 a read that goes on after its run has failed streams nothing any more', async () => {
+  const { governor, world, time, entries } = await kit()
+  const abort = new AbortController()
+  const chunks: unknown[] = []
+  let late = (): void => undefined
+  let begin = (): void => undefined
+  const begun = new Promise<void>((resolve) => (begin = resolve))
+  const codes: unknown[] = []
+  const stream = (): void => {
+    try {
+      late()
+    } catch (error) {
+      codes.push((error as { code: string }).code)
+    }
+  }
+  const read = toolOf(world, 'read', {
+    run: (_args, { chunk }) => {
+      chunk('in time')
+      late = () => chunk('late')
+      begin()
+      return new Promise(() => undefined)
+    },
+  })
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const undo = toolOf(world, 'undo_write', { risk: low, run: stream })
+  const onChunk = (chunk: unknown): void => void chunks.push(chunk)
+  const given = { ...init, onChunk, signal: abort.signal }
+  const running = governor.run(taskOf({ tools: [read, write, undo] }), given, async (run) => {
+    await run.call(write, {})
+    return (await run.call(read, {})).result
+  })
+  await begun
+  abort.abort()
+  await time.advance(1001)
+  expect((await running).state).toBe('fail_safe')
+  stream()
+  expect(codes).toEqual(['STATE_CONFLICT', 'STATE_CONFLICT'])
+  expect(chunks).toMatchObject([
+    { streaming: { 'uaicp:text': 'in time', 'uaicp:verified': false } },
+    { state: 'fail_safe', streaming: { is_final: true, 'uaicp:retracted': 1 } },
+  ])
+  expect((await entries()).filter(({ type }) => type === 'chunk')).toHaveLength(1)
+})

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   hashJson,
+  memoryPayloads,
   NoEffectError,
   type AuditAppendOptions,
   type FailedSafe,
@@ -57,7 +58,7 @@ test('UAICP-26 overlapping writes are inverted against the order in which they e
 })
 
 test('UAICP-34 a failing inversion is retried, reported, and does not stop the others', async () => {
-  const { governor, world } = await kit()
+  const { governor, world, entries } = await kit()
   let tries = 0
   const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
   const undo = toolOf(world, 'undo_write', {
@@ -93,6 +94,16 @@ test('UAICP-34 a failing inversion is retried, reported, and does not stop the o
   ])
   expect(tries).toBe(3)
   expect(codesOf(result)).toContain('ROLLBACK_FAILED')
+  const log = (await entries()).filter(({ type }) => type === 'undo_settled')
+  const { request_id } = result.receipt
+  expect(log.map(({ data, envelope }) => [data, envelope.outcome])).toEqual([
+    [{ request_id, call: '1.5', status: 'manual', tries: 0 }, 'uncertain'],
+    [{ request_id, call: '1.4', status: 'skipped', tries: 0 }, 'uncertain'],
+    [{ request_id, call: '1.3', status: 'done', tries: 1 }, 'success'],
+    [{ request_id, call: '1.2', status: 'failed', tries: 3, error: 'stuck' }, 'failure'],
+    [{ request_id, call: '1.1', status: 'done', tries: 1 }, 'success'],
+  ])
+  expect((await entries()).at(-1)?.data['undo']).toEqual(log.map(({ data }) => data))
 })
 
 test('UAICP-25 a write that cannot be undone: the approval and the log say so, and nothing counts as undone', async () => {
@@ -223,6 +234,7 @@ describe('UAICP-34 an effect in doubt is settled by the probe, or undone and cal
       throw new Error('give up')
     })) as FailedSafe
     expect(result.undo.map((undo) => undo.status)).toEqual(status ? [status] : [])
+    expect(codesOf(result).includes('ROLLBACK_FAILED')).toBe(status === 'unknown')
     expect(world.count('undo_write')).toBe(isUndone ? 1 : 0)
   })
 
@@ -351,8 +363,17 @@ test('UAICP-34 a write that was running when the log failed is reported as not u
     return 1
   })
   expect(codesOf(result)).toEqual(['AUDIT_UNAVAILABLE'])
+  const { request_id } = (result as FailedSafe).receipt
   expect(result).toMatchObject({
-    undo: [{ tool: 'write', action: { target: 'undo_write' }, status: 'failed' }],
+    undo: [
+      {
+        request_id,
+        call: '1.1',
+        tool: 'write',
+        action: { target: 'undo_write' },
+        status: 'failed',
+      },
+    ],
   })
   expect(world.count('undo_write')).toBe(0)
 })
@@ -566,19 +587,32 @@ test('a run that is stopped while its intent is written does not start the tool'
 describe('what undoes a write is gone after a deploy', () => {
   /** Two writes; the process dies while the later one is undone. Returns a governor that has `tools` then. */
   async function diedWhileUndoing(
-    later: Partial<GovernorOptions> & { readonly keepsTool: boolean },
+    later: Partial<GovernorOptions> & {
+      readonly keepsTool: boolean
+      readonly idempotent?: boolean
+      readonly probe?: () => 'applied' | 'absent'
+    },
   ) {
-    const { keepsTool, ...options } = later
+    const { keepsTool, idempotent, probe, ...options } = later
     const made = await kit({ undoers: { http: () => undefined } })
     const { world } = made
-    const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+    const write = toolOf(world, 'write', {
+      risk: low,
+      rollback: undoBy('write'),
+      ...(probe && { probe }),
+    })
     const post = toolOf(world, 'post', {
       risk: low,
       rollback: () => ({ type: 'http', target: 'https://x.test/1', payload: {} }),
     })
     const other = toolOf(world, 'other', { risk: low, rollback: undoBy('other') })
     const undoOther = toolOf(world, 'undo_other', { risk: low })
-    const undoWrite = toolOf(world, 'undo_write', { risk: low })
+    const keys: string[] = []
+    const undoWrite = toolOf(world, 'undo_write', {
+      risk: low,
+      ...(idempotent !== undefined && { idempotent }),
+      run: (_args, { idempotencyKey }) => void keys.push(idempotencyKey),
+    })
     const before = taskOf({ tools: [other, post, write, undoOther, undoWrite] })
     let die = (): void => undefined
     const died = new Promise<void>((resolve) => (die = resolve))
@@ -605,8 +639,38 @@ describe('what undoes a write is gone after a deploy', () => {
       tools: [other, post, write, undoOther, ...(keepsTool ? [undoWrite] : [])],
     })
     const governor = made.restart({ ...options, tasks: [after] })
-    return { id, governor, entries: made.entries }
+    return { id, governor, entries: made.entries, keys }
   }
+
+  test.each([
+    ['is idempotent', { idempotent: true }, 'done', 2, 1],
+    ['is not idempotent', { idempotent: false }, 'unknown', 1, 0],
+    ['is not needed any more', { probe: () => 'absent' as const }, 'done', 1, 0],
+    ['has not had its effect', { probe: () => 'applied' as const }, 'done', 2, 1],
+  ])(
+    'UAICP-34 an inversion that a crash cut off and that %s',
+    async (_name, given, status, runs, tries) => {
+      const { id, governor, keys, entries } = await diedWhileUndoing({
+        keepsTool: true,
+        undoers: { http: () => undefined },
+        ...given,
+      })
+      expect(await governor.cancel(id)).toMatchObject({ undo: [{ tool: 'write', status }, {}, {}] })
+      expect(keys).toEqual(Array.from({ length: runs }, () => `${id}/write@1:undo`))
+      const settled = (await entries()).find(({ type }) => type === 'undo_settled')
+      const error = status === 'unknown' && { error: 'it may have run before a crash' }
+      expect(settled?.data).toEqual({ request_id: id, call: 'write', status, tries, ...error })
+      const started = (await entries()).filter(({ type }) => type === 'undo_started')
+      expect(started).toHaveLength(3)
+      expect(started[0]).toMatchObject({
+        data: { request_id: id, call: 'write' },
+        envelope: {
+          outcome: 'pending',
+          rollback_action: { type: 'tool_call', target: 'undo_write', payload: {} },
+        },
+      })
+    },
+  )
 
   test('a tool that may have run before a crash: unknown, with the reason; the rest is undone', async () => {
     const { id, governor, entries } = await diedWhileUndoing({
@@ -644,4 +708,203 @@ describe('what undoes a write is gone after a deploy', () => {
       ],
     })
   })
+})
+
+test('UAICP-34 a log that fails while writes are undone: the result says what was undone, what was not, and why all this', async () => {
+  const made = await kit()
+  const { world, log } = made
+  let undos = 0
+  const governor = made.restart({
+    audit: {
+      read: log.read,
+      append: (entry, options) => {
+        if (entry.line.includes('"undo_started"') && ++undos === 2) throw new Error('disk full')
+        return log.append(entry, options)
+      },
+    },
+  })
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const tools = [write, toolOf(world, 'undo_write', { risk: low })]
+  const ids: string[] = []
+  const result = await governor.run(taskOf({ tools, needs: [never] }), init, async (run) => {
+    ids.push(run.request_id, run.trace_id)
+    for (const n of [1, 2]) await run.call(write, { n })
+    return 1
+  })
+  const [request_id, trace_id] = ids
+  expect(result).toEqual({
+    state: 'fail_safe',
+    outcome: 'uncertain',
+    reasons: [
+      { code: 'AUDIT_UNAVAILABLE', subject: request_id },
+      { code: 'EVIDENCE_MISSING', subject: 'test_report', detail: '0 of 1' },
+    ],
+    missing: [{ type: 'test_report', min: 1, found: 0 }],
+    undo: [
+      {
+        request_id,
+        call: '1.2',
+        tool: 'write',
+        action: { type: 'tool_call', target: 'undo_write', payload: { n: 2 } },
+        status: 'done',
+      },
+      {
+        request_id,
+        call: '1.1',
+        tool: 'write',
+        action: { type: 'tool_call', target: 'undo_write', payload: { n: 1 } },
+        status: 'failed',
+        error: 'not attempted: the log cannot be written',
+      },
+    ],
+    receipt: { request_id, trace_id, first: 0, last: (await made.entries()).length - 1 },
+  })
+  // The next process goes on where this one stopped.
+  const later = made.restart({ tasks: [taskOf({ tools, needs: [never] })] })
+  expect(await later.cancel(request_id!)).toMatchObject({
+    reasons: [{ code: 'EVIDENCE_MISSING' }],
+    undo: [
+      { call: '1.2', status: 'done' },
+      { call: '1.1', status: 'done' },
+    ],
+  })
+  expect(world.count('undo_write')).toBe(2)
+})
+
+test('UAICP-27 a result says where its entries are, with a checkpoint if the log makes one', async () => {
+  const made = await kit()
+  const { log } = made
+  await made.governor.run(taskOf({ tools: [] }), init, async () => 1)
+  const before = (await made.entries()).length
+  const sealing = {
+    append: log.append,
+    read: log.read,
+    seal: () => Promise.reject(new Error('no key')),
+  }
+  for (const [audit, hasCheckpoint] of [
+    [log, true],
+    [{ append: log.append, read: log.read }, false],
+    [sealing, false],
+  ] as const) {
+    const first = (await made.entries()).length
+    const result = await made.restart({ audit }).run(taskOf({ tools: [] }), init, async (run) => ({
+      request_id: run.request_id,
+      trace_id: run.trace_id,
+    }))
+    if (result.state !== 'deliver') throw new Error(result.state)
+    const { checkpoint, ...receipt } = result.receipt
+    expect(checkpoint !== undefined).toBe(hasCheckpoint)
+    const last = (await made.entries()).length - 1
+    expect(receipt).toEqual({ ...result.value, first, last })
+  }
+  expect(before).toBeGreaterThan(0)
+})
+
+test('UAICP-34 what was undone before a crash is not undone again', async () => {
+  const made = await kit()
+  const { world, log } = made
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const task = taskOf({ tools: [write, toolOf(world, 'undo_write', { risk: low })] })
+  const request_id = '0190aaaa-0000-7000-8000-000000000001'
+  const dying = made.restart({
+    audit: {
+      read: log.read,
+      append: (entry, options) => {
+        if (entry.line.includes('"failed_safe"')) throw new Error('gone')
+        return log.append(entry, options)
+      },
+    },
+  })
+  await dying.run(task, { ...init, request_id }, async (run) => {
+    await run.call(write, {})
+    throw new Error('give up')
+  })
+  expect(await made.restart({ tasks: [task] }).cancel(request_id)).toMatchObject({
+    reasons: [{ code: 'RUN_ERROR', detail: 'give up' }],
+    undo: [{ request_id, call: '1.1', tool: 'write', status: 'done' }],
+  })
+  expect(world.count('undo_write')).toBe(1)
+})
+
+test('UAICP-26 a function that undoes gets the action and the context of its call', async () => {
+  const seen: unknown[] = []
+  const { governor, world } = await kit({
+    undoers: {
+      http: (action, { signal, chunk: _chunk, ...context }) => {
+        seen.push(action, context, signal.aborted)
+      },
+    },
+  })
+  const action = { type: 'http', target: 'https://x.test/1', payload: 'DELETE' }
+  const write = toolOf(world, 'write', { risk: low, rollback: () => action })
+  const ids: string[] = []
+  const result = await governor.run(taskOf({ tools: [write] }), init, async (run) => {
+    ids.push(run.request_id, run.trace_id)
+    await run.call(write, {})
+    throw new Error('give up')
+  })
+  expect(result).toMatchObject({ undo: [{ action, status: 'done' }] })
+  const [requestId, traceId] = ids
+  const idempotencyKey = `${requestId}/1.1@1:undo`
+  expect(seen).toEqual([action, { idempotencyKey, requestId, traceId, callId: '1.1' }, false])
+})
+
+test('UAICP-34 an inversion that hangs is stopped and tried again, as often as the limits say', async () => {
+  const { governor, world, time } = await kit({ limits: { undoTimeoutMs: 50, undoTries: 2 } })
+  const signals: AbortSignal[] = []
+  let begin = (): void => undefined
+  const begun = new Promise<void>((resolve) => (begin = resolve))
+  const write = toolOf(world, 'write', { risk: low, rollback: undoBy('write') })
+  const undo = toolOf(world, 'undo_write', {
+    risk: low,
+    run: (_args, { signal }) => {
+      signals.push(signal)
+      begin()
+      return new Promise(() => undefined)
+    },
+  })
+  const running = governor.run(taskOf({ tools: [write, undo] }), init, async (run) => {
+    await run.call(write, {})
+    throw new Error('give up')
+  })
+  await begun
+  await time.advance(49)
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+  await time.advance(1)
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
+  await time.advance(50)
+  expect(await running).toMatchObject({
+    undo: [{ status: 'failed', error: 'There was no answer within 50 ms.' }],
+  })
+  expect(signals).toHaveLength(2)
+})
+
+test('UAICP-34 an effect in doubt is undone when its probe finds nothing left', async () => {
+  const { governor, world } = await kit()
+  const answers = ['unknown', 'absent'] as const
+  let asked = 0
+  const write = toolOf(world, 'write', {
+    risk: low,
+    rollback: undoBy('write'),
+    run: () => {
+      throw new Error('connection lost')
+    },
+    probe: () => answers[asked++]!,
+  })
+  const task = taskOf({ tools: [write, toolOf(world, 'undo_write', { risk: low })] })
+  const result = await governor.run(task, init, async (run) => (await run.call(write, {})).result)
+  expect(result).toMatchObject({ undo: [{ tool: 'write', status: 'done' }] })
+  expect(codesOf(result)).toEqual(['TOOL_ERROR', 'TOOL_IN_DOUBT'])
+})
+
+test('UAICP-34 a call in doubt whose arguments were erased stays in doubt', async () => {
+  const payloads = memoryPayloads()
+  const made = await kit({ payloads })
+  const write = toolOf(made.world, 'write', { risk: low, probe: () => 'absent' })
+  const task = taskOf({ tools: [write] })
+  const opened = await made.governor.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  await made.governor.admit(id, { id: 'w', tool: 'write', args: { n: 7 } })
+  payloads.erase(hashJson({ n: 7 }))
+  expect(await made.restart({ tasks: [task] }).recoverCall(id, 'w')).toBe('in_doubt')
 })

@@ -14,7 +14,9 @@ import {
   type Run,
   type VerificationReport,
 } from '../../src/index.ts'
-import type { Hash } from '../../src/contract/envelope.ts'
+import { type Hash, uuidOf } from '../../src/contract/envelope.ts'
+import { hashPolicies } from '../../src/contract/policy.ts'
+import { reason, refusal } from '../../src/contract/reason.ts'
 import { codesOf, init, judgedResult, kit, taskOf, toolOf, undoBy } from '../support/kit.ts'
 
 const passing = [{ check_id: 'c', result: 'pass' }] as const
@@ -697,4 +699,250 @@ test('a tool cannot mint an approval, nor custom evidence without a kind', async
     )
     expect(codesOf(result)).toContain('EVIDENCE_INVALID')
   }
+})
+
+describe('UAICP-21 definitions: every mistake is named at once', () => {
+  const bare = { name: 'bare', description: 'd', parameters: {}, run: () => 1 }
+  const problemsOf = (make: () => unknown): string[] => {
+    try {
+      make()
+      return []
+    } catch (error) {
+      const { message, code } = error as { message: string; code: string }
+      return [
+        code,
+        ...message
+          .replace(/^.*?: /, '')
+          .replace(/\.$/, '')
+          .split('; '),
+      ]
+    }
+  }
+
+  test('UAICP-21 of a tool', () => {
+    const govern = (tool: object, governance: object) =>
+      problemsOf(() => governed(tool as never, governance as never))
+    expect(govern(bare, { risk: 'read_only' })).toEqual([])
+    expect(govern(bare, { risk: 'read_only', timeoutMs: 1, rollback: 'impossible' })).toEqual([])
+    expect(
+      govern({ ...bare, name: '', run: 5 }, { risk: 'low', timeoutMs: 0, rollback: 5 }),
+    ).toEqual([
+      'RISK_UNDECLARED',
+      'it has no name',
+      'it has no run function',
+      'its risk is not one of read_only, write_low_risk, write_high_risk',
+      'timeoutMs is not positive',
+      'its rollback is not a function, { tool } or impossible',
+    ])
+    expect(
+      govern({ ...bare, name: undefined }, { risk: 'read_only', timeoutMs: Number.NaN }),
+    ).toEqual(['RISK_UNDECLARED', 'it has no name', 'timeoutMs is not positive'])
+    const made = governed(bare, { risk: 'write_low_risk' })
+    expect(made).toMatchObject({
+      name: 'bare',
+      description: 'd',
+      parameters: {},
+      risk: 'write_low_risk',
+    })
+    expect(Object.isFrozen(made)).toBe(true)
+  })
+
+  test('UAICP-21 of a tool whose declaration is changed later: nothing changes', async () => {
+    const { governor, entries } = await kit()
+    const declared: { risk: 'write_low_risk' | 'read_only' } = { risk: 'write_low_risk' }
+    const tool = governed({ ...bare, run: async () => 1 }, declared)
+    declared.risk = 'read_only'
+    await governor.run(taskOf({ tools: [tool] }), init, async (run) => {
+      await run.call(tool, {})
+      return 1
+    })
+    expect((await entries()).some(({ type }) => type === 'call_started')).toBe(true)
+  })
+
+  test('UAICP-19 of a task class', () => {
+    const read = governed(bare, { risk: 'read_only' })
+    const define = (changes: object) =>
+      problemsOf(() =>
+        defineTaskClass({ name: 't', tools: [read], needs: [], verifiers: [], ...changes }),
+      )
+    const verifier = { id: 'v', timeoutMs: 1, check: () => [] }
+    expect(
+      define({
+        needs: [{ type: 'tool_result', source: 'bare', min: 2 }],
+        verifiers: [verifier],
+        repair: { max: 0 },
+        limits: { deadlineMs: 1, toolCalls: 0, depth: 0, ceiling: 'read_only' },
+      }),
+    ).toEqual([])
+    expect(
+      define({
+        name: '',
+        tools: [read, read, bare],
+        needs: [
+          { type: 'proof', source: 'nobody', min: 0 },
+          { type: 'custom', min: 1.5 },
+        ],
+        verifiers: [verifier, verifier],
+        repair: { max: -1 },
+        limits: { deadlineMs: 0, toolCalls: 1.5, depth: -1, ceiling: 'low' },
+      }),
+    ).toEqual(
+      [
+        'GOVERNANCE_DEFINITION_INVALID',
+        'it has no name',
+        'two verifiers have the same id',
+        'the tool "bare" declares no risk; wrap it with governed()',
+        'two tools have the same name',
+        '"proof" is not a type of evidence',
+        'it needs evidence from "nobody", which is none of its tools',
+        'a need has a min below 1',
+        'a need has a min below 1',
+        'repair.max must be a number of repairs',
+        'deadlineMs is not positive',
+        'toolCalls is not a count',
+        'depth is not a count',
+        'ceiling is not a risk tier',
+      ].flatMap((line) => line.split('; ')),
+    )
+    const needs = [{ type: 'tool_result' as const }]
+    const made = defineTaskClass({ name: 't', tools: [read], needs, verifiers: [] })
+    needs.pop()
+    expect(made.needs).toHaveLength(1)
+    for (const part of [made, made.tools, made.needs, made.needs[0], made.verifiers])
+      expect(Object.isFrozen(part)).toBe(true)
+  })
+
+  test('UAICP-06 of a verifier', () => {
+    const define = (verifier: object) => problemsOf(() => defineVerifier(verifier as never))
+    expect(define({ id: 'v', timeoutMs: 1, check: () => [] })).toEqual([])
+    expect(define({ id: '', timeoutMs: 0, check: 5 })).toEqual([
+      'GOVERNANCE_DEFINITION_INVALID',
+      'it has no id',
+      'it has no check function',
+      'timeoutMs is not positive',
+    ])
+  })
+})
+
+describe('UAICP-23 policies together', () => {
+  const action = {
+    tool: 'x',
+    risk: 'write_low_risk',
+    args: {},
+    depth: 0,
+  } as unknown as Parameters<Policy['decide']>[0]
+  const when = () => true
+
+  test('UAICP-23 the strictest effect with its own reasons, the highest quorum, four eyes and the first grant', async () => {
+    const because = (code: 'TOOL_ERROR' | 'TRUST_TIER_BLOCKED') => [{ code }] as const
+    const decide = (...list: readonly Omit<Decision, never>[]) =>
+      rules(list.map((decision) => ({ when, ...decision }))).decide(action)
+    expect(await decide()).toBeUndefined()
+    expect(await decide({ effect: 'allow' })).toEqual({
+      effect: 'allow',
+      quorum: 1,
+      fourEyes: false,
+    })
+    expect(
+      await decide(
+        { effect: 'review', quorum: 2, reasons: because('TOOL_ERROR'), grant: 'one' },
+        {
+          effect: 'allow',
+          quorum: 5,
+          fourEyes: true,
+          grant: 'two',
+          reasons: because('TRUST_TIER_BLOCKED'),
+        },
+        { effect: 'review', reasons: because('TRUST_TIER_BLOCKED') },
+      ),
+    ).toEqual({
+      effect: 'review',
+      quorum: 5,
+      fourEyes: true,
+      grant: 'one',
+      reasons: [{ code: 'TOOL_ERROR' }, { code: 'TRUST_TIER_BLOCKED' }],
+    })
+    for (const effects of [
+      ['deny', 'review', 'allow'],
+      ['allow', 'review', 'deny'],
+    ] as const)
+      expect(await decide(...effects.map((effect) => ({ effect })))).toMatchObject({
+        effect: 'deny',
+      })
+    // A condition that does not answer true does not match.
+    expect(
+      await rules([{ when: () => 'yes' as never, effect: 'allow' }]).decide(action),
+    ).toBeUndefined()
+  })
+
+  test('UAICP-23 the hash of a policy covers its id, version, rules and values, and no policy on trial', () => {
+    const rule = { when, effect: 'allow' } as const
+    const base = rules([rule])
+    expect([base.id, base.mode]).toEqual(['rules', 'enforce'])
+    const others = [
+      rules([rule], { id: 'x' }),
+      rules([rule], { version: '1' }),
+      rules([rule], { values: { n: 1 } }),
+      rules([rule, rule]),
+      rules([{ ...rule, effect: 'deny' }]),
+      rules([{ ...rule, quorum: 2 }]),
+      rules([{ ...rule, when: ({ depth }) => depth === 0 }]),
+    ]
+    expect(new Set([base, ...others].map(({ hash }) => hash)).size).toBe(8)
+    expect(rules([rule]).hash).toBe(base.hash)
+    const trial = rules([rule], { id: 'x', mode: 'shadow' })
+    expect(trial.mode).toBe('shadow')
+    expect(hashPolicies([base, trial])).toBe(hashPolicies([base]))
+    expect(hashPolicies([base, others[0]!])).not.toBe(hashPolicies([base]))
+    expect(hashPolicies([base, others[0]!])).not.toBe(hashPolicies([others[0]!, base]))
+  })
+
+  test('UAICP-23 the standard policy has an opinion on writes only, and none on tools of the vendor', () => {
+    const decide = (changes: object) => standardPolicy.decide({ ...action, ...changes })
+    expect(decide({ risk: 'write_low_risk' })).toEqual({ effect: 'allow' })
+    expect(decide({ risk: 'write_high_risk' })).toEqual({ effect: 'review' })
+    expect(decide({ risk: 'write_high_risk', native: true })).toBeUndefined()
+    expect(decide({ risk: 'read_only' })).toBeUndefined()
+    expect([standardPolicy.id, standardPolicy.mode]).toEqual(['standard', 'enforce'])
+  })
+})
+
+describe('UAICP-33 reasons', () => {
+  test('UAICP-33 texts are cut after 500 characters, and broken characters are replaced', () => {
+    expect(reason('RUN_ERROR')).toEqual({ code: 'RUN_ERROR' })
+    expect(reason('RUN_ERROR', undefined, 'd')).toEqual({ code: 'RUN_ERROR', detail: 'd' })
+    const fits = 'x'.repeat(500)
+    expect(reason('RUN_ERROR', fits, `${fits}y`)).toEqual({
+      code: 'RUN_ERROR',
+      subject: fits,
+      detail: `${fits}…`,
+    })
+    expect(reason('RUN_ERROR', 'a\ud800b', '\u{1F600}')).toEqual({
+      code: 'RUN_ERROR',
+      subject: 'a\ufffdb',
+      detail: '\u{1F600}',
+    })
+  })
+
+  test('UAICP-33 the error of a refusal has the code of its first reason, and all of them', () => {
+    const reasons = [{ code: 'TOOL_ERROR', detail: 'gone' }, { code: 'TOOL_IN_DOUBT' }] as const
+    expect(refusal('pay', reasons)).toMatchObject({
+      code: 'TOOL_ERROR',
+      reasons,
+      message: '"pay" did not succeed (TOOL_ERROR: gone).',
+    })
+    expect(refusal('pay', [])).toMatchObject({
+      code: 'POLICY_BLOCKED',
+      reasons: [{ code: 'POLICY_BLOCKED', subject: 'pay' }],
+      message: '"pay" did not succeed (POLICY_BLOCKED).',
+    })
+  })
+})
+
+test('UAICP-28 a UUID made from a text is one, of version 8, and the same for the same text', () => {
+  const made = Array.from({ length: 50 }, (_, index) => uuidOf(`text ${index}`))
+  for (const id of made)
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  expect(new Set(made).size).toBe(50)
+  expect(uuidOf('a')).toBe('ca978112-ca1b-8dca-bac2-31b39a23dc4d')
 })

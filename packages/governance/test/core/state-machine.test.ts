@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   defineVerifier,
   type Journal,
@@ -7,6 +7,9 @@ import {
   type TaskClass,
 } from '../../src/index.ts'
 import { canTransition, isTerminal, STATES } from '../../src/contract/envelope.ts'
+import type { JournalItem } from '../../src/journal/events.ts'
+import { readItem } from '../../src/journal/journal.ts'
+import { openState, reduceJournal } from '../../src/journal/reduce.ts'
 import { codesOf, init, judgedResult, kit, taskOf, toolOf, undoBy, World } from '../support/kit.ts'
 
 const allowed: readonly string[] = [
@@ -327,4 +330,251 @@ test('UAICP-03 a journal with a gap, or an impossible entry, is not gone on with
     const resumed = made.restart({ audit: damaged }).resume(id, task, async () => 1)
     await expect(resumed).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
   }
+  // Without its first entry there is no request.
+  const headless: Journal = {
+    append: made.log.append,
+    async *read(options) {
+      for await (const record of made.log.read(options)) {
+        if (record.envelope.metadata?.['uaicp:seq'] !== 0) yield record
+      }
+    },
+  }
+  const other = made.restart({ audit: headless })
+  expect(await other.state(id)).toBeUndefined()
+  await expect(other.resume(id, task, async () => 1)).rejects.toThrow(`no request ${id}`)
+})
+
+test('UAICP-03 a request goes on only as the task that it was opened for, and is read alone', async () => {
+  const made = await kit()
+  const { world, log } = made
+  const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+  const task = taskOf({ tools: [high, toolOf(world, 'undo_high')] })
+  const body = async (run: Run) => (await run.call(high, {})).result
+  const first = await made.governor.run(task, init, body)
+  const id = 'request_id' in first ? first.request_id : ''
+  const reads: unknown[] = []
+  const next = made.restart({
+    audit: {
+      append: log.append,
+      read: (options) => (reads.push(options), log.read(options)),
+    },
+  })
+  const unknown = { code: 'STATE_CONFLICT', reasons: [{ subject: 'task' }] }
+  await expect(next.resume(id, taskOf({ name: 'other', tools: [] }), body)).rejects.toMatchObject(
+    unknown,
+  )
+  await expect(next.cancel(id)).rejects.toMatchObject(unknown)
+  expect(await next.recover()).toEqual([])
+  // A task class that was given once is known from then on.
+  expect((await next.resume(id, task, body)).outcome).toBe('pending')
+  expect(await next.recover()).toMatchObject([{ request_id: id, task: 'task', isPending: true }])
+  expect(reads.slice(0, 2)).toEqual([{ requestId: id }, { requestId: id }])
+})
+
+test('UAICP-28 an id source that makes no UUIDs is an error', async () => {
+  const { governor } = await kit({ ids: () => 'request-1' })
+  await expect(governor.run(taskOf({ tools: [] }), init, async () => 1)).rejects.toMatchObject({
+    code: 'GOVERNANCE_IDS_INVALID',
+  })
+})
+
+test('UAICP-12 a request whose process died in intake fails safe when it is recovered', async () => {
+  const made = await kit()
+  const request_id = '0190aaaa-0000-7000-8000-000000000001'
+  const task = taskOf({ tools: [] })
+  const dying = made.restart({
+    audit: {
+      read: made.log.read,
+      append: (entry, options) => {
+        if (!entry.line.includes('"opened"')) throw new Error('gone')
+        return made.log.append(entry, options)
+      },
+    },
+  })
+  let ran = false
+  const result = await dying.run(task, { ...init, request_id }, async () => {
+    ran = true
+    return 1
+  })
+  expect(codesOf(result)).toEqual(['AUDIT_UNAVAILABLE'])
+  expect(ran).toBe(false)
+  expect(await dying.open(task, init)).toMatchObject({
+    type: 'fail_safe',
+    result: { reasons: [{ code: 'AUDIT_UNAVAILABLE' }] },
+  })
+  const next = made.restart({ tasks: [task] })
+  expect(await next.recover()).toMatchObject([
+    { request_id, state: 'fail_safe' },
+    { state: 'fail_safe' },
+  ])
+  expect(await next.resume(request_id, task, async () => 1)).toMatchObject({
+    reasons: [{ code: 'STATE_CONFLICT', subject: request_id, detail: 'intake' }],
+  })
+})
+
+test('UAICP-08 a request that is cancelled, in plan or in execute, has seen every phase before its end', async () => {
+  const { governor, world, entries } = await kit()
+  const task = taskOf({ tools: [toolOf(world, 'read')] })
+  for (const isCalled of [false, true]) {
+    const opened = await governor.open(task, init)
+    const id = opened.type === 'opened' ? opened.request_id : ''
+    if (isCalled) {
+      await governor.admit(id, { id: 'a', tool: 'read', args: {} })
+      await governor.settle(id, 'a', { type: 'result', value: 1 })
+    }
+    expect(await governor.cancel(id)).toMatchObject({
+      state: 'fail_safe',
+      reasons: [{ code: 'CANCELLED', subject: id }],
+    })
+    const path = ['intake', 'plan', 'execute', 'verify', 'fail_safe']
+    expect(await pathOf(await entries(id))).toEqual(path)
+    const moves = (await entries(id)).filter(({ type }) => type === 'transition')
+    expect(moves.map(({ data }) => data['from'])).toEqual(path.slice(0, 4))
+    expect(moves.map(({ envelope }) => envelope.outcome)).toEqual([
+      'pending',
+      'pending',
+      'pending',
+      'uncertain',
+    ])
+  }
+})
+
+describe('UAICP-03 the fold of a journal', () => {
+  test('UAICP-03 holds what happened: calls, steps, chunks, children, effects, reports', async () => {
+    const { governor, world, time } = await kit()
+    const write = toolOf(world, 'write', { risk: 'write_low_risk', rollback: undoBy('write') })
+    const undo = toolOf(world, 'undo_write', { risk: 'write_low_risk' })
+    const read = toolOf(world, 'read')
+    const bare = toolOf(world, 'bare', { risk: 'write_high_risk' })
+    const inner = taskOf({ name: 'inner', tools: [write, undo] })
+    const task = taskOf({
+      tools: [write, undo, read, bare],
+      verifiers: ['a', 'b'].map((id) =>
+        defineVerifier({
+          id,
+          timeoutMs: 100,
+          check: (_evidence, { candidate }) => [
+            { check_id: 'c', result: id === 'a' || candidate === 2 ? 'pass' : 'fail' },
+          ],
+        }),
+      ),
+      repair: { max: 1 },
+    })
+    const ids: string[] = []
+    const started = time.now()
+    const result = await governor.run(task, init, async (run) => {
+      ids[0] = run.request_id
+      await run.step('think', () => 1)
+      run.chunk('hm')
+      await run.call(write, { n: run.attempt }, { id: 'w' })
+      await run.call(read, {})
+      await time.advance(10)
+      if (run.attempt === 1) await run.call(bare, {}).catch(() => undefined)
+      else
+        await run.child(inner, {}, async (child) => {
+          ids[1] = child.request_id
+          return (await child.call(write, { n: 9 })).result
+        })
+      return run.attempt
+    })
+    expect(result.state).toBe('deliver')
+    const [id, childId] = ids as [string, string]
+    const state = (await governor.state(id))!
+    expect(state).toMatchObject({
+      request_id: id,
+      parent_trace_id: undefined,
+      identity: init.identity,
+      startedAt: started,
+      state: 'deliver',
+      attempt: 2,
+      callCount: 6,
+      refusals: [],
+      chunks: [{ attempt: 1 }, { attempt: 2 }],
+      effects: [
+        { request_id: id, call: 'w' },
+        { request_id: id, call: 'w' },
+        { request_id: childId, call: '1.1' },
+      ],
+      failed: undefined,
+    })
+    expect(state.why.map(({ code }) => code)).toEqual(['VERIFICATION_FAILED', 'ROLLBACK_REQUIRED'])
+    const seen = [...state.calls.values()].map(({ call, tool, risk, attempt, status, effect }) => ({
+      call,
+      tool,
+      risk,
+      attempt,
+      status,
+      effect,
+    }))
+    const low = 'write_low_risk'
+    const reading = { tool: 'read', risk: 'read_only', status: 'done', effect: 'none' }
+    expect(seen).toEqual([
+      { call: 'w', tool: 'write', risk: low, attempt: 2, status: 'done', effect: 'applied' },
+      { call: '1.1', attempt: 1, ...reading },
+      {
+        call: '1.2',
+        tool: 'bare',
+        risk: 'write_high_risk',
+        attempt: 1,
+        status: 'refused',
+        effect: 'none',
+      },
+      { call: '2.1', attempt: 2, ...reading },
+    ])
+    expect([...state.steps.values()].map(({ step, ok }) => [step, ok])).toEqual([
+      ['1.s1', true],
+      ['2.s1', true],
+    ])
+    expect([...state.children.values()]).toMatchObject([
+      { child: '2.c1', request_id: childId, attempt: 2, settled: { outcome: 'success', calls: 1 } },
+    ])
+    // The call was made again, so the record that it was undone is gone.
+    expect(state.undo.size).toBe(0)
+    expect(state.reports.map(({ verifier, passed }) => [verifier, passed])).toEqual([
+      ['a', true],
+      ['b', true],
+    ])
+  })
+
+  test('UAICP-12 no entry can follow that is out of order, of another state or after the end', async () => {
+    const { governor, entries } = await kit()
+    const result = await governor.run(taskOf({ tools: [] }), init, async () => 1)
+    if (result.state !== 'deliver') throw new Error(result.state)
+    const all = (await entries()).map(({ envelope }) => readItem({ envelope }))
+    const [opened] = all
+    if (opened?.type !== 'opened') throw new Error('not opened')
+    /** The state after this many entries. */
+    const after = (count: number) => {
+      const state = openState(opened, init.identity)
+      for (const item of all.slice(1, count)) reduceJournal(state, item)
+      return state
+    }
+    const refuses = (count: number, item: object) =>
+      expect(() => reduceJournal(after(count), item as JournalItem)).toThrow(
+        expect.objectContaining({ code: 'STATE_CONFLICT' }),
+      )
+    expect(after(all.length).delivered).toBeDefined()
+    const [, toPlan, toExecute, toVerify, delivered] = all
+    const note = { ...toPlan, type: 'planned', data: { hash: 'sha256:0' } }
+    // Another number than the next one.
+    refuses(1, { ...toPlan, seq: 2 })
+    refuses(1, { ...toPlan, seq: 0 })
+    // Another state than the request has, or a transition that the table does not have.
+    refuses(2, { ...note, seq: 2, state: 'execute' })
+    refuses(2, { ...toVerify, seq: 2 })
+    refuses(3, { ...delivered, seq: 3 })
+    // Only `delivered` delivers, and it does nothing else.
+    refuses(4, { ...toVerify, seq: 4, state: 'deliver' })
+    refuses(4, { ...delivered, state: 'execute' })
+    // After the end there is nothing.
+    refuses(5, { ...note, seq: 5, state: 'deliver' })
+    const failed = after(4)
+    reduceJournal(failed, { ...toExecute, seq: 4, state: 'fail_safe' } as JournalItem)
+    const end = { ...note, type: 'failed_safe', data: { reasons: [], missing: [], undo: [] } }
+    reduceJournal(failed, { ...end, seq: 5, state: 'fail_safe' } as unknown as JournalItem)
+    expect(failed.failed).toBeDefined()
+    expect(() =>
+      reduceJournal(failed, { ...note, seq: 6, state: 'fail_safe' } as unknown as JournalItem),
+    ).toThrow(expect.objectContaining({ code: 'STATE_CONFLICT' }))
+  })
 })

@@ -123,6 +123,10 @@ test('a tool that is none of the task’s, or unknown to it, is refused', async 
   })
 })
 
+const found = (subject: string, effect: string) => [
+  { code: 'TOOL_IN_DOUBT', subject, detail: `found ${effect}` },
+]
+
 test('one call that a crash cut off is settled like recover does, and named what it is', async () => {
   const made = await kit()
   const { world } = made
@@ -150,6 +154,7 @@ test('one call that a crash cut off is settled like recover does, and named what
   expect(await second.recoverCall(id, 'same')).toBe('absent')
   expect(await second.recoverCall(id, 'plain')).toBe('in_doubt')
   expect(await second.recoverCall(id, 'probed')).toBe('in_doubt')
+  expect(await second.recoverCall(id, 'probed')).toBe('in_doubt')
   isThere = true
   expect(await second.recoverCall(id, 'probed')).toBe('applied')
   expect(await second.recoverCall(id, 'probed')).toBeUndefined()
@@ -157,6 +162,22 @@ test('one call that a crash cut off is settled like recover does, and named what
     type: 'allow',
   })
   await second.settle(id, 'same', { type: 'result', value: 1 })
+  const settled = (await made.entries(id)).filter(({ type }) => type === 'call_settled')
+  const actorOf = ({ envelope }: (typeof settled)[number]) =>
+    (envelope.identity['uaicp:actor'] as { type: string }).type
+  expect(
+    settled.map((entry) => {
+      const { call, effect, settled_by, reasons } = entry.data
+      return [call, effect, settled_by, entry.envelope.outcome, actorOf(entry), reasons]
+    }),
+  ).toEqual([
+    // Whose doubt stays is recorded once, and again only when something is known.
+    ['same', 'absent', 'idempotent', 'failure', 'system', found('same', 'absent')],
+    ['plain', 'in_doubt', undefined, 'uncertain', 'agent', found('plain', 'in_doubt')],
+    ['probed', 'in_doubt', undefined, 'uncertain', 'agent', found('probed', 'in_doubt')],
+    ['probed', 'applied', 'probe', 'failure', 'system', found('probed', 'applied')],
+    ['same', 'applied', undefined, 'success', 'agent', undefined],
+  ])
   // The doubt about `plain` stays in the log; this task delivers with it.
   expect(await second.deliver(id, 1)).toMatchObject({ type: 'delivered' })
 })
@@ -200,4 +221,66 @@ test('steps that come at the same time after a restart are of one request', asyn
   expect(await Promise.all(calls)).toMatchObject([{ type: 'allow' }, { type: 'allow' }])
   for (const call of ['a', 'b']) await second.settle(id, call, { type: 'result', value: 1 })
   expect(await second.deliver(id, 1)).toMatchObject({ type: 'delivered' })
+})
+
+test('UAICP-08 a request that intake refuses is not opened; one that is opened has both ids', async () => {
+  const made = await kit()
+  const { task } = bank(made)
+  const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const request_id = '0190aaaa-0000-7000-8000-000000000001'
+  const given = { ...init, request_id, trace_id }
+  expect(await made.governor.open(task, given)).toEqual({ type: 'opened', request_id, trace_id })
+  const refused = await made.governor.open(task, { ...init, trace_id: 'x' })
+  expect(refused).toMatchObject({
+    type: 'fail_safe',
+    result: { state: 'fail_safe', reasons: [{ code: 'SCHEMA_INVALID', subject: 'trace_id' }] },
+  })
+})
+
+test('UAICP-02 a call that another process admitted is settled with its own arguments', async () => {
+  const made = await kit()
+  const { world } = made
+  const low = toolOf(world, 'low', {
+    risk: 'write_low_risk',
+    evidence: (result, args) => ({ type: 'tool_result', payload: { result, args } }),
+  })
+  const task = taskOf({ tools: [low] })
+  const opened = await made.governor.open(task, init)
+  const id = opened.type === 'opened' ? opened.request_id : ''
+  await made.governor.admit(id, { id: 'w', tool: 'low', args: { n: 7 } })
+  const next = made.restart({ tasks: [task] })
+  expect(await next.settle(id, 'w', { type: 'result', value: 5 })).toMatchObject({
+    type: 'done',
+    result: 5,
+    evidence: { source: 'low', payload: { result: 5, args: { n: 7 } } },
+  })
+  expect(await next.deliver(id, 1)).toMatchObject({ type: 'delivered' })
+})
+
+test('UAICP-13 an open request is worked on by one caller; one that has ended can be read', async () => {
+  const made = await kit()
+  const { task } = bank(made)
+  const { governor } = made
+  const body = async (): Promise<number> => 9
+  const busy = { code: 'STATE_CONFLICT', message: expect.stringContaining('worked on') as string }
+  const open = async (): Promise<string> => {
+    const opened = await governor.open(task, init)
+    return opened.type === 'opened' ? opened.request_id : ''
+  }
+  const first = await open()
+  await expect(governor.resume(first, task, body)).rejects.toMatchObject(busy)
+  expect(await governor.deliver(first, 1)).toMatchObject({ type: 'repair' })
+  await expect(governor.resume(first, task, body)).rejects.toMatchObject(busy)
+  expect(await governor.deliver(first, 1)).toMatchObject({ type: 'fail_safe' })
+  expect(await governor.resume(first, task, body)).toMatchObject({ state: 'fail_safe' })
+  const second = await open()
+  await governor.admit(second, { id: 'r', tool: 'read', args: {} })
+  await governor.settle(second, 'r', { type: 'result', value: 1 })
+  expect(await governor.deliver(second, 1)).toMatchObject({ type: 'delivered' })
+  expect(await governor.resume(second, task, body)).toMatchObject({ state: 'deliver', value: 1 })
+  const third = await open()
+  const why = [{ code: 'CANCELLED' }] as const
+  expect(await governor.fail(third, why)).toMatchObject({ type: 'fail_safe' })
+  expect(await governor.resume(third, task, body)).toMatchObject({ state: 'fail_safe' })
+  expect(await governor.cancel(await open())).toMatchObject({ missing: [], undo: [] })
 })

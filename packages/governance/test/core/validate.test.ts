@@ -7,6 +7,7 @@ import {
   validateReport,
   type ValidationIssue,
 } from '../../src/schema/index.ts'
+import { findRollbackIssues } from '../../src/schema/validate.ts'
 import { judge, type Kind } from '../support/normative.ts'
 import { smallest, without } from '../support/samples.ts'
 
@@ -224,6 +225,69 @@ describe('gate level: schema-valid is not enough', () => {
   })
 })
 
+test('UAICP-30 the gate names each member that is wrong, and no other', () => {
+  const chunk = { chunk_id: 'c', is_final: false, stream_index: 0, 'uaicp:verified': false }
+  const back = { type: 'tool_call', target: 't', payload: {} }
+  const checks = [
+    { check_id: 'a', result: 'pass' },
+    { check_id: 'b', result: 'skip' },
+    { check_id: 'c', result: 'fail' },
+  ]
+  const cases: [Kind, object, string[]][] = [
+    ['evidence', { hash: 'sha256:abc' }, ['/hash']],
+    ['evidence', { payload: undefined }, ['/hash']],
+    ['evidence', { collected_at: '2026-01-01 00:00:00Z' }, ['/collected_at']],
+    ['evidence', { evidence_type: 'custom' }, ['/uaicp:subtype']],
+    ['evidence', { evidence_type: 'custom', 'uaicp:subtype': 'rate' }, ['/uaicp:subtype']],
+    ['evidence', { evidence_type: 'custom', 'uaicp:subtype': 'a:b' }, []],
+    ['evidence', { note: 'x', 'a:b': 'y', toString: 'z' }, ['/note', '/toString']],
+    ['report', { status: 'partial' }, ['/status']],
+    ['report', { checks: [] }, ['/checks']],
+    ['report', { checks }, ['/checks/1/result', '/checks/2/result']],
+    ['report', { verifier_id: undefined }, ['/verifier_id']],
+    ['report', { evidence_ids: undefined }, ['/evidence_ids']],
+    ['report', { evidence_ids: [] }, []],
+    ['report', { generated_at: '2026-01-01T00:00:00+0100' }, ['/generated_at']],
+    ['report', { note: 'x', 'a:b': 'y' }, ['/note']],
+    ['envelope', { uaicp_version: '1.0' }, ['/uaicp_version']],
+    ['envelope', { trace_id: '0' }, ['/trace_id']],
+    ['envelope', { request_id: `urn:uuid:${id}` }, ['/request_id']],
+    ['envelope', { timestamp: '2026-01-01t00:00:00z' }, ['/timestamp']],
+    ['envelope', { state: 'deliver', outcome: 'pending' }, ['/outcome']],
+    ['envelope', { state: 'fail_safe', outcome: 'uncertain' }, []],
+    ['envelope', { streaming: chunk }, []],
+    ['envelope', { streaming: { ...chunk, chunk_id: '' } }, ['/streaming/chunk_id']],
+    ['envelope', { streaming: { ...chunk, is_final: undefined } }, ['/streaming/is_final']],
+    ['envelope', { streaming: { ...chunk, stream_index: undefined } }, ['/streaming/stream_index']],
+    [
+      'envelope',
+      { streaming: { ...chunk, 'uaicp:verified': true } },
+      ['/streaming/uaicp:verified'],
+    ],
+    [
+      'envelope',
+      { state: 'deliver', outcome: 'success', streaming: { ...chunk, 'uaicp:verified': true } },
+      [],
+    ],
+    ['envelope', { rollback_action: back }, []],
+    ['envelope', { rollback_action: { ...back, payload: 'by hand' } }, []],
+    ['envelope', { rollback_action: { ...back, type: '' } }, ['/rollback_action/type']],
+    ['envelope', { rollback_action: { ...back, target: undefined } }, ['/rollback_action/target']],
+    [
+      'envelope',
+      { rollback_action: { ...back, payload: undefined } },
+      ['/rollback_action/payload'],
+    ],
+  ]
+  for (const [kind, change, paths] of cases) {
+    const found = validators[kind]({ ...valid[kind], ...change }, 'gate')
+    expect(
+      found.map(({ path }) => path),
+      JSON.stringify(change),
+    ).toEqual(paths)
+  }
+})
+
 test('UAICP-30 the smallest objects are valid, and one without a required member says which', () => {
   const cases: [Kind, string][] = [
     ['envelope', 'state'],
@@ -237,4 +301,46 @@ test('UAICP-30 the smallest objects are valid, and one without a required member
       { path: `/${member}`, rule: 'required', message: 'is missing' },
     ])
   }
+})
+
+test('UAICP-30 each issue of the gate names its rule; an object that the schema refuses is not looked at further', () => {
+  const chunk = { chunk_id: 'c', is_final: false, stream_index: 0, 'uaicp:verified': false }
+  const cases: [Kind, object, string][] = [
+    ['envelope', { uaicp_version: '1.0' }, 'version'],
+    ['envelope', { request_id: id.toUpperCase() }, 'uuid'],
+    ['envelope', { trace_id: '00' }, 'trace'],
+    ['envelope', { timestamp: '2026-01-01 00:00:00Z' }, 'date-time'],
+    ['envelope', { state: 'deliver', outcome: 'failure' }, 'outcome'],
+    ['envelope', { streaming: { ...chunk, chunk_id: undefined } }, 'streaming'],
+    ['envelope', { streaming: { ...chunk, is_final: undefined } }, 'streaming'],
+    ['envelope', { streaming: { ...chunk, stream_index: -1 } }, 'streaming'],
+    ['envelope', { streaming: { ...chunk, 'uaicp:verified': undefined } }, 'unverified'],
+    ['envelope', { rollback_action: { target: 't', payload: {} } }, 'rollback'],
+    ['evidence', { hash: 'x' }, 'hash'],
+    ['evidence', { evidence_type: 'custom' }, 'subtype'],
+    ['evidence', { note: 1 }, 'namespace'],
+    ['report', { verifier_id: undefined }, 'verifier'],
+    ['report', { evidence_ids: undefined }, 'evidence'],
+    ['report', { status: 'fail' }, 'status'],
+    ['report', { checks: [] }, 'checks'],
+  ]
+  for (const [kind, change, rule] of cases)
+    expect(
+      validators[kind]({ ...valid[kind], ...change }, 'gate').map((issue) => issue.rule),
+      JSON.stringify(change),
+    ).toEqual([rule])
+  const broken = { ...valid.envelope, state: 'gone', uaicp_version: '1.0' }
+  expect(validators.envelope(broken, 'gate')).toEqual([
+    { path: '/state', rule: 'enum', message: expect.stringContaining('intake') as string },
+  ])
+  expect(validators.evidence({ ...valid.evidence, source: '', hash: 'x' }, 'gate')).toMatchObject([
+    { path: '/source', rule: 'minLength' },
+  ])
+  expect(
+    validators.report({ ...valid.report, report_id: 5, status: 'fail' }, 'gate'),
+  ).toMatchObject([{ path: '/report_id', rule: 'type', message: 'must be string' }])
+  for (const action of ['x', null, []])
+    expect(findRollbackIssues(action)).toEqual([
+      { path: '/rollback_action', rule: 'rollback', message: 'must be an object' },
+    ])
 })

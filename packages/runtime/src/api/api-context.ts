@@ -29,7 +29,7 @@ import type { RuntimeNode } from '../nodes/nodes.ts'
 export interface ApiEnvironment extends KernelEnvironment {
   readonly live: LiveBus
   readonly dispatcher: Dispatcher
-  /** The cache of folds that the API reads threads through. Default: a new cache. */
+  /** The cache of thread states (folds of logs) that the API reads. Default: a new cache. */
   readonly folds?: FoldCache
   readonly outage?: Outage
   /** The connection to the other nodes that share the store, if there are any. */
@@ -53,8 +53,8 @@ export function createApiContext(environment: ApiEnvironment): ApiContext {
 }
 
 /**
- * Remembers that the store cannot be written (see `isUnwritable`). While that lasts, nothing can be committed
- * that would end a wait, so callers that wait for a thread are told instead of waiting for ever.
+ * Remembers that the store cannot be written (see `isUnwritable`). While that lasts, nothing can be committed that
+ * would end a wait, so callers that wait for a thread get the store's error instead of waiting for ever.
  */
 export class Outage {
   #error: unknown
@@ -72,7 +72,7 @@ export class Outage {
     this.#error = undefined
   }
 
-  /** Runs `wait` with a signal that aborts with the error of the store, or with the signal of the caller. */
+  /** Runs `wait` with a signal that aborts when the store cannot be written or when the caller's signal aborts. */
   async guard<T>(
     signal: AbortSignal | undefined,
     wait: (signal: AbortSignal) => Promise<T>,
@@ -88,7 +88,7 @@ export class Outage {
   }
 }
 
-/** Reads only the head of a thread, for callers that do not need its log. Rejects with `THREAD_NOT_FOUND`. */
+/** Reads the head of a thread (its row in the store) without its log. Rejects with `THREAD_NOT_FOUND`. */
 export async function headOf({ store }: ApiContext, threadId: string): Promise<ThreadHead> {
   const head = await store.head(threadId)
   if (!head) throw threadNotFound(threadId)
@@ -101,12 +101,12 @@ export async function infoOf(context: ApiContext, threadId: string): Promise<Thr
   return info!
 }
 
-/** Converts heads to the form that the API shows, with the sums of their trees. */
+/** Converts heads (rows of the store) to the form of the API, with tokens and costs summed over all descendants. */
 export async function threadInfos(
   { store }: Pick<ApiContext, 'store'>,
   heads: readonly ThreadHead[],
 ): Promise<readonly ThreadInfo[]> {
-  // Each tree is read once, however many of its threads are listed.
+  // Each tree (a root thread with its descendants) is read once, however many of its threads are listed.
   const trees = new Map<string, ReturnType<typeof readTree>>()
   return Promise.all(
     heads.map(async (head) => {
@@ -160,7 +160,7 @@ function timeText(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** Reads and folds the log of a thread. Rejects with `THREAD_NOT_FOUND`. */
+/** Reads the log of a thread and computes its state. Rejects with `THREAD_NOT_FOUND`. */
 export async function load(context: ApiContext, threadId: string): Promise<LoadedThread> {
   const thread = await context.folds.load(threadId)
   if (!thread) throw threadNotFound(threadId)
@@ -191,9 +191,9 @@ export interface Edit<T> {
 
 interface EditTarget {
   readonly threadId: string
-  /** The name of the commit in traces, tests and crash coverage. */
+  /** The name of the commit in traces, tests and the simulation of crashes. */
   readonly point: string
-  /** Whether a terminated thread may be changed. Default false: it is refused. */
+  /** Whether a terminated thread may be changed. Default false: the change is refused. */
   readonly allowsOver?: boolean
 }
 
@@ -247,7 +247,7 @@ export function redacted<T extends readonly ThreadChange[]>(
       ...change,
       append: append?.map((event) => (isVariable(event) ? event : redactor.json(event))),
       head: head && redactor.json(head),
-      // The other columns contain ids and names, not free text.
+      // The other columns of the new thread's row contain ids and names, not free text.
       create: create && {
         ...create,
         title: redactor.json(create.title),
@@ -257,7 +257,7 @@ export function redacted<T extends readonly ThreadChange[]>(
   }) as unknown as T // one change for each change
 }
 
-/** Variables are left as they are: secrets among them are sealed, and tools need the others as they were set. */
+/** Variables are not redacted: secrets among them are encrypted, and tools need the others as they are. */
 function isVariable({ type }: RuntimeEvent): boolean {
   return type === 'env_set' || type === 'variables_provided'
 }
@@ -272,10 +272,10 @@ interface KnownRedactor {
   readonly redactor: Redactor | undefined
 }
 
-/** The redactor of each state, because building one takes longer than using it. */
+/** Caches the redactor of each state, because building a redactor takes longer than using it. */
 const redactors = new WeakMap<SecretState, KnownRedactor>()
 
-/** Returns the redactor of a thread's secrets; undefined if it has none. */
+/** Returns the redactor of a thread's secrets; undefined if the thread has none. */
 export function redactorOf(
   context: ApiContext,
   state: SecretState,
@@ -394,11 +394,11 @@ interface CommitParts {
   readonly dispatcher: Dispatcher
   readonly edits: EditListeners
   readonly outage?: Outage
-  /** Tells the other nodes that share the store. */
+  /** Tells the other nodes that share the store what was committed. */
   readonly node?: Pick<RuntimeNode, 'committed'> | undefined
 }
 
-/** The running requests and calls of drains, which an edit or a message can make obsolete. */
+/** Tells the running requests and calls of a thread about edits and messages that make them obsolete. */
 export class EditListeners {
   readonly #listeners = new Map<string, Set<(event: ObsoletingEvent) => void>>()
 
@@ -441,8 +441,8 @@ export function createCommit({
     outage?.end()
     for (const [id, events] of appended(commit.threads, result)) live.publish(id, events)
     for (const { id, append = [], wake } of commit.threads) {
-      // The running drain is interrupted first, because its work is no longer needed; then the thread is
-      // woken.
+      // The running work on the thread (its drain) is interrupted first, because it is no longer needed; then the
+      // thread is woken.
       if (append.some(({ type }) => type === 'thread_terminated'))
         dispatcher.interrupt(id, 'terminate')
       else if (append.some((event) => event.type === 'stop_requested' && !event.afterStep))
@@ -457,8 +457,8 @@ export function createCommit({
 }
 
 /**
- * Returns the appended events of each thread with their sequence numbers. One thread may have several
- * changes.
+ * Returns the appended events of each thread with their sequence numbers. A commit may contain several changes
+ * of one thread.
  */
 function appended(
   changes: readonly ThreadChange[],
@@ -490,12 +490,12 @@ export interface LoadedThread {
   readonly state: KernelState
 }
 
-/** A cache of folded threads, so that each event of a growing thread is folded only once in this process. */
+/** A cache of thread states ("folds"), so that this process applies each event of a growing thread only once. */
 export interface FoldCache {
   /** Resolves to undefined when there is no such thread. */
   load(threadId: string): Promise<LoadedThread | undefined>
   forget(threadId: string): void
-  /** The same folds, for drains. */
+  /** Lends the cached folds to drains (the code that works on threads), which go on adding events to them. */
   readonly memory: FoldMemory
   /** The number of threads in the cache at the moment. */
   readonly size: number
@@ -509,18 +509,18 @@ interface FoldCacheOptions {
   readonly pageSize?: number
 }
 
-/** Creates a cache of folds over a store; the least recently used folds are dropped. */
+/** Creates a cache of folds (states computed from logs); the least recently used folds are dropped. */
 export function createFoldCache(
   store: FoldSource & Pick<Store, 'head'>,
   { max = 256, pageSize = 1000 }: FoldCacheOptions = {},
 ): FoldCache {
   const folds = new FoldMap(max)
-  /** Separate folds for readers, for threads whose own fold is in use by a drain. */
+  /** Additional folds, for readers of threads whose fold in `folds` is lent to the code that works on the thread. */
   const beside = new FoldMap(max)
-  /** The folds that drains work with. Nobody else may add events to them. */
+  /** The folds that are lent to the code that works on a thread (a drain). Nobody else may add events to them. */
   const lent = new WeakSet<KernelFold>()
 
-  /** Returns the fold to which the events of a log may be added. */
+  /** Returns a fold (thread state) that is not lent to the work on the thread, so the caller may add events to it. */
   function ownFold(threadId: string, logId: number): KernelFold {
     const known = folds.get(threadId, logId)
     const map = known && lent.has(known) ? beside : folds
@@ -537,7 +537,7 @@ export function createFoldCache(
     }
     const { logId } = head
     const known = folds.get(threadId, logId)
-    // Readers may also use the fold of a running drain, but only while it has exactly the events of the log.
+    // Readers may also use a fold that is lent (see `lent`), but only while it has exactly the events of the log.
     if (known?.state.seq === head.seq && known.ahead === 0) return { head, state: known.state }
     const fold = ownFold(threadId, logId)
     const log = { threadId, logId }
@@ -547,14 +547,14 @@ export function createFoldCache(
     while (fold.state.seq < head.seq) {
       isRead = true
       const page = await store.events(threadId, { after: fold.state.seq, limit: pageSize })
-      // A drain may have taken the fold while the page was read. Then the events are folded elsewhere.
+      // The fold may have been lent while the page was read. Then this reader starts again with another fold.
       if (lent.has(fold)) return load(threadId)
-      // Another reader may have folded some of these events meanwhile; `push` ignores events it already
+      // Another reader may have added some of these events meanwhile; `push` ignores events that the fold already
       // has.
       for (const stored of page) fold.push(stored)
       if (page.length < pageSize) break
     }
-    // If the log was replaced while it was read, the fold may contain events of both.
+    // If the log was replaced while it was read, the fold may contain events of the old and the new log.
     if (isRead && (await store.head(threadId))?.logId !== logId) {
       forget(threadId)
       return load(threadId)
@@ -571,7 +571,7 @@ export function createFoldCache(
   const memory: FoldMemory = {
     take(threadId, logId) {
       const known = folds.get(threadId, logId)
-      // A drain that has lost its lease may still be working with the fold.
+      // Earlier work on the thread that has lost its lease may still use the known fold; then a new fold is lent.
       const fold = known && !lent.has(known) ? known : new KernelFold()
       lent.add(fold)
       folds.set(threadId, logId, fold)
@@ -598,8 +598,8 @@ export function createFoldCache(
 }
 
 /**
- * The most recently used folds. Each is kept with the number of its log, because the log of a thread can be
- * replaced (erased, or removed and made again), also by another process.
+ * The most recently used folds (thread states). Each is kept with the id of its log, because the log of a thread
+ * can be replaced by another log (erased, or removed and made again), also by another process.
  */
 class FoldMap {
   readonly #folds = new Map<string, { readonly logId: number; readonly fold: KernelFold }>()

@@ -19,7 +19,7 @@ import type { EffectScheduled } from '../contract/event.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
 import { openForPeople, waitingCount } from '../contract/state.ts'
 
-/** Creates the file functions of the API; they follow the same rules as for tools. */
+/** Creates the file functions of the API. They make the same checks as the file functions of tools. */
 export function filesApi(context: ApiContext): ThreadFiles {
   const open = async (threadId: string) =>
     facadeFiles(bufferOf(context, (await load(context, threadId)).state))
@@ -52,7 +52,7 @@ export function filesApi(context: ApiContext): ThreadFiles {
   }
 }
 
-/** Creates the value functions of the API; they follow the same rules as for tools. */
+/** Creates the value functions of the API. They make the same checks as the value functions of tools. */
 export function valuesApi(context: ApiContext): ThreadValues {
   const open = async (threadId: string) =>
     facadeValues(bufferOf(context, (await load(context, threadId)).state))
@@ -69,7 +69,8 @@ export function valuesApi(context: ApiContext): ThreadValues {
 }
 
 /**
- * Creates the variable functions of the API. A new value is written to live descendants in the same commit.
+ * Creates the variable functions of the API. A new value is also written, in the same commit, to the
+ * descendants that inherit the variable and have not ended.
  */
 export function envApi(context: ApiContext): ThreadEnv {
   const parts = { ...context, load: async (id: string) => (await context.folds.load(id))?.state }
@@ -99,7 +100,7 @@ export function envApi(context: ApiContext): ThreadEnv {
   }
 }
 
-/** Creates the functions for scheduled effects; they follow the same rules as for tools. */
+/** Creates the functions for scheduled effects (work at a later time), with the same checks as those of tools. */
 export function effectsApi(context: ApiContext): ThreadEffects {
   return {
     list: async (threadId) => scheduledEffects((await load(context, threadId)).state.effects),

@@ -66,9 +66,9 @@ export async function resumeThread(
 }
 
 /**
- * Ends a thread for good. The commit also raises the epoch, so that a drain that works on the thread can
- * write nothing more; a last drain then closes the session and terminates the children. Resolves when that
- * is done.
+ * Ends a thread for good. The commit also raises the thread's epoch, the number with which all work on the
+ * thread has to commit, so work that runs now can write nothing more. After that, the runtime closes the
+ * session and terminates the children. Resolves when that is done.
  */
 export async function terminateThread(
   context: ApiContext,
@@ -96,8 +96,8 @@ export async function terminateThread(
 }
 
 /**
- * Returns the change of the parent: it records the end of this child, and answers the parent's calls that
- * wait for it.
+ * Returns the change of the parent thread, which records the end of this child and answers the calls that
+ * wait for the child.
  */
 async function toldParent(
   context: ApiContext,
@@ -119,7 +119,10 @@ async function toldParent(
   return [{ id: parent.head.id, append, wake: { by: context.clock.now() } }]
 }
 
-/** Waits for the thread and then for its descendants: children are terminated by the last drain of their parent. */
+/**
+ * Waits until the thread and then its descendants are at rest. The thread comes first, because its last work
+ * terminates its children.
+ */
 async function settledTree(context: ApiContext, threadId: string, detach: boolean): Promise<void> {
   const { node } = context
   const rest = (id: string): Promise<void> => node?.settled(id) ?? settled(context, id)
@@ -179,19 +182,19 @@ function tellRemoved({ live, node }: ApiContext, head: ThreadHead): void {
   node?.removed(head)
 }
 
-/** Terminates a thread and its descendants and returns their heads, children before parents. */
+/** Terminates a thread and its descendants and returns their heads (rows of the store), children before parents. */
 async function ended(context: ApiContext, threadId: string): Promise<readonly ThreadHead[]> {
   await terminateThread(context, threadId)
   const head = await headOf(context, threadId)
   const below = await descendantsOf(context, head)
-  // Children that a detached parent left running are terminated, too.
+  // Children that were left running when their parent was terminated with `detach` are terminated, too.
   for (const { id } of below) await terminateThread(context, id)
   return [head, ...below].toReversed()
 }
 
 /**
- * Returns an event without anything that was said, shown, read or written. Fields not listed here are
- * dropped.
+ * Returns an event of a thread that is erased, without anything that was said, shown, read or written. Fields
+ * not listed here are dropped.
  */
 function bare(event: RuntimeEvent): RuntimeEvent[] {
   const { at } = event

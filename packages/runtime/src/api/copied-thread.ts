@@ -53,7 +53,7 @@ export async function storeCopy(context: ApiContext, copy: Copy): Promise<Thread
   }
   try {
     const wake = next && { by: context.clock.now() }
-    // What the history used, as the drains of the copy will count it too.
+    // The tokens and costs of the copied history count for the copy too, because its log contains them.
     const { startedAt: _, ...head } = state.usage
     const threads = redacted(context, state, [{ id, create, append, head, wake }])
     await context.commit({ point, threads, blobs })
@@ -72,7 +72,7 @@ export function rootCreated(
   return { ...rest, threadId: id, depth: 0, title: title ?? undefined }
 }
 
-/** Folds one event; throws an error with the line number when the event cannot be folded. */
+/** Applies one event to the state; throws an error with the line number when the event is invalid. */
 export function pushChecked(fold: KernelFold, stored: StoredEvent, line: number): void {
   try {
     fold.push(stored)

@@ -76,7 +76,8 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
     const threads = redacted(context, secretsIn(id, agent, append), [change])
     await context.commit({ point: 'create_thread', threads })
   } catch (error) {
-    // Creating a thread again with the same client id returns the existing thread, if the agent is the same.
+    // If a client creates a thread again with the id that it chose (`clientId`), it gets the existing thread,
+    // provided that the agent is the same.
     const isTaken = isStoreError(error, 'CLIENT_ID_TAKEN') && clientId !== null
     const known = isTaken ? await store.headByClientId(tenant, clientId, owner) : undefined
     if (known && known.agent === thread.agent) return known.id
@@ -181,8 +182,8 @@ export async function forkStoredThread(
       ...rest.filter(isHistory).map((event) => {
         if (event.type !== 'env_set' || event.valueType !== 'secret' || event.value === null)
           return event
-        // A sealed secret can be opened only in the thread it was sealed for, so it is sealed again for the
-        // copy.
+        // An encrypted secret can be opened only for the thread whose id it was encrypted with, so it is
+        // encrypted again for the copy.
         const secret = vault.open(event.value, envContext(threadId, event.name))
         return { ...event, value: vault.seal(secret, envContext(id, event.name)) }
       }),
@@ -198,13 +199,13 @@ function forkPlace(threadId: string, messageId: string | undefined): JsonObject 
     : { thread_id: threadId, message_id: messageId }
 }
 
-/** Returns the last message of a copy; undefined for a copy that begins with nothing. */
+/** Returns the id of the last message of a copy; undefined for a copy without messages. */
 function lastMessage(log: readonly RuntimeEvent[]): string | undefined {
   const last = log.findLast((event) => event.type === 'message_added')
   return last?.type === 'message_added' ? last.message.id : undefined
 }
 
-/** Counts what a part of a log did: requests to models, children, and calls of tools with their risk. */
+/** Counts what a thread did in a part of its log: requests to models, children, and calls of tools by risk. */
 function workIn({ registry }: ApiContext, log: readonly RuntimeEvent[]): ForkedThread['runsAgain'] {
   const calls = new Map<string, number>()
   for (const event of log)

@@ -17,7 +17,7 @@ const PAGE = 1000
 /** How many grants of a thread may be in force at the same time. */
 const MAX_GRANTS = 50
 
-/** Creates the functions for the standing grants of threads. */
+/** Creates the functions for standing grants: approvals in advance for all calls of a tool in a thread. */
 export function grantsApi(context: ApiContext): ThreadGrants {
   return {
     async list(threadId) {
@@ -75,8 +75,8 @@ export function grantsApi(context: ApiContext): ThreadGrants {
 }
 
 /**
- * Signs a grant and returns the event that records it, with the lines of the audit log. The state is that of the log
- * on which the commit builds.
+ * Signs a grant and returns the event that records it, with the lines of the audit log. `state` must be
+ * computed from the whole log to which the event is then appended.
  */
 export async function newGrant(
   context: ApiContext,
@@ -114,7 +114,9 @@ export async function newGrant(
   return { made, ...(await context.governors.recordGrant(change)) }
 }
 
-/** Returns the risk that a tool of the thread's agent declares. Throws if a grant of it would have no meaning. */
+/**
+ * Returns the risk of a write tool of the thread's agent. Throws for other tools, because they need no grant.
+ */
 function declaredRisk(context: ApiContext, state: KernelState, tool: string): GrantMade['risk'] {
   const { a, b } = registryOf(context.registry, state).agent(state.agent)
   const found = [a, b].flatMap((side) => side?.prompt.tools ?? []).find(({ name }) => name === tool)

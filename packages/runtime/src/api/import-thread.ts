@@ -78,7 +78,7 @@ function readLines(context: ApiContext, text: string): Lines {
   for (const [name, { length }] of Object.entries({ events, blobs }))
     if (header[name] !== length)
       throw invalid(1, `it announces ${JSON.stringify(header[name])} ${name}, and ${length} follow`)
-  // Every hash must come with its content, because otherwise an import could name another thread's file.
+  // Every hash must come with its content. An import could otherwise get another thread's file by its hash.
   const given = new Set(blobs.map(({ hash }) => hash))
   events.forEach((event, index) => {
     const absent = blobsOf([event]).find((hash) => !given.has(hash))
@@ -219,7 +219,7 @@ interface BlobLine {
 }
 
 /**
- * Returns an event without secrets (sealed or open) and without tokens, so that it can leave the
+ * Returns an event without secrets (encrypted or not) and without tokens, so that it can leave the
  * installation.
  */
 function withoutSecrets(event: RuntimeEvent): RuntimeEvent {

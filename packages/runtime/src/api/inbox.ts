@@ -84,7 +84,7 @@ function notFound(interruptId: string, found: unknown): RuntimeError {
 }
 
 /**
- * Records an approval. The interrupt is answered once as many people have approved as the policy requires.
+ * Records an approval. The waiting call gets its answer once as many people have approved as the policy requires.
  */
 async function approve(
   context: ApiContext,
@@ -148,8 +148,8 @@ function notGrantable(interruptId: string, why: string): RuntimeError {
 }
 
 /**
- * Signs an approval for the person. The interrupt is looked up first, so that no token is created if it is
- * already answered.
+ * Signs an approval for the person. The waiting call is looked up first, so that no token is created if it already
+ * has its answer.
  */
 async function signed(
   context: ApiContext,
@@ -168,8 +168,8 @@ async function signed(
 
 /**
  * Denies a call, and makes and approves another one with changed arguments in its place, in one commit. The
- * new call has its own id and digest: the governor judges it as any other call, before anything is written
- * and again before it runs.
+ * new call has its own id and digest: the governor, which allows or denies calls, judges it as any other call,
+ * before anything is written and again before it runs.
  */
 async function approveChanged(
   context: ApiContext,
@@ -390,7 +390,7 @@ function answered(threadId: string, interruptId: string): RuntimeError {
 export const APPROVAL_GIVEN = 'approval_given'
 
 /**
- * Returns the event of one person's approval. The tokens are sealed, so that nobody else can use them. The
+ * Returns the event of one person's approval. The tokens are encrypted, so that nobody else can use them. The
  * event is transient, because it is bookkeeping and not part of the conversation.
  */
 function givenEvent(
@@ -414,7 +414,7 @@ interface PartialApproval {
   readonly tokens: readonly string[]
 }
 
-/** Reads from the log the approvals that an interrupt has received so far. */
+/** Reads from the log the approvals that a waiting call has received so far. */
 async function partialApprovals(
   { store, vault }: ApiContext,
   threadId: string,
@@ -541,8 +541,8 @@ function variablesItem(
 }
 
 /**
- * Returns the variables that a child of this relation declares. What is not declared, e.g. because the definitions
- * were changed, is a secret.
+ * Returns the variables that a child of this kind (relation) declares. Callers treat a variable that is not
+ * declared, e.g. because the definitions were changed, as a secret.
  */
 export function relationVariables(
   { registry }: ApiContext,
@@ -562,10 +562,10 @@ export function isIrreversible(request: unknown): boolean {
   return approvalOf(request)?.action.rollback?.type === 'impossible'
 }
 
-/** The number of pieces of evidence that are shown with a decision. */
+/** The largest number of pieces of evidence (recorded facts) that are shown with a decision. */
 const MAX_EVIDENCE = 100
 
-/** Reads one item from the log, which keeps it after its answer. */
+/** Reads one item from the log, where it stays after it was answered. */
 async function waitingDetail(
   context: ApiContext,
   { threadId, interruptId }: Item,
@@ -632,7 +632,7 @@ async function waitingDetail(
   }
 }
 
-/** Returns a request for variables, also after somebody has given them. The values are left out. */
+/** Returns a request for variables, also after somebody has provided the values, which are left out. */
 function variablesDetail(
   context: ApiContext,
   found: Omit<Found, 'open'>,
@@ -671,7 +671,7 @@ function decisionOf(
 
 const PEOPLE: ReadonlySet<string> = new Set<WaitingItem['kind']>(['approval', 'input', 'in_doubt'])
 
-/** Returns what would happen in one sentence; the arguments are shown beside it. */
+/** Returns one sentence about what the person is asked for; the arguments are shown beside it. */
 function sentenceOf(
   { registry }: ApiContext,
   { kind, toolName, path, variables = [] }: WaitingItem,
@@ -689,8 +689,8 @@ function sentenceOf(
 }
 
 /**
- * Finds the approval request to be signed: the request of an interrupt itself, or the one in its `approval`
- * or `request` field.
+ * Finds the approval request to be signed: the request of a waiting call itself, or the one in its `approval` or
+ * `request` field.
  */
 function approvalOf(request: unknown): ApprovalRequest | undefined {
   if (!isPlainObject(request)) return undefined

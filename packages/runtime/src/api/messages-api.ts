@@ -32,7 +32,7 @@ import type { MessageQueued, RuntimeEvent } from '../contract/event.ts'
 import { normalisePath } from '../thread/paths.ts'
 import { incomingTraceparent } from '../telemetry/telemetry.ts'
 
-/** Creates the message functions of the API; they follow the same rules as for tools. */
+/** Creates the message functions of the API. They make the same checks as the message functions of tools. */
 export function messagesApi(
   context: ApiContext,
 ): Pick<Threads, 'messages' | 'updateMessage' | 'deleteMessage'> {
@@ -48,7 +48,7 @@ export function messagesApi(
       const scratch = facadeOf(bufferOf(context, state))
       scratch.updateMessage(messageId, content)
       let { message } = scratch.getMessage(messageId)! // the message was found above
-      // Hooks run once, before the edit. The edit may be tried several times, and hooks may write to the
+      // Hooks run once, before the edit: the edit may be tried several times, and hooks may write to the
       // thread.
       for (const hook of await hooksOf(context, threadId, 'before_update_message')) {
         const changed = await runHook(context, { threadId, hook, args: [messageId, message] })
@@ -118,8 +118,9 @@ async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): 
 }
 
 /**
- * Queues a message and wakes the thread. The same message id is queued only once. `ifBusy` is evaluated on
- * exactly the log to which the message is appended, so no other write can come between.
+ * Queues a message and wakes the thread. The same message id is queued only once. `ifBusy` (what to do if the
+ * thread is working) is evaluated on exactly the log to which the message is appended, so no other write can
+ * come between.
  */
 export async function sendMessage(
   context: ApiContext,
@@ -228,12 +229,12 @@ export function queuedMessage(context: ApiContext, sent: SendMessage | string): 
 }
 
 /**
- * The fields of metadata that the runtime writes and believes: who sent a message (`from`), what it is (`kind`),
- * which side it is for (`for`), and how it is answered.
+ * The fields of metadata that only the runtime may set, because it relies on them: who sent a message
+ * (`from`), what it is (`kind`), which side of the conversation it is for (`for`), and how it is answered.
  */
 const OWN_FIELDS = ['from', 'kind', 'for', CHOSEN_RUN] as const
 
-/** Returns the metadata of a message, with the model, settings or call that it chooses for its run. */
+/** Returns the metadata of a message, with the model, settings or call that its sender chose for the answer. */
 function messageMetadata(
   context: ApiContext,
   { metadata, model, settings, call }: SendMessage,

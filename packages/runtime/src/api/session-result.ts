@@ -68,7 +68,7 @@ async function resultOf(context: ApiContext, wait: Wait): Promise<SessionResult>
   }
 }
 
-/** A result with the head of the thread as it was when the result was found. */
+/** A result with the head of the thread (its row in the store) as it was when the result was found. */
 type Found = Omit<SessionResult, 'thread'> & { readonly thread: ThreadHead }
 
 interface Look {
@@ -85,7 +85,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const isQueued = state.queue.some((queued) => queued.queueId === queueId)
   const none = { attachments: [], waiting: [], thread: head }
 
-  // The drain failed for good, before or after it read the message.
+  // The runtime has given up the thread, before or after it took the message from the queue.
   const hasStuckWork = session !== undefined || (state.queue.length > 0 && stop === 'none')
   if (head.lifecycle === 'failed' && hasStuckWork && isAtRest) {
     const text = 'The thread could not continue; its log says why.'
@@ -95,7 +95,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   if (queueId !== undefined && !state.places.has(queueId) && !isQueued)
     return { result: { outcome: 'stopped', reason: 'unsent', text: '', ...none }, below: [] }
 
-  // A later message made the thread start again without this one.
+  // A later message with `ifBusy: 'restart'` dropped this message.
   if (queueId !== undefined && state.entries[state.places.get(queueId) ?? -1]?.dropped)
     return { result: { outcome: 'stopped', reason: 'restarted', text: '', ...none }, below: [] }
 
@@ -115,8 +115,8 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
     return { result, below: [] }
   }
 
-  // Only a thread at rest waits for somebody; a running thread may still end by itself. A thread with a queue
-  // but no session yet may be waiting for a child that started by itself.
+  // Only a thread at rest waits for somebody; a running thread may still end by itself. A queued message counts
+  // as work even before its session begins: the thread may wait for a child that started together with it.
   const hasWork = session !== undefined || state.queue.length > 0
   if (!hasWork || !isAtRest) return { below: [] }
   const text = lastText(state) // read before the next await, during which the shared state may change
@@ -125,8 +125,8 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const ids = new Set(tree.flatMap(({ id, waiting }) => (waiting > 0 ? [id] : [])))
   if (ids.size === 0) return { below }
   const items = await waitingItems(context, { rootId: head.rootId })
-  // A session waits for its calls. A scheduled effect that waits for approval does not hold it up, nor does a
-  // child that lacks variables: its call has ended.
+  // A session waits for its calls. It does not wait for a scheduled effect that needs an approval, nor for a
+  // child that lacks variables, because the call that was to create the child has ended.
   const waiting = items.filter(
     ({ threadId, effectId, kind }) =>
       ids.has(threadId) && effectId === undefined && kind !== 'variables',
@@ -135,7 +135,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   return { result: { ...none, outcome: 'waiting', reason: 'waiting', text, waiting }, below }
 }
 
-/** Returns the last text that side A wrote. */
+/** Returns the last text that the agent (side A of the conversation) wrote. */
 function lastText({ entries }: KernelState): string {
   const last = entries.findLast(
     ({ side, isRemoved, message }) => side === 'a' && !isRemoved && message.type === 'assistant',
@@ -148,13 +148,13 @@ type ChangesPage = ReturnType<Threads['changes']> extends AsyncIterable<infer Pa
 
 const CHANGES_PAGE = 100
 
-/** A place in the changes of a tenant, and how many threads were removed until then. */
+/** How far a reader has read the changes of a tenant's threads, and how many threads had been removed by then. */
 interface ChangesPosition {
   readonly change: number
   readonly removals: number
   /**
-   * The last thread that was read of those with this number; empty if all of them were. A reader learns no id
-   * of a thread that it may not see.
+   * The id of the last thread that was read among those with this change number; empty if all were read. It
+   * is always a thread that the reader may see.
    */
   readonly id: string
 }
@@ -169,13 +169,14 @@ export async function* changedThreads(
   let isFirst = true
   for await (const _ of context.live.rings({ signal })) {
     for (;;) {
-      // The latest change is read before the list, so that the position also passes changes of other owners.
+      // The latest change is read before the list, so that the position also moves past changes of other
+      // owners' threads.
       const name = removalsOf(tenant)
       const removals = (await store.counters(name)).get(name) ?? 0
       const [latest] = await store.list({ tenant, sort: 'change', limit: 1 })
       const now = { change: latest?.change ?? 0, removals, id: '' }
       const from = position ?? now
-      // A change number that this store has not used yet comes from another store, or from before a restore.
+      // A change number that this store has not used yet is from another store, or from before a backup was restored.
       const isReset = from.removals !== removals || from.change > now.change
       const changedAfter = { change: from.change + (from.id === '' ? 1 : 0), id: from.id }
       const query = { tenant, owner, changedAfter, limit: CHANGES_PAGE }
@@ -213,7 +214,7 @@ function parsePosition(text: string): ChangesPosition {
   })
 }
 
-/** Returns changed threads, and the roots of their trees, whose sums have changed with them. */
+/** Returns changed threads, and the roots of their trees, because the sums of costs in a root change, too. */
 async function shownChanges(
   context: ApiContext,
   heads: readonly ThreadHead[],

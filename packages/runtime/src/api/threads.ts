@@ -200,7 +200,8 @@ function variablesApi(context: ApiContext): ThreadVariables {
         const head = { waiting: waitingCount(state, context.clock.now()) - 1 }
         return { result: undefined, change: { append: [event], head, wake } }
       })
-      // The thread's own drain creates the child; this loop waits until it has succeeded or failed.
+      // The child is created by the process that works on the thread; this loop waits until that is done or
+      // failed.
       for await (const _ of context.live.watch([threadId])) {
         const { state } = await load(context, threadId)
         const { reference, error } = find(state, requestId)
@@ -261,8 +262,8 @@ function checkProvided(context: ApiContext, pending: PendingVariables, values: V
 }
 
 /**
- * Seals the values for this thread. The drain that creates the child opens them and seals them again for the
- * child.
+ * Encrypts the values for this thread. When the child is created, they are decrypted, and encrypted again for
+ * the child.
  */
 function sealed(
   context: ApiContext,

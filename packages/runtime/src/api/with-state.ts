@@ -52,7 +52,8 @@ export async function withState<T>(
       return run.result
     } catch (error) {
       const isConflict = error instanceof RuntimeError && error.code === 'STATE_CONFLICT'
-      // What was shown or committed at once cannot be taken back, so it must not happen twice.
+      // Events that `work` has shown or committed meanwhile cannot be taken back, so `work` is not called
+      // again.
       const mayRepeat = isRepeatable && !run.hasTold && runs < MAX_RUNS
       if (!isConflict || !mayRepeat) throw toRuntimeError(error)
     }
@@ -110,7 +111,9 @@ async function runOnce<T>(
   return { result, changes: facade.takeChanges(), secrets, hasTold }
 }
 
-/** Commits what the code changed; throws `STATE_CONFLICT` if a value that it read has been set since. */
+/**
+ * Commits what the code changed; throws `STATE_CONFLICT` if a value that the code read has been set since.
+ */
 async function store(
   context: ApiContext,
   threadId: string,
@@ -132,7 +135,7 @@ async function store(
       expectSeq,
       mustBeLive: !allowsOver,
       head: patch,
-      // Raising the epoch prevents a running drain from writing anything more.
+      // Work on a thread commits with the epoch that it began with, so raising the epoch refuses its commits.
       raisesEpoch: changes.terminates,
       wake: { by: context.clock.now() },
     }
@@ -147,13 +150,13 @@ async function store(
         values = { ...values, user: await freshUserValues(context.store, values.user) }
         continue
       }
-      // Another writer committed first; if it left the values alone, the same changes are committed again.
+      // Another writer committed first. If it did not set the values that were read, these changes are tried again.
       if (!isGuarded || !isStoreError(error, 'LOG_MOVED')) throw error
     }
   }
 }
 
-/** Creates the functions for the values of users. */
+/** Creates the functions for the JSON values that are kept per user, for all threads. */
 export function userValuesApi(context: ApiContext): UserValues {
   const { store } = context
   const get: UserValues['get'] = async (of, key) => {

@@ -26,10 +26,11 @@ import { answerToApproval, withdrawReview } from './gate.ts'
 import { settledCalls } from './run.ts'
 
 /**
- * Ends the running turn because a message asked for it (`ifBusy`), and begins the turn of `side` that answers
- * the message. Calls that had started have ended by now; calls that have not started do not run, and what was
- * asked about them is withdrawn. The session goes on, so a parent that waits for it gets its answer, and
- * nothing that was done is undone. With `drops`, models are no longer shown what was said in the session.
+ * Ends the running turn because a message asked for it (`ifBusy`), and begins the turn in which `side` of the
+ * conversation answers the message. Calls that had started have ended by now; calls that have not started do
+ * not run, and questions to people about them are withdrawn. The session goes on, so a parent that waits for
+ * the session still gets an answer, and nothing that was done is undone. With `drops`, models are no longer
+ * shown what was said in the session.
  */
 export async function cutTurn(context: DrainContext, side: Side, drops: boolean): Promise<void> {
   const { state, agent } = context
@@ -57,14 +58,18 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
   const asked = openForPeople(state).filter(({ interrupt }) => !calls.has(interrupt.id))
   const waiting = asked.length + openVariables(state, context.environment.clock.now()).length
   const head = { lifecycle: 'running', waiting } as const
-  // Nobody is asked about the calls any more.
+  // The calls that were cut wait for nobody any more, so the parent's list must not say that this child waits
+  // for a person.
   const listed = state.isToldAwaiting ? listedAs(context, { status: 'running' }) : []
   const others = [...stopAwaited(context), ...listed]
   const write = { events, others, head, isProgress: true, expectsNoMail: true }
   if (await commitTaken(context, 'turn_cut', write)) await afterStored(context, answering, taken)
 }
 
-/** Tells the governor that nobody decides about the call any more, so that its approval cannot be used. */
+/**
+ * Tells the governor, which judges calls, that the question about this call is withdrawn, so that a later
+ * approval of it cannot be used.
+ */
 async function withdraw(context: DrainContext, { call, interruptId }: CallState): Promise<void> {
   const asked = context.state.interrupts.get(interruptId ?? '')
   if (asked?.interrupt.kind !== 'approval') return
@@ -99,8 +104,9 @@ function endOf(context: DrainContext, { call, interruptId, mayHaveRun }: CallSta
 }
 
 /**
- * Returns which messages of the session a restart drops. Messages with calls that had started stay, because
- * the model must know what was done; so do messages of children and of the parent.
+ * Returns which messages of the session models are no longer shown after a message with `ifBusy: 'restart'`.
+ * Messages with calls that had started stay, because the model must know what was done; so do messages of
+ * children and of the parent.
  */
 function droppedBy({ state }: DrainContext): {
   readonly dropped: readonly string[]
@@ -171,8 +177,8 @@ async function settled(context: DrainContext, { call }: CallState): Promise<Runt
 }
 
 /**
- * Stands for a tool that a deploy has removed while a call of it ran. It may have been a write, and nobody can
- * ask it, so the outcome of the call is unknown.
+ * Stands for a tool that a deploy has removed while a call of it ran. The tool may have been a write, and its
+ * probe is gone too, so the outcome of the call is unknown.
  */
 function goneTool(name: string): ToolDefinition {
   const governance = { risk: 'write_low_risk' } as const

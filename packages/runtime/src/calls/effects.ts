@@ -19,27 +19,27 @@ import { nextCronTime } from '../contract/cron.ts'
 import { queuedTool } from '../thread/effects.ts'
 import { answerToApproval } from './gate.ts'
 
-/** The attempts of an effect without `retry` that may run again after a crash. */
+/** How many attempts a scheduled effect without `retry` has, if it may run again after a crash. */
 const CRASH_ATTEMPTS = 5
 const CRASH_BACKOFF_MS = 1_000
 
-/** One run of an effect. All its attempts have the same idempotency key. */
+/** One run of a scheduled effect. All its attempts have the same idempotency key. */
 interface EffectRun {
   readonly effect: EffectState
-  /** Undefined when the effect is no longer defined. */
+  /** Undefined when the scheduled effect is no longer defined. */
   readonly definition: EffectDefinition | undefined
-  /** The effect described as a tool, because the governor and the recovery after a crash work with tools. */
+  /** The scheduled effect described as a tool, because the governor and the recovery after a crash work with tools. */
   readonly tool: ToolDefinition
-  /** The governor of this run; undefined when the effect is not governed. */
+  /** The governor, which allows or denies this run; undefined when the scheduled effect is not governed. */
   readonly governor: SessionGovernor | undefined
   /** Why the governor refused to open the run. */
   readonly refusal?: string
 }
 
 /**
- * Runs a scheduled effect that is due. Its start is committed before it runs, and its changes to the thread
- * are committed together with its end. A governed effect passes the same gate as a tool call; if a person has
- * to approve it, it waits.
+ * Runs a scheduled effect that is due. Its start is committed before it runs, and its changes to the thread are
+ * committed together with its end. A governed effect is judged by the policy as a tool call is; if a person has to
+ * approve it, it waits.
  */
 export async function runEffect(context: DrainContext, effectId: string): Promise<void> {
   const effect = context.state.effects.get(effectId)
@@ -72,7 +72,7 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
       )
     await within(timeoutMs, work, signal)
   } catch (error) {
-    // The process stops or the thread was stopped: what the effect has done is settled like after a crash.
+    // The process or the thread was stopped. The next work on the thread finds out what the effect has done.
     if (signal.aborted) return
     return failRun(context, run, { attempt, error, admitted: gate.call })
   } finally {
@@ -84,7 +84,7 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
 }
 
 /**
- * Settles an effect that was running when a process died, or uses a person's answer about it. The rules are
+ * Settles a scheduled effect that was running when a process died, or uses a person's answer about it. The rules are
  * those of tool calls: ask its probe; run it again if it only reads or is idempotent; ask a person if its risk
  * is high; otherwise record that the outcome is unknown. A crash counts as an attempt.
  */
@@ -100,7 +100,7 @@ export async function settleEffect(context: DrainContext, effectId: string): Pro
     const answer = (open.answer as { readonly value?: unknown } | undefined)?.value
     const found = await answerInDoubt({ tool, callId, governor, answer })
     if (found.type !== 'rerun') return endFound(context, run, found, 'person')
-    // The next attempt is another call for the governor, so a person has to approve it again.
+    // For the governor, which allows or denies runs, the next attempt is another call that needs its own approval.
     const error = 'The process died while it ran. A person found that it had no effect.'
     return endRun(context, run, { outcome: 'failed', error, retryAfterMs: 0 })
   }
@@ -120,7 +120,7 @@ export async function settleEffect(context: DrainContext, effectId: string): Pro
   return endRun(context, run, { outcome: 'failed', error, retryAfterMs })
 }
 
-/** Ends a run whose outcome was found out, or could not be found out. */
+/** Ends a run that a crash interrupted: its outcome was found out, or stays unknown. */
 function endFound(
   context: DrainContext,
   run: EffectRun,
@@ -133,7 +133,7 @@ function endFound(
   return endRun(context, run, { outcome: 'unknown', error })
 }
 
-/** Handles an effect that threw or took too long. It is tried again as its definition says. */
+/** Handles a scheduled effect that threw or took too long. It is tried again as its definition says. */
 async function failRun(
   context: DrainContext,
   run: EffectRun,
@@ -164,12 +164,12 @@ interface Ending extends Pick<EffectEnded, 'error' | 'settledBy'> {
   readonly outcome: Exclude<EffectEnded['outcome'], 'removed'>
   /** Set when the same run is tried again. */
   readonly retryAfterMs?: number | undefined
-  /** The changes that the effect made in the thread. */
+  /** The changes that the scheduled effect made in the thread. */
   readonly write?: Write
 }
 
 /**
- * Commits the end of a run or of one attempt. After the last attempt, an effect with a cron expression
+ * Commits the end of a run or of one attempt. After the last attempt, a scheduled effect with a cron expression
  * continues at its next time. If another writer has set a value that the effect read, its changes are not
  * stored, and the attempt has failed.
  */
@@ -178,7 +178,7 @@ async function endRun(context: DrainContext, run: EffectRun, ending: Ending): Pr
   const { effectId, cron, timeZone, name } = run.effect.scheduled
   const now = context.environment.clock.now()
   const isRetry = retryAfterMs !== undefined
-  // The next cron time is computed from now: after a pause the effect runs once, not once per missed time.
+  // The next cron time is computed from now: after a pause the scheduled effect runs once, not once per missed time.
   const cronAt = cron === undefined ? undefined : nextCronTime(cron, now, timeZone)
   const next = isRetry ? now + retryAfterMs : cronAt
   const ended: RuntimeEvent = {
@@ -210,12 +210,12 @@ async function endRun(context: DrainContext, run: EffectRun, ending: Ending): Pr
     ...write,
     events,
     ...writesOf(run),
-    // An effect that kills every process that runs it makes no progress.
+    // A retry after a crash is no progress, or a scheduled effect that kills every process would be repeated for ever.
     isProgress: !(isRetry && run.effect.runningEpoch !== context.epoch),
     onConflict: (conflict) => {
       isStored = false
       const failed = { ...ended, outcome: 'failed', error: messageOf(conflict) } as const
-      // The governor has already written that the run is over, so a governed effect is not tried again.
+      // The governor has already written that the run is over, so a governed scheduled effect is not tried again.
       const waitMs = run.governor ? undefined : retryAfter(run, run.effect.attempts)
       const runAt = waitMs === undefined ? undefined : new Date(now + waitMs).toISOString()
       const again = runAt === undefined ? failed : { ...failed, runAt, isRetry: true }
@@ -227,7 +227,7 @@ async function endRun(context: DrainContext, run: EffectRun, ending: Ending): Pr
   if (isStored && write.events) await afterStored(context, context.agent.a, write.events)
 }
 
-/** Commits the question to a person; the effect waits for the answer. */
+/** Commits the question to a person; the scheduled effect waits for the answer. */
 async function ask(
   context: DrainContext,
   run: EffectRun,
@@ -235,7 +235,7 @@ async function ask(
 ): Promise<void> {
   const { clock, ids, limits } = context.environment
   const { effectId } = run.effect.scheduled
-  // The question whether a call had its effect stays open until somebody answers it.
+  // Only approvals expire. The question whether the scheduled effect happened stays open until somebody answers it.
   const expires = kind === 'approval' ? clock.now() + limits.interruptTtlMs : undefined
   const opened: RuntimeEvent = {
     type: 'interrupt_opened',
@@ -253,7 +253,7 @@ type Gate =
   | { readonly type: 'deny'; readonly reason: string }
   | { readonly type: 'ask'; readonly request: object }
 
-/** Asks the governor whether the effect may run. Effects that are not governed always may. */
+/** Asks the governor whether the scheduled effect may run. Effects that are not governed always may. */
 async function admit(context: DrainContext, run: EffectRun, attempt: number): Promise<Gate> {
   const { governor, effect, refusal } = run
   if (refusal !== undefined) return { type: 'deny', reason: refusal }
@@ -287,12 +287,12 @@ async function settle(
   if (governor && admitted) await governor.settle(admitted.call, outcome, '')
 }
 
-/** The audit lines of the run. The events of the gate are left out, because they are about calls of a session. */
+/** Returns the audit lines of the run, without the governor's events, which are only about calls of a session. */
 function writesOf({ governor }: EffectRun): Pick<Write, 'governance'> {
   return governor ? { governance: { ...governor.takeWrites(), events: [] } } : {}
 }
 
-/** The task class of effects: nothing has to be proved, and undoing one is left to a person. */
+/** The rules (task class) for scheduled effects: they need no evidence, and a person may undo an effect by hand. */
 const EFFECT_TASK: AgentTaskClass = {
   name: 'effect',
   needs: [],
@@ -302,8 +302,8 @@ const EFFECT_TASK: AgentTaskClass = {
 }
 
 /**
- * Collects what a run of an effect needs. An effect is governed if it declares a risk or its agent has a task
- * class: each run is then a request of its own in the audit log.
+ * Collects what a run of a scheduled effect needs. An effect is governed if it declares a risk, or if its agent has
+ * rules for its tasks (a task class): each run is then a request of its own in the audit log.
  */
 async function openRun(context: DrainContext, effect: EffectState): Promise<EffectRun> {
   const { environment, head, agent } = context
@@ -333,7 +333,7 @@ async function openRun(context: DrainContext, effect: EffectState): Promise<Effe
   }
 }
 
-/** Returns the effect that runs a tool which code has queued. Its result becomes a silent message. */
+/** Returns a scheduled effect that runs a tool queued with `queueTool`. Its result becomes a hidden message. */
 function effectOf(tool: ToolDefinition): EffectDefinition {
   const { name, governance, timeoutMs } = tool
   return {
@@ -357,7 +357,7 @@ function asTool(
 ): ToolDefinition {
   const { name } = effect.scheduled
   const { description = name, risk = 'write_low_risk', retry, probe, timeoutMs } = definition ?? {}
-  // An effect with `retry` accepts that an attempt that failed halfway is repeated.
+  // A scheduled effect with `retry` accepts that an attempt that failed halfway is repeated.
   const idempotent = definition?.idempotent ?? retry !== undefined
   const look =
     probe &&
@@ -370,7 +370,7 @@ function asTool(
     name,
     description,
     parameters: {},
-    // The casts are safe: the governor passes the arguments of the effect, which are any JSON.
+    // The casts are safe: the governor passes the arguments of the scheduled effect, which are any JSON.
     governance: {
       risk,
       idempotent,
@@ -391,7 +391,7 @@ function contextOf(
   return { signal, effectId, attempt, idempotencyKey: `${head.id}/${effectId}/${run}` }
 }
 
-/** The id of an attempt for the governor. Each attempt is a call of its own, so each needs its own approval. */
+/** The id of an attempt for the governor, which judges it. Each attempt is another call, with its own approval. */
 function callIdOf(
   { effect: { scheduled, run } }: Pick<EffectRun, 'effect'>,
   attempt: number,

@@ -23,8 +23,8 @@ import { subpromptTool } from '../model/subprompt.ts'
 import type { RunningCall } from './run.ts'
 
 /**
- * Opens the governor of the running session: with a new request, or with the request that the audit log
- * already has.
+ * Opens the governor of the running session, which judges its calls. It begins a new governed request, or
+ * continues the request that the audit log already has.
  */
 export function openGovernor(
   context: Pick<DrainContext, 'agent' | 'head' | 'state' | 'environment' | 'commit'>,
@@ -71,8 +71,8 @@ export async function admitCall(
       return { admission: { type: 'allow', arguments: judged }, admitted }
     }
     case 'replay': {
-      // The evidence of this call was committed together with the outcome of another call, and a crash
-      // happened before its own result was committed. A read can simply run again.
+      // The governor has a record of this call already: it was committed together with the outcome of another
+      // call, and a crash came before the result of this call was committed. A read can simply run again.
       if (effectiveRisk(tool, call.arguments) === 'read_only')
         return { admission: { type: 'allow' } }
       const reason = 'The call was made before, and its result is in the history.'
@@ -94,7 +94,7 @@ export async function admitCall(
 
 /**
  * Returns what the governor would answer to a call that is not in the log yet: the same judgement, with a
- * governor whose records are dropped. `state` is that of a thread whose message contains the call.
+ * governor whose records are dropped. `state` must be one in which the message already contains the call.
  */
 export async function foreseeAdmission(
   place: Pick<DrainContext, 'agent' | 'head' | 'state' | 'environment'>,
@@ -116,13 +116,14 @@ function approvalAnswer({ state }: DrainContext, toolCallId: string): ApprovalAn
   return open && answerToApproval(open)
 }
 
-/** Converts the answer to an approval for the governor; undefined when there is none. */
+/** Converts a person's answer to the form that the governor of calls reads; undefined when there is no decision. */
 export function answerToApproval({
   interrupt,
   answer,
   answeredBy: id,
 }: OpenInterrupt): ApprovalAnswer | undefined {
-  // The answer to another question, e.g. whether a call in doubt had its effect, approves and denies nothing.
+  // The answer to another question, e.g. whether an interrupted call had its effect, approves and denies
+  // nothing.
   if (interrupt.kind !== 'approval') return undefined
   const by = id === undefined ? undefined : { type: 'human' as const, id }
   if (answer?.type === 'deny') return { type: 'deny', reason: answer.reason ?? 'denied', by }
@@ -134,14 +135,17 @@ export function answerToApproval({
 
 /**
  * Denies a call whose approval was used before, so that its start could not be committed. The governor is
- * opened again from the log and told of the denial; otherwise its review would stay open.
+ * opened again from the log and told of the denial; otherwise the call would go on waiting for an approval.
  */
 export async function refuseReplayed(context: DrainContext, call: ToolCall): Promise<void> {
   context.dropGovernor()
   await withdrawReview(context, call, { type: 'deny', reason: 'APPROVAL_REPLAYED' })
 }
 
-/** Ends the review of a call that will not run. A call that needs no review any more is left alone. */
+/**
+ * Ends the wait for an approval of a call that will not run. A call that needs no approval any more is left
+ * alone.
+ */
 export async function withdrawReview(
   context: DrainContext,
   call: ToolCall,
@@ -149,7 +153,7 @@ export async function withdrawReview(
 ): Promise<void> {
   const governor = await context.governor()
   const { type } = await governor.admit(governedCall(context, call, call.toolName), denied)
-  // Nothing of an admission may be committed for a call that does not run.
+  // The governor has admitted the call, but it will not run, so these records must not be committed.
   if (type === 'allow') context.dropGovernor()
 }
 
@@ -193,13 +197,14 @@ export function isResultNotJson(
   return outcome.type === 'error' && outcome.code === 'TOOL_RESULT_NOT_JSON'
 }
 
-/** The context of every tool of a side: `running` is the call that runs the tool. */
+/** The context that tools get in the runtime: `running` is the call that runs the tool. */
 type CallContext = ToolContext & { readonly running: RunningCall }
 
 /**
- * Returns the tools that a side may call now: those of its prompt, its subagents, and for side A the tools of
- * its client. The tools hold no state of a call, so one list is used for the request and for the calls.
- * Variables can switch subagents on and off, so the list is built again when variables change.
+ * Returns the tools that a side of the conversation may call now: those of its prompt, its subagents, and for
+ * side A the tools that run at the client. The tools hold no state of a call, so one list is used for the
+ * request and for the calls. Variables can switch subagents on and off, so the list is built again when
+ * variables change.
  */
 export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Tool[] {
   const tools: Tool[] = []

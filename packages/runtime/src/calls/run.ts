@@ -40,8 +40,8 @@ import type { FacadeChanges } from '../thread/facade.ts'
 import { admitCall, isResultNotJson, refuseReplayed, settleCall, withdrawReview } from './gate.ts'
 
 /**
- * Runs the calls of a message that have no outcome. `executeTools` of `@skein/ai` runs them; each call gets a
- * `RunningCall`, which provides its gate, its journal and its hooks.
+ * Runs the calls of a message that have no outcome. `executeTools` of `@skein/ai` runs them. Each call gets a
+ * `RunningCall`, which has the call judged (gate), commits its start and its end (journal), and runs its hooks.
  */
 export async function runCalls(
   context: DrainContext,
@@ -67,7 +67,7 @@ export async function runCalls(
 }
 
 /**
- * Asks for the approval of calls that are held back only by calls that wait for an approval themselves, so
+ * Asks for the approval of calls that are held back only by earlier calls which wait for an approval themselves, so
  * that a person can decide about all of them together. None of them runs before its turn.
  */
 async function askAhead(context: DrainContext, side: ResolvedSide, entry: Entry): Promise<void> {
@@ -93,7 +93,7 @@ async function askAhead(context: DrainContext, side: ResolvedSide, entry: Entry)
   }
 }
 
-/** The admission of a call that may not start yet and stays open in the log, without an interrupt. */
+/** Defers a call that may not start yet, e.g. because an earlier call waits. It stays open; nobody is asked. */
 export const HELD_BACK: ToolAdmission = {
   type: 'defer',
   request: { kind: 'timer', request: null },
@@ -101,14 +101,14 @@ export const HELD_BACK: ToolAdmission = {
 
 /**
  * Thrown before the tool of a call runs: its outcome was committed by the runtime itself, or the call has to be
- * judged again. It ends the batch of calls; the drain runs the calls that are left as its next action.
+ * judged again. The error ends the batch of calls; the next action (unit of work) of the thread runs the rest.
  */
 export class CallSettledError extends Error {}
 
 /**
- * Returns the outcomes of the calls that need not run: outcomes from the log, answers that are an outcome,
- * and `deferred` for calls that still wait. An answer to an approval is not an outcome: the call runs, and
- * the gate reads the answer.
+ * Returns the outcomes of the calls that need not run: outcomes from the log, answers that are an outcome, and
+ * `deferred` for calls that still wait. An answer to an approval is not an outcome: the call runs, and the governor
+ * (which allows or denies calls) reads the answer.
  */
 export async function settledCalls(
   context: DrainContext,
@@ -169,7 +169,7 @@ async function answeredOutcome(
   return { type: 'error', message: given.message ?? 'It failed.' }
 }
 
-/** Adds the files of a child's result that models can be shown; its text already names all of them. */
+/** Adds the files of a child's result that models can be shown; the text of the result already names all files. */
 function withPictures(
   { files }: KernelState,
   outcome: SettledOutcome,
@@ -211,9 +211,9 @@ export class RunningCall implements CallPorts {
   readonly context: { readonly running: RunningCall } = { running: this }
   /** The planned changes for the child that the call creates or messages. */
   plan: SpawnPlan | undefined
-  /** The records of the requests that the call made to a model, because its tool is a prompt. */
+  /** The records of the requests that the call made to a model, if its tool is a prompt. */
   readonly requests: LogWrites[] = []
-  /** Whether the call may not start yet. Nothing of it is then committed. */
+  /** Whether the call may not start yet. Then nothing about the call is committed. */
   isHeldBack = false
   readonly #tool: Extract<ResolvedTool, { kind: 'tool' }> | undefined
   #admitted: AdmittedCall | undefined
@@ -232,8 +232,8 @@ export class RunningCall implements CallPorts {
 
   readonly gate = {
     /**
-     * Asks the governor about tools with user code. The runtime's own tools are always allowed, because they
-     * only plan a commit.
+     * Asks the governor, which allows or denies calls, about tools with user code. The runtime's own tools are
+     * always allowed, because they only plan a commit.
      */
     admit: async (call: ToolCall): Promise<ToolAdmission> => {
       if (cutOf(this.drain.state)) {
@@ -267,7 +267,7 @@ export class RunningCall implements CallPorts {
     })
   }
 
-  /** Asks the governor about a call that may not start yet. If it needs no approval, it is held back. */
+  /** Asks the governor about a call that may not start yet. If the call needs no approval, it goes on waiting. */
   async askAhead(call: ToolCall): Promise<ToolAdmission> {
     const admission = await this.gate.admit(call)
     if (admission.type !== 'allow') return admission
@@ -276,7 +276,7 @@ export class RunningCall implements CallPorts {
     return HELD_BACK
   }
 
-  /** Runs the code of a tool with the state of the thread, and keeps the changes that it made there. */
+  /** Runs the code of a tool with the state of the thread, and keeps the changes that the tool made there. */
   async run(args: JsonObject, context: ToolContext): Promise<unknown> {
     const { drain, side } = this
     const { tool, config, name } = this.#tool!
@@ -296,8 +296,8 @@ export class RunningCall implements CallPorts {
       const result = await drain.runUserCode({ kind: 'tool', name, id: toolCallId }, () =>
         tool.run!(args, use),
       )
-      // A tool may return files, and one that ends the session may name files. If one of them does not exist,
-      // the call fails.
+      // A tool may return files, and a tool that ends the session may name files. If one of these files does not
+      // exist, the call fails.
       const call = { toolCallId, toolName: name, arguments: args }
       const paths = [side.sessionStop, side.sessionFail].flatMap((binding) =>
         binding?.name === name ? boundAttachments({ call }, binding) : [],
@@ -372,8 +372,8 @@ export class RunningCall implements CallPorts {
   }
 
   /**
-   * Returns the outcome, or if it is over `maxToolResultBytes`, its beginning and end and the name of a file
-   * of the thread that has the whole. Media are not cut: the model needs them whole.
+   * Returns the outcome. If it is larger than `maxToolResultBytes`, returns its beginning, its end and the name of a
+   * file of the thread that has the whole result. Media are not cut: the model needs them whole.
    */
   async #fit(call: ToolCall, given: SettledOutcome): Promise<SettledOutcome> {
     const { drain } = this
@@ -435,7 +435,7 @@ export class RunningCall implements CallPorts {
     }
   }
 
-  /** Writes a file of the thread under the name of the call; it is stored together with the outcome. */
+  /** Writes a file of the thread under the name of the call; the file is stored together with the outcome. */
   async #writeResult(call: ToolCall, bytes: Uint8Array, mediaType: string): Promise<FileStat> {
     const { drain, side } = this
     const own = this.#write
@@ -455,7 +455,7 @@ export class RunningCall implements CallPorts {
     return file
   }
 
-  /** Commits the intent before the call runs, and the outcome afterwards. */
+  /** Commits before the call runs that it is about to run (the intent), and afterwards its outcome. */
   readonly journal = {
     commit: async (effect: ToolEffect): Promise<void> => {
       if (this.isHeldBack) return
@@ -478,7 +478,7 @@ export class RunningCall implements CallPorts {
       arguments: args,
       epoch: drain.epoch,
     }
-    // A grant that is revoked after the governor has read it must not start a call.
+    // If a grant is revoked after the governor has read it, the call must not start: this commit is refused.
     const expectsNoMail = drain.state.grants.size > 0 && !this.#onlyReads
     try {
       const write = { events: [started], isLazy: this.#onlyReads, expectsNoMail }
@@ -500,8 +500,8 @@ export class RunningCall implements CallPorts {
   }
 
   /**
-   * Whether the call has no effect, whatever its arguments are. Then nothing is lost if a failure of the machine
-   * undoes its start: the call runs again. The start of any other call is synced before the call runs.
+   * Whether the tool only reads, whatever its arguments are. If a failure of the machine then loses the record that
+   * the call started, it simply runs again. The start of any other call is synced to disk before the call runs.
    */
   get #onlyReads(): boolean {
     const { risk, raise } = this.#tool?.tool.governance ?? {}
@@ -512,7 +512,7 @@ export class RunningCall implements CallPorts {
   async #end(call: ToolCall, outcome: SettledOutcome): Promise<void> {
     const { drain, side, plan } = this
     const { toolCallId, toolName } = call
-    // A deploy has removed the tool while the call waited for an approval, so the gate was not asked.
+    // A deploy removed the tool while its call waited for an approval, so the governor of calls still waits for it.
     if (!this.#tool && isReviewed(drain.state, toolCallId))
       await withdrawReview(drain, call, {
         type: 'deny',
@@ -526,7 +526,7 @@ export class RunningCall implements CallPorts {
     const others = [...(plan?.others ?? []), ...(own?.others ?? [])]
     const status = side.sessionStatus
     if (status?.name === toolName && outcome.type === 'done') {
-      // The status tool publishes its text (Standard Agents §7.10).
+      // A successful call of the agent's status tool publishes a text about the progress (Standard Agents §7.10).
       const text = boundMessage({ call, outcome }, status)
       const changed: RuntimeEvent = { type: 'status_changed', at, status: 'running', text }
       events.push(changed)
@@ -537,14 +537,14 @@ export class RunningCall implements CallPorts {
     const blobs = [...(own?.blobs ?? []), ...(plan?.blobs ?? []), ...frames]
     let told = outcome
     const onConflict = (error: unknown): Write => {
-      // The tool has run, so its model is told so; running it again could repeat its side effects.
+      // The tool has run, so the model is told so; running the tool again could repeat its side effects.
       const message = `The tool ran, but its changes to the thread were not stored. ${messageOf(error)}`
       told = { type: 'error', message }
       return { events: [endEvent(drain, call, told)], isProgress: true }
     }
     const values = own?.values
     const write = { events, others, blobs, head: own?.head, values, onConflict, isProgress: true }
-    // The last result of a message joins the commit that ends the step, unless something acts on it first.
+    // The last result of a message is stored by the commit that ends the step, unless something acts on it before.
     const isLast = openCalls(drain.state).every((one) => one.call.toolCallId === toolCallId)
     const isActedOn =
       plan !== undefined ||
@@ -558,13 +558,13 @@ export class RunningCall implements CallPorts {
     await runHooks(drain, { side, name: 'tool_call_done', args: () => done }, undefined)
   }
 
-  /** Commits the interrupt of a call that has to wait, and the child that it waits for. */
+  /** Commits that a call has to wait (its interrupt), and the child that it waits for. */
   async #wait(call: ToolCall, request: DeferRequest): Promise<void> {
     const { drain, side, plan } = this
     const { environment, state } = drain
     const { toolCallId } = call
-    // Only the runtime itself asks whether a call in doubt had its effect. A tool that defers with that kind
-    // asks a question of its own.
+    // Only the runtime itself asks whether an interrupted call had its effect (`in_doubt`). A tool that defers its
+    // call with this kind asks a question of its own.
     const kind = request.kind === 'in_doubt' ? 'input' : request.kind
     const isOpen = findCall(state, toolCallId)?.call.interruptId !== undefined
     if (isOpen && kind !== 'approval') return
@@ -619,7 +619,7 @@ function edgeOf(bytes: Uint8Array, index: number): number {
   return edge
 }
 
-/** Returns a free path for the result of a call. The model chose the id, so it may be no file name. */
+/** Returns a free path for the result of a call. The model chose the call's id, which may be no valid file name. */
 function resultPath(
   toolCallId: string,
   extension: string,

@@ -18,8 +18,8 @@ import {
 import { payloadOf } from './tools.ts'
 
 /**
- * Creates the immediate children of the agent after the thread was created or handed to it (Standard Agents
- * §7.6). In a new thread the `after_thread_created` hooks run first.
+ * Creates the agent's immediate children, which start by themselves, after the thread was created or handed
+ * to the agent (Standard Agents §7.6). In a new thread the `after_thread_created` hooks run first.
  */
 export async function activate(context: DrainContext): Promise<void> {
   const { agent, state } = context
@@ -39,7 +39,8 @@ export async function activate(context: DrainContext): Promise<void> {
     blobs.push(...(plan.blobs ?? []))
     if (plan.reference !== '') created.push(plan)
   }
-  // The request was cut off by a stop and did not fail, so the children are created later.
+  // A stop may have cut off the request to the model for a child's first instruction. That is no failure: the
+  // children are created later.
   if (context.signal.aborted) return
   events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })
   await context.commit('activate', { events, others, blobs, isProgress: true })
@@ -90,9 +91,9 @@ async function planImmediate(context: DrainContext, found: Found): Promise<Spawn
 }
 
 /**
- * Plans a child that no call created. It answers no call; if it is blocking, the first step of the parent
- * waits for it. If variables contain hints (a name, a task), the side's model writes the first instruction
- * from them. These hints are the only variables that the model may see.
+ * Plans a child that no call created, so that its result answers no call. If the child is blocking, the first
+ * step of the parent waits for its result. If variables contain hints (a name, a task), the parent's model
+ * writes the first instruction from them. These hints are the only variables that the model may see.
  */
 async function spawnImmediate(
   context: DrainContext,

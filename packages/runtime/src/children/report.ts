@@ -29,8 +29,8 @@ export async function reportToParent(
   const present = report.attachments.filter((path) => state.files.has(normalisePath(path)))
   const salt = `${head.id}/${session?.id ?? environment.ids()}`
   const files = copyFiles(context, findFiles(context, present), salt)
-  // The parent's interrupts that wait for this session. If no session has begun, these are the interrupts
-  // that wait for queued messages.
+  // The parent's waiting calls (interrupts) that get the result of this session. If no session has begun,
+  // these are the calls that wait for queued messages.
   const waiters =
     session?.waiters ?? queue.flatMap(({ parentInterruptId: id }) => (id === undefined ? [] : [id]))
   // A child that is not resumable ends with its session; a resumable child waits for the next message.

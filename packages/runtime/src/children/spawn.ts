@@ -17,7 +17,7 @@ export interface SpawnPlan {
   readonly events: readonly RuntimeEvent[]
   readonly others: readonly ThreadChange[]
   readonly blobs?: readonly Blob[]
-  /** The id of the call's interrupt; set when the call waits for the child. */
+  /** The id under which the call waits for the child (its interrupt); undefined if the call does not wait. */
   readonly interruptId?: string
 }
 
@@ -25,7 +25,7 @@ export interface SpawnPlan {
 export interface NewChild {
   readonly relation: Relation
   readonly env: EnvReader
-  /** A name for this instance of the child. */
+  /** A name for this one child, because a parent may have several children of the same kind. */
   readonly name: string | undefined
   /** The first message; if undefined, the arguments as JSON are sent. */
   readonly message: string | undefined
@@ -157,8 +157,8 @@ function envEvents(context: DrainContext, child: NewChild, reference: string): R
 }
 
 /**
- * Returns the event that queues a message of the parent for the side of the child that receives such
- * messages.
+ * Returns the event that queues a message of the parent in the child, for that side of the child's
+ * conversation which receives the parent's messages.
  */
 export function messageToChild(
   context: DrainContext,
@@ -171,7 +171,7 @@ export function messageToChild(
     readonly text: string
     readonly files: CopiedFiles
     readonly relation: Relation
-    /** The interrupt of the parent's call that waits for an answer. */
+    /** The id under which the parent's call waits for the answer (its interrupt). */
     readonly interruptId: string | undefined
   },
 ): RuntimeEvent {
@@ -262,8 +262,8 @@ export async function afterSpawn(
 }
 
 /**
- * Throws when the child would exceed the depth limit or the number of instances. Only the parent creates its
- * children, one call at a time, so the count cannot change meanwhile.
+ * Throws when the child would be nested too deeply, or when there are already as many children of its kind as
+ * allowed. Only the parent creates its children, one call at a time, so the count cannot change meanwhile.
  */
 export function refuseBeyondLimits({ state, environment }: DrainContext, relation: Relation): void {
   const { depth } = environment.limits

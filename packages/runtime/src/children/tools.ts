@@ -13,14 +13,14 @@ import {
 } from './spawn.ts'
 import { findFiles, copyFiles } from '../thread/paths.ts'
 
-/** A call that creates or messages a child. Its plan is committed with the outcome of the call. */
+/** A call that creates or messages a child. `plan`, the changes of both threads, is committed with its outcome. */
 export interface SpawningCall {
   readonly drain: DrainContext
   readonly side: ResolvedSide
   plan: SpawnPlan | undefined
 }
 
-/** Returns the tools by which a side creates and messages its children (Standard Agents §7.7). */
+/** Returns the tools by which a side of the conversation creates and messages its children (Standard Agents §7.7). */
 export function childTools(context: DrainContext, relations: readonly Relation[]): readonly Tool[] {
   const direct = relations.filter(({ isResumable }) => !isResumable)
   const resumable = relations.filter(({ isResumable }) => isResumable)
@@ -58,8 +58,8 @@ export interface Payload {
 }
 
 /**
- * Reads the payload from the arguments of a call, at once or after the call's missing variables were
- * provided.
+ * Reads the payload from the arguments of a call: when the call is made, or later, when a person has provided
+ * the variables that were missing then.
  */
 export async function payloadOf(
   context: DrainContext,
@@ -79,7 +79,7 @@ export async function payloadOf(
 
 /**
  * Returns the text of the message in the arguments of a call; undefined if the arguments themselves are the
- * message. `from` is the property that has it, `key` the name of the tool.
+ * message. `from` is the property that holds the text, `key` the name of the tool.
  */
 export function messageIn(
   args: JsonObject,
@@ -148,7 +148,7 @@ function asText(value: unknown): string | undefined {
 const wordsIn = (value: unknown): string | undefined =>
   asText(value)?.trim() ? asText(value) : undefined
 
-/** Returns the paths in the mapped argument, which is one path or a list of paths. */
+/** Returns the paths in the argument that the child's configuration names for attachments: one path or a list. */
 function attachmentsOf({ config }: Relation, args: JsonObject): readonly string[] {
   const from = config.initAttachmentsProperty
   return from === undefined ? [] : pathsOf(args[from])
@@ -195,7 +195,7 @@ function createTool(relations: readonly Relation[]): Tool {
 
 /**
  * Reads the payload of `subagent_create`. If the call names no message or no attachments itself, they are
- * read from the mapped properties of its `arguments`.
+ * read from the properties of its `arguments` that the configuration of the child names for them.
  */
 async function createdPayload(
   context: DrainContext,

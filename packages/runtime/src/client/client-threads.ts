@@ -73,7 +73,7 @@ export interface ClientThreads extends Pick<
   import(lines: string): Promise<ThreadInfo>
   children(threadId: string): Promise<readonly ChildInfo[]>
   readonly files: Omit<ThreadFiles, 'move'>
-  /** Standing grants. They are made and revoked in the name of the user of the key. */
+  /** Standing grants (approvals in advance for a tool). They are made and revoked in the name of the key's user. */
   readonly grants: {
     list: ThreadGrants['list']
     /** The grants that hold now, over all threads that you may see. */
@@ -224,7 +224,7 @@ function valuesOf({ call, pick }: Requester): ThreadValues {
   }
 }
 
-/** The functions of `runtime.users.values`, with the name of the user instead of tenant and user. */
+/** The functions of `runtime.users.values`. They take only the name of the user: the API key names the tenant. */
 export type ClientUserValues = {
   readonly [Name in keyof UserValues]: UserValues[Name] extends (
     of: never,
@@ -234,7 +234,7 @@ export type ClientUserValues = {
     : never
 }
 
-/** Creates the functions for the values of users. */
+/** Creates the functions for the JSON values that are kept per user, for all threads. */
 export function userValuesOf({ call, pick }: Requester): ClientUserValues {
   return {
     list: (user, prefix) => pick('listUserValues', { user }, 'values', { query: { prefix } }),

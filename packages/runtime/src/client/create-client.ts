@@ -27,14 +27,14 @@ export interface ClientOptions extends RequesterOptions {
 
 type Item = Pick<WaitingItem, 'threadId' | 'interruptId'>
 
-/** Everything that waits for a person. Decisions are recorded under the user of the key. */
+/** Everything that waits for a person. Decisions are recorded in the name of the user of the API key. */
 export interface ClientInbox {
   list(query?: { readonly rootId?: string; readonly limit?: number }): ReturnType<Inbox['list']>
   /** One item, also after it was decided. */
   get(item: Item): ReturnType<Inbox['get']>
   approve(item: Item & Omit<ApprovalDecision, 'by'>): Promise<void>
   deny(item: Item & { readonly reason: string }): Promise<void>
-  /** Records what a person found out about a call in doubt; see `Inbox.settle`. */
+  /** Records what a person found out about a call that a crash interrupted; see `Inbox.settle`. */
   settle(item: Item, found: FoundEffect): Promise<void>
   answer(item: Item, answer: Extract<Answer, { type: 'result' | 'error' }>): Promise<void>
 }
@@ -43,7 +43,7 @@ export interface ClientInbox {
 export interface Client {
   readonly threads: ClientThreads
   readonly inbox: ClientInbox
-  /** What the tenant of the key has spent of its limits, and what was refused and removed. Needs `admin`. */
+  /** What the tenant of the key has spent, and what its limits have refused and removed. Needs the scope `admin`. */
   limits(): Promise<LimitsReport>
   readonly users: {
     /** The values of users, by the name of the user; the tenant is that of the key. */
@@ -51,7 +51,7 @@ export interface Client {
   }
   readonly agents: {
     list(): Promise<readonly AgentSummary[]>
-    /** What an agent is made of; texts of prompts and problems only with the scope `logs:read`. */
+    /** The definition of an agent; the texts of its prompts and its problems only with the scope `logs:read`. */
     get(name: string): Promise<AgentDetail>
     /** Makes one call of a tool, without a model; see `POST /agents/{agent}/tools/{tool}/try`. */
     tryTool(
@@ -71,7 +71,8 @@ export interface Client {
   stream(threadId: string, options?: StreamOptions): AsyncIterable<NumberedEvent>
   /**
    * Yields each thread that the key may see whenever it changes, with the calls in it that wait for a person.
-   * Reconnects as `stream` does. `ready`: all earlier changes were sent. `reset`: list the threads again.
+   * Reconnects as `stream` does. `ready`: all earlier changes were sent. `reset`: changes may be missing, so
+   * list the threads again.
    */
   changes(options?: {
     /** The position of an earlier change: what has changed since comes first. Default: the present. */
@@ -179,11 +180,11 @@ interface StreamOptions {
   /** Id of the last event you have; when absent, the stream begins with the first event. */
   readonly after?: string
   readonly signal?: AbortSignal
-  /** Whether deltas of running steps are sent. Default true. */
+  /** Whether deltas are sent: the pieces of an answer while a model writes it. Default true. */
   readonly includesDeltas?: boolean
   /**
-   * Whether the stream ends when nothing of the thread and its descendants works any more. It ends only after
-   * some work that came later than `after`, so it can be opened before a message is sent. Default false.
+   * Whether the stream ends when the thread and its descendants have stopped working. It ends only after some
+   * work that came later than `after`, so it can be opened before a message is sent. Default false.
    */
   readonly untilParked?: boolean
 }

@@ -31,29 +31,33 @@ import type { UserCode, LoopWatch } from '../telemetry/watchdog.ts'
 import type { Clock, IdSource, InputLimits } from '@skein/base'
 import type { ThreadEvent } from '@skein/threads'
 
-/** The context of a drain. The actions of the drain read and change the thread through it. */
+/**
+ * What the actions of a drain get: the thread, and the functions that change it. (A drain is the loop that
+ * works on one thread until the thread has to wait.)
+ */
 export interface DrainContext {
   readonly environment: KernelEnvironment
   /** The state of the thread after the last commit. */
   readonly state: KernelState
-  /** The head of the thread when the drain claimed it: its id, tenant, owner and place in the tree. */
+  /** The row of the thread in the store when this work (drain) claimed it: id, tenant, owner, place in the tree. */
   readonly head: ThreadHead
   readonly epoch: number
   readonly signal: AbortSignal
   readonly agent: ResolvedAgent
-  /** The spans of this drain; undefined without telemetry. */
+  /** The trace spans of this work on the thread (drain); undefined without telemetry. */
   readonly trace: DrainTrace | undefined
   /** The current time as events store it (ISO 8601). */
   at(): string
   /**
-   * Commits the outcome of an action together with the pending writes of the governor. The store rejects the
-   * commit when another drain has claimed the thread.
+   * Commits the outcome of an action (one unit of the work on the thread), together with the pending records of
+   * the governor (which judges the calls of a session). The store rejects the commit if another drain has
+   * claimed the thread in the meantime.
    */
   commit(point: string, write: Write): Promise<void>
-  /** Reads and folds the events that other writers have appended meanwhile. */
+  /** Reads the events that other writers have appended to the log, and applies them to `state`. */
   catchUp(): Promise<void>
   env(side: ResolvedSide, tool?: PromptToolConfig): EnvReader
-  /** Adds secret values that are removed from everything that this drain writes and shows. */
+  /** Adds secret values, which are removed from everything that is written and shown from now on. */
   hide(secrets: readonly string[]): void
   /**
    * Returns the redactor that removes the thread's secrets from texts; undefined when the thread has no
@@ -62,16 +66,20 @@ export interface DrainContext {
   redactor(): Redactor | undefined
   facade(side: ResolvedSide, options?: FacadeUse): Facade
   /**
-   * Returns the tools that a side may call now. The list is built again only after a change that affects it.
+   * Returns the tools that a side of the conversation may call now. The list is built again only after a change
+   * that affects it.
    */
   tools(side: ResolvedSide): readonly Tool[]
-  /** Sends a request of the runtime itself, e.g. for a summary, to the first model of a side, without tools. */
+  /** Sends a request of the runtime itself, e.g. for a summary, to the first model of an agent, without tools. */
   generateAside(
     side: ResolvedSide,
     input: readonly Message[],
     options?: { readonly system?: string },
   ): Promise<Turn>
-  /** Asks that model once. `log` has the request and its answer or failure, and is part of the next commit. */
+  /**
+   * Asks the first model of a side of the conversation one question. `log` holds the request and its answer or
+   * failure; the caller adds `log` to its next commit.
+   */
   askSide(
     side: ResolvedSide,
     question: { readonly system: string; readonly input: string },
@@ -81,8 +89,8 @@ export interface DrainContext {
     readonly log: Required<Pick<Write, 'events' | 'blobs'>>
   }>
   /**
-   * Runs user code. The spans that it makes are children of the span of its call or effect (`id`), and the
-   * watchdog can name it.
+   * Runs user code. The spans that it makes are children of the span of its call or scheduled effect (`id`), and the
+   * watchdog can name the code if it blocks the event loop.
    */
   runUserCode<T>(code: Omit<UserCode, 'threadId'> & { readonly id?: string }, work: () => T): T
   /** Returns the governor of the running session, which admits its calls and its result. */
@@ -93,12 +101,12 @@ export interface DrainContext {
   dropGovernor(): void
 }
 
-/** The part of a drain's context that is needed to describe changes of a thread, also where no drain runs. */
+/** What is needed to make events of a thread. The API has only this much, because it does not work on the thread. */
 export type ThreadPlace = Pick<DrainContext, 'environment' | 'state' | 'head' | 'at'>
 
 /**
- * Describes the code that gets the facade. `toolCallId`, `tool` and `config` are set only if that code is a
- * tool.
+ * Describes the user code that gets a facade, i.e. its view of the thread. `toolCallId`, `tool` and `config`
+ * are set only if that code is a tool.
  */
 export interface FacadeUse {
   readonly toolCallId?: string
@@ -118,12 +126,12 @@ export interface Facade {
   takeChanges(): FacadeChanges
 }
 
-/** The contents of one commit of an action. */
+/** What one action (unit of the work on a thread) commits at once. */
 export interface Write {
   readonly events?: readonly RuntimeEvent[]
   /**
-   * Writes that a governor asked to commit at once; if absent, the pending writes of the open governor are
-   * committed.
+   * Records that the governor (which judges calls) wants committed at once; if absent, the pending records of
+   * the open governor are committed.
    */
   readonly governance?: GovernanceWrites
   /**
@@ -137,8 +145,8 @@ export interface Write {
   readonly head?: HeadPatch
   readonly wake?: ThreadChange['wake']
   /**
-   * How the events use the values of the thread. If a value that was read and is set here was set by another
-   * writer in between, the commit is refused with `STATE_CONFLICT`.
+   * Which values of the thread were read, and which are set. If another writer has set a value between its
+   * reading and its setting here, the commit is refused with `STATE_CONFLICT`.
    */
   readonly values?: ValueUse
   /** Returns the write that replaces this one if it is refused with `STATE_CONFLICT`. */
@@ -146,11 +154,11 @@ export interface Write {
   /** Makes the store reject the commit when another writer has appended to the log meanwhile. */
   readonly expectsNoMail?: boolean
   /**
-   * Whether the commit records an outcome and not only an intent. Such a commit resets the thread's count of
-   * attempts, because the thread is not stuck.
+   * Whether the commit records that something was done, and not only that something begins. Such a commit
+   * resets the thread's count of failed attempts, because the thread is not stuck.
    */
   readonly isProgress?: boolean
-  /** Gives the lease of the thread back with this commit, because the drain ends. */
+  /** Gives the lease (the right to work on the thread) back with this commit, because the work ends. */
   readonly releases?: boolean
   /**
    * Whether the write says only that something begins. It is written at once but not synced by itself, so it
@@ -158,18 +166,20 @@ export interface Write {
    */
   readonly isLazy?: boolean
   /**
-   * Lets the write join the next commit of the drain: its events are folded now and become durable together
-   * with the next ones. Only for a write on which nothing relies until then. The drain commits it by itself
-   * before any action that does not commit first.
+   * Lets the write join the next commit of the same work (drain): its events change the state now, and are
+   * stored together with the next ones. Only for a write on which nothing outside this work relies until then.
+   * Before an action (unit of work) that does not begin with a commit, the write is committed by itself.
    *
-   * The function is called when another writer has appended to the log in between. It commits the write by
-   * itself, with the `commit` that it gets, and returns whether the write was still right. `true` commits the
-   * same write again.
+   * If another writer appends to the log in between, `true` commits the same write again. A function is
+   * called instead: it commits what is right then, with the `commit` that it gets, and returns whether the
+   * write was still right.
    */
   readonly joinsNext?: true | ((commit: DrainContext['commit']) => Promise<boolean>)
 }
 
-/** The services that drains and the API use. None of them holds the state of a thread. */
+/**
+ * The services that the work on threads (drains) and the API use. None of them holds the state of a thread.
+ */
 export interface KernelEnvironment {
   readonly registry: Registry
   /** See `RuntimeOptions.pin`; default `none`. */
@@ -187,13 +197,14 @@ export interface KernelEnvironment {
   /** Variables of this installation. They override an agent's variables and are overridden by a thread's. */
   readonly instanceEnv: Readonly<Record<string, string>>
   /**
-   * Commits, then publishes the events and wakes the threads that are due. Every commit of a drain or of the
-   * API goes through this function.
+   * Commits, then publishes the events and wakes the threads that are due. Every commit, by the work on a
+   * thread or by the API, goes through this function.
    */
   commit(commit: Commit): Promise<CommitResult>
   /**
-   * Calls the listener with events of this process that make the thread's running request obsolete. Returns the
-   * function that ends this. The listener is only an early hint; what happened is read from the log.
+   * Calls the listener with each event, committed in this process, that makes the thread's running model
+   * request obsolete. Returns a function that removes the listener. The listener is only an early hint; what
+   * happened is read from the log.
    */
   onEdit(threadId: string, listener: (event: ObsoletingEvent) => void): () => void
   /** Sends events to subscribers without writing them to the log. */
@@ -213,7 +224,7 @@ export type ObsoletingEvent = Extract<
 
 /** Limits of a runtime; each has a default. */
 export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxToolResultBytes'> {
-  /** The largest number of requests for one inference, over all its models. Default 4. */
+  /** The largest number of requests for one answer of a model, including its fallback models. Default 4. */
   readonly modelAttempts: number
   /**
    * Delay before the second request; it doubles with each further request. If the vendor asks for a longer
@@ -225,25 +236,25 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   /** How long one request to a model may take before it is cut and sent again. Default 1 h. */
   readonly modelMs: number
   /**
-   * How many failures without progress a thread may have before it is parked as failed: errors of its drain,
-   * and deaths of a process in which it worked alone. Default 5.
+   * How many failures without progress a thread may have before the runtime gives it up: errors of the work
+   * on it, and deaths of a process in which this thread worked alone. Default 5.
    */
   readonly drainAttempts: number
   /**
-   * How long a process may work on a thread without renewing its lease. It renews after a third, and gives up
-   * its calls after two thirds. Default 30 s; with `nodes` or an engine 7.5 s, so that another node goes on
-   * within 10 s after a death.
+   * How long a process may work on a thread without renewing its lease (its sole right to work on the
+   * thread). The process renews the lease after a third, and gives up its calls after two thirds. Default 30
+   * s; with `nodes` or an engine 7.5 s, so that another node goes on within 10 s after a death.
    */
   readonly leaseMs: number
   /** How many levels deep children may be nested. Default 8. */
   readonly depth: number
   /** How many steps in a row may fail with the same tool error before the session ends. Default 8. */
   readonly sameErrors: number
-  /** How many steps a side without its own `maxSteps` may take in one session. Default 250. */
+  /** How many steps a side of the conversation without its own `maxSteps` may take in one session. Default 250. */
   readonly maxSteps: number
   /**
-   * How often agents may hand a thread over before a person has to speak again. Default 10. Until then, the
-   * steps, turns and repeated errors of each agent count over all its sessions.
+   * How often agents may hand a thread over before a person has to speak again. Default 10. Until a person
+   * speaks, the steps, turns and repeated errors of each agent count over all its sessions.
    */
   readonly maxHandoffs: number
   readonly hookTimeoutMs: number
@@ -264,15 +275,15 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   /** How long the runtime waits for the variables that a child needs. Default 24 h. */
   readonly variablesTtlMs: number
   /**
-   * How long the event loop may stand still before the watchdog names the tool, hook or effect that is
+   * How long the event loop may stand still before the watchdog names the tool, hook or scheduled effect that is
    * running. `Infinity` switches the watchdog off. Default 1 s.
    */
   readonly loopBlockedMs: number
 }
 
 /**
- * Whether a drain was aborted by the stop button or by the termination of its thread. The drain then closes
- * the session itself.
+ * Whether the work on a thread was aborted by the stop button or by the thread's termination. That work then
+ * closes the session itself.
  */
 export function isStop(reason: unknown): boolean {
   return reason === 'stop' || reason === 'terminate'

@@ -21,11 +21,11 @@ interface CronTimes {
 }
 
 /**
- * Returns the first minute after a time (ms) that a cron expression matches, in a time zone. Changes to and from
- * summer time are handled as most cron programs do. An expression with one minute and one hour runs once a day: if its time
- * does not exist on that day, at the moment of the clock change; if its time occurs twice, the first time. All
- * others match every time that the clock of the zone shows, so a time that does not exist is skipped and one
- * that occurs twice runs twice.
+ * Returns the first minute after a time (ms) that a cron expression matches, in a time zone. Changes to and
+ * from summer time are handled as most cron programs do. An expression with one minute and one hour runs once
+ * a day: if its time does not exist on that day, at the moment of the clock change; if its time occurs twice,
+ * the first time. All other expressions match whatever the clock of the zone shows: a time that does not
+ * exist is skipped, and a time that occurs twice matches twice.
  */
 export function nextCronTime(cron: string, afterMs: number, timeZone = 'UTC'): number {
   const times = parseCron(cron)
@@ -44,7 +44,7 @@ export function nextCronTime(cron: string, afterMs: number, timeZone = 'UTC'): n
       if (isDaily && isLeftOut) return change
       seen = start = change
     } else if (found > end) {
-      // Nothing matches before `found`, so only a clock change on the day before it can matter.
+      // Nothing matches before `found`, so only a clock change within the day before `found` can matter.
       seen = start = Math.max(end, found - DAY)
     } else if (isDaily && isSecond(found, offset, offsetAt)) {
       seen = found
@@ -55,7 +55,10 @@ export function nextCronTime(cron: string, afterMs: number, timeZone = 'UTC'): n
   }
 }
 
-/** Returns the first match from a time on, where both are what the clock of the zone shows, as if it were UTC. */
+/**
+ * Returns the first match at or after `start`. Both are times on the clock of the zone, written as if they
+ * were UTC.
+ */
 function nextMatch(cron: string, times: CronTimes, start: number): number {
   const first = new Date(start)
   let year = first.getUTCFullYear()
@@ -213,7 +216,7 @@ function offsetsOf(timeZone: string): OffsetAt {
   }
 }
 
-/** Returns the minute in which the offset at the end of a period begins. The offset changes once in it. */
+/** Returns the minute at which the offset changes between `start` and `end`, where it changes once. */
 function changeBetween(start: number, end: number, offsetAt: OffsetAt): number {
   const before = offsetAt(start)
   let [from, to] = [start, end]

@@ -64,7 +64,7 @@ export class RuntimeError extends SkeinError {
   }
 }
 
-/** Returns the error of the spending limit that leaves no room for an inference; undefined for other errors. */
+/** Finds the error of a spending limit in an error and its causes; returns undefined if there is none. */
 export function spendingLimitOf(error: unknown): RuntimeError | undefined {
   for (let at = error; at instanceof Error; at = at.cause)
     if (at instanceof RuntimeError && at.code === 'SPENDING_LIMIT') return at

@@ -17,7 +17,7 @@ import type { Budget } from '../definitions/types.ts'
 import type { FileStat, Side } from './thread-state.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 
-/** The version of the events below. A fold reads this version and all earlier versions; see `upcast.ts`. */
+/** The version of the events below. Logs of this version and of all earlier ones can be read; see `upcast.ts`. */
 export const EVENT_VERSION = 2
 
 interface EventBase<Type extends string> {
@@ -29,7 +29,7 @@ interface EventBase<Type extends string> {
 export interface RuntimeThreadCreated extends ThreadCreated {
   readonly agent: string
   readonly version: number
-  /** Arguments of a child, readable as `state.arguments`. */
+  /** The arguments with which a child was created, readable as `state.arguments`. */
   readonly arguments?: JsonObject
   /** How a child reports to its parent; absent for threads without a parent. */
   readonly parent?: ParentLink
@@ -47,17 +47,17 @@ export interface ParentLink {
   readonly isBlocking: boolean
   readonly isResumable: boolean
   readonly communication: 'implicit' | 'explicit'
-  /** The side of the child that the parent's messages go to. */
+  /** The side of the child's conversation that gets the parent's messages. */
   readonly receives: Side
 }
 
 /**
- * A message was put into the queue. When a side takes it from the queue, a `message_added` event with the
- * same `queueId` is written.
+ * A message was put into the queue. When a side of the conversation takes it from the queue, a `message_added`
+ * event with the same `queueId` is written.
  */
 export interface MessageQueued extends EventBase<'message_queued'> {
   readonly queueId: string
-  /** `user`: a message to side A; `assistant`: a message to side B. */
+  /** Who gets the message: for `user` the agent (side A), for `assistant` the person or second agent (side B). */
   readonly role: 'user' | 'assistant'
   readonly message: MessageJSON
   readonly isSilent?: boolean
@@ -67,11 +67,11 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   readonly metadata?: JsonObject
   /** Whether the message continues a thread that its user has stopped. Messages of children do not. */
   readonly resumes?: boolean
-  /** The parent's interrupt that is answered when the session that takes this message ends. */
+  /** The id of the parent's waiting call ("interrupt") that is answered when the session with this message ends. */
   readonly parentInterruptId?: string
   /**
    * Set when the message arrived during a session and ends the running turn early. After `restart`, models are
-   * no longer shown what that turn has said so far.
+   * no longer shown what was said since the last answer.
    */
   readonly ifBusy?: 'cut' | 'restart'
   /**
@@ -97,15 +97,15 @@ export interface RuntimeMessageAdded extends MessageAdded {
   readonly costUsd?: number
 }
 
-/** A session began. It has one turn when side B is a person, and many turns between two models. */
+/** A session began. It has one turn if an agent talks with a person, and many if two agents talk with each other. */
 export interface SessionStart extends EventBase<'session_start'> {
   readonly sessionId: string
   readonly agent: string
   /** The hash of the definitions with which the session began (`ResolvedAgent.hash`); absent in older logs. */
   readonly definitions?: string
   /**
-   * Ids of the parent's interrupts that wait for this session. Interrupts of queued messages need not be
-   * listed; they are added when the messages are taken.
+   * Ids of the parent's waiting calls ("interrupts") that get the result of this session. Calls that wait for queued
+   * messages need not be listed; they are added when the messages are taken from the queue.
    */
   readonly waiters?: readonly string[]
   /** The first span of the session, as a `traceparent`; later spans of the session are its children. */
@@ -133,7 +133,7 @@ export interface SessionEnd extends EventBase<'session_end'> {
   /** What to do about a failure. */
   readonly hint?: string
   readonly attachments?: readonly string[]
-  /** The parsed answer of a side whose prompt declares an output. */
+  /** The parsed answer of a side of the conversation whose prompt declares an output. */
   readonly data?: JsonValue
   /** True when the result was not delivered because the parent had ended. */
   readonly isUndelivered?: boolean
@@ -155,7 +155,7 @@ export interface RuntimeErrorRaised extends Extract<ThreadEvent, { type: 'error_
   readonly cause?: FailureCause
 }
 
-/** A turn began; `side` is the side whose turn it is. */
+/** A turn began; `side` is the side of the conversation whose turn it is. */
 export interface RuntimeTurnStart extends TurnStart {
   readonly side: Side
 }
@@ -179,14 +179,14 @@ export interface StepFailed extends EventBase<'step_failed'> {
   readonly retryAt?: string
 }
 
-/** A call is about to run. This is the intent, which is committed before the tool can have a side effect. */
+/** A call is about to run. This event, the intent, is committed before the tool can have a side effect. */
 export interface RuntimeToolExecutionStart extends ToolExecutionStart {
   readonly epoch: number
 }
 
 /** A call waits for a person, a client or a child; or a scheduled effect waits for a person. */
 export interface RuntimeInterruptOpened extends InterruptOpened {
-  /** The effect that waits. It has no call: `turnId` is empty, and `toolCallId` is the id of the effect. */
+  /** The scheduled effect that waits. It has no call: `turnId` is empty, and `toolCallId` is the id of the effect. */
   readonly effectId?: string
   /** When the interrupt expires (ISO 8601); it is then answered with an error. */
   readonly expiresAt?: string
@@ -195,7 +195,7 @@ export interface RuntimeInterruptOpened extends InterruptOpened {
 /** A call that waited got its answer. */
 export interface RuntimeInterruptAnswered extends InterruptAnswered {
   /**
-   * Set when the answer is the result of a child. If no call waits for it any more, it is queued as a
+   * Set when the answer is the result of a child. If no call waits for the result any more, it is queued as a
    * message.
    */
   readonly report?: ChildReport
@@ -228,7 +228,7 @@ export interface CallReset extends EventBase<'call_reset'> {
 
 /**
  * A person approved a call with other arguments. The call itself is denied, and another call takes its place
- * in the message, which the `message_updated` event before this one contains.
+ * in the message (see the `message_updated` event before this one).
  */
 export interface CallChanged extends EventBase<'call_changed'> {
   readonly turnId: string
@@ -240,14 +240,14 @@ export interface CallChanged extends EventBase<'call_changed'> {
 }
 
 /**
- * A person allowed all calls of a tool in this thread until a time. Programs that do not know this event and the
- * next ignore them: they ask a person about every call.
+ * A person allowed all calls of a tool in this thread until a time. Older programs ignore this event and
+ * `grant_revoked`, because they do not know them: they ask a person about every call.
  */
 export interface GrantMade extends EventBase<'grant_made'> {
   /** Also the id of the signed text, by which the audit log names each use of the grant. */
   readonly grantId: string
   readonly tool: string
-  /** The highest risk of the calls that it allows. */
+  /** The highest risk of the calls that the grant allows. */
   readonly risk: 'write_low_risk' | 'write_high_risk'
   readonly by: string
   readonly expiresAt: string
@@ -262,7 +262,7 @@ export interface GrantRevoked extends EventBase<'grant_revoked'> {
   readonly by: string
 }
 
-/** The children that start together with a newly active prompt were created. */
+/** The children that start by themselves were created for the agent. */
 export interface ImmediateDone extends EventBase<'immediate_done'> {
   readonly agent: string
 }
@@ -282,9 +282,7 @@ export interface TurnCut extends EventBase<'turn_cut'> {
   readonly turnId: string
   /** After `restart`: the ids of the messages that models are not shown any more. The log keeps them. */
   readonly dropped?: readonly string[]
-  /**
-   * The dropped message in whose place models are shown a note, because calls that had started stay visible.
-   */
+  /** A dropped message of which models see a note ("taken back"), because they still see the calls it had started. */
   readonly noted?: string
 }
 
@@ -323,7 +321,7 @@ export interface EnvSet extends EventBase<'env_set'> {
   readonly isScoped?: boolean
 }
 
-/** An effect was scheduled: once after a delay, or repeatedly by a cron expression. */
+/** Work for later (an effect) was scheduled: once after a delay, or repeatedly by a cron expression. */
 export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly effectId: string
   readonly name: string
@@ -334,10 +332,10 @@ export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly key?: string
 }
 
-/** A scheduled effect is about to run. This is the intent, which is committed before the effect runs. */
+/** A scheduled effect is about to run. This event, the intent, is committed before the effect runs. */
 export interface EffectStarted extends EventBase<'effect_started'> {
   readonly effectId: string
-  /** From 1, within one run; a crash counts as an attempt. */
+  /** The number of the attempt within one run, from 1; an attempt that a crash cut off counts. */
   readonly attempt: number
   readonly epoch: number
 }
@@ -350,11 +348,11 @@ export interface EffectEnded extends EventBase<'effect_ended'> {
   readonly effectId: string
   readonly outcome: 'done' | 'failed' | 'removed' | 'unknown'
   readonly error?: string
-  /** When the effect runs again: the next time of its cron expression, or the retry. */
+  /** When the scheduled effect runs again: the next time of its cron expression, or the retry. */
   readonly runAt?: string
   /** Whether `runAt` is another attempt of the same run. */
   readonly isRetry?: boolean
-  /** Who found out, after a crash, that the effect had happened. */
+  /** Who found out, after a crash, that the scheduled effect had happened. */
   readonly settledBy?: 'probe' | 'person'
 }
 
@@ -365,15 +363,15 @@ export interface VariablesRequested extends EventBase<'variables_requested'> {
   readonly missing: readonly string[]
   readonly expiresAt: string
   /**
-   * The relation of the original call. Once the variables are provided, the child is created with the
-   * arguments of that call.
+   * The relation that the original call named, i.e. which kind of child. Once the variables are provided, the child
+   * is created with the arguments of that call.
    */
   readonly relation: string
   readonly toolName: string
   /** The original call; undefined for a child that was to start by itself, and in logs of older versions. */
   readonly toolCallId?: string
   readonly arguments: JsonObject
-  /** The files of the call as they were when it was made. */
+  /** The files of the call as they were when the call was made. */
   readonly attachments?: readonly FileStat[]
   /** Whether the child was to start by itself, without a call. */
   readonly isImmediate?: boolean
@@ -401,7 +399,7 @@ export interface ContextCompacted extends EventBase<'context_compacted'> {
   readonly summary: string
 }
 
-/** One request to a model, stored as a difference to the previous request of the same side. */
+/** One request to a model, stored as a difference to the previous request of the same side of the conversation. */
 export interface ModelRequested extends EventBase<'model_requested'> {
   readonly logId: string
   readonly stepId: string
@@ -409,7 +407,7 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly attempt: number
   readonly side: Side
   readonly prompt: string
-  /** The call that made the request, if the request is that of a prompt that is a tool. */
+  /** The call that made the request, where a prompt is used as a tool; absent for an agent's own requests. */
   readonly toolCallId?: string
   readonly provider: string
   readonly model: string
@@ -417,14 +415,14 @@ export interface ModelRequested extends EventBase<'model_requested'> {
   readonly frame: string
   /** The previous request, and how many of its first messages this request repeats. */
   readonly previous?: { readonly logId: string; readonly keeps: number }
-  /** The messages after those of the previous request: ids of stored messages, or messages as they were sent. */
+  /** The messages after the repeated ones: ids of stored messages, or messages as they were sent. */
   readonly adds: readonly (string | JsonObject)[]
 }
 
 /** The answer or the failure of a model request. */
 export interface ModelAnswered extends EventBase<'model_answered'> {
   readonly logId: string
-  /** The call of a prompt that is a tool. What it used is counted here, because it adds no message. */
+  /** The call of a prompt that is used as a tool. Its tokens are counted here, because the call adds no message. */
   readonly toolCallId?: string
   readonly durationMs: number
   readonly firstTokenMs?: number
@@ -436,21 +434,21 @@ export interface ModelAnswered extends EventBase<'model_answered'> {
 }
 
 /**
- * One inference of a side that is an `agent()`. Whenever a drain continues the thread, the strategy of such a
- * side is run again from the start of its turn. Its requests are then answered from these events, until it
- * makes a request that is not in the log. Programs that do not know this event ignore it, so it needs no new
- * version of the log.
+ * One inference of a side of the conversation that is defined with `agent()`, i.e. by a strategy such as `react()`.
+ * Whenever a process continues the thread, the strategy is run again from the start of its turn. Its requests are
+ * then answered from these events, until it makes a request that is not in the log. Programs that do not know this
+ * event ignore it, so it needs no new version of the log.
  */
 export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly turnId: string
   readonly stepId: string
   readonly side: Side
   /**
-   * SHA-256 of the strategy's request. If a later run makes a different request here, it has diverged from
-   * the log.
+   * SHA-256 of the strategy's request. If a later run of the strategy makes a different request at this point, it
+   * has diverged from the log.
    */
   readonly request: string
-  /** How many messages the thread had when the run began. */
+  /** How many messages the thread had when this run of the strategy began. */
   readonly history: number
   /** The id of the answer when it is a message of the conversation, which is added in the same commit. */
   readonly messageId?: string
@@ -476,7 +474,9 @@ export interface ThreadErased extends EventBase<'thread_erased'> {
 /** Tokens that were spent without adding a message to the thread: on failed requests, summaries and so on. */
 export interface RuntimeUsageRecorded extends UsageRecorded {
   readonly costUsd?: number
-  /** The request that used them. Its `model_answered` has the same usage, so only one of the two is counted. */
+  /**
+   * The request that used the tokens. Its `model_answered` has the same usage, so only one of the two is counted.
+   */
   readonly logId?: string
 }
 
@@ -537,7 +537,7 @@ export interface StoredEvent {
 }
 
 /**
- * Returns the events that register the sides of an agent in the log. Turns refer to a side as
+ * Returns the events that register the sides of an agent in the log. Turns refer to a side of the conversation as
  * `<agent>/<side>`.
  */
 export function agentRegistrations({ name, a, b }: ResolvedAgent, at: string): AgentRegistered[] {

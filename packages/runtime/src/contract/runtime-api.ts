@@ -36,13 +36,13 @@ export interface Runtime {
     /** The values of users, which tools see as `state.user`. */
     readonly values: UserValues
   }
-  /** The connection to the other nodes, if there are any; for servers. */
+  /** The connection to the other nodes (processes that share the store), if there are any; servers use it. */
   readonly node?: RuntimeNode | undefined
   /** Aborts when `stop` is called, so that servers end their streams. */
   readonly stopping?: AbortSignal
-  /** Starts the work, and continues threads that a crash or a stop interrupted. */
+  /** Starts the work on threads, also on those that a crash or a stop interrupted. */
   start(): Promise<void>
-  /** Parks the running threads and closes the store. */
+  /** Ends the work on threads, which continue after the next start, and closes the store. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
   /** Resolves when no thread is running or due; for tests and commands. */
   idle(): Promise<void>
@@ -70,12 +70,12 @@ export interface Runtime {
 }
 
 /**
- * How much the tenants or the users of a runtime may spend on models in a period. All limits of a rule hold.
+ * How much the tenants or the users of a runtime may spend on models in a period. All limits of a rule apply.
  * A rule without `tenants` is for the tenants that no other rule with the same `per` and `periodMs` names.
  */
 export interface SpendingRule {
   readonly per: 'tenant' | 'user'
-  /** The length of a period. Periods begin at its multiples since 1970, so days begin at midnight UTC. */
+  /** The length of a period. Periods begin at multiples of it since 1970, so days begin at midnight UTC. */
   readonly periodMs: number
   readonly maxCostUsd?: number
   readonly maxTokens?: number
@@ -94,7 +94,7 @@ export interface SpendingRule {
  * messages in their queue always stay.
  */
 export interface RetentionRule {
-  /** The time since the last event after which a thread is removed. */
+  /** The time since the last event after which a thread is erased or removed. */
   readonly maxAgeMs?: number
   /** How many root threads each tenant may have; those that were active last are kept. */
   readonly maxThreads?: number
@@ -102,11 +102,11 @@ export interface RetentionRule {
   readonly agents?: readonly string[]
   /** `erase` keeps times, agents and costs; `remove` keeps nothing. Default `erase`. */
   readonly action?: 'erase' | 'remove'
-  /** Also threads that wait for a person, a client or a period (`waiting`) or have effects (`scheduled`). */
+  /** Also applies to threads that wait for a person, client or spending period, or that have scheduled effects. */
   readonly includes?: readonly ('waiting' | 'scheduled')[]
 }
 
-/** What the operator's limits have held back, refused and removed. */
+/** What was spent, delayed, refused and removed under the operator's limits. */
 export interface LimitsReport {
   /** One entry for each tenant or user that has spent something in the current or the last period. */
   readonly spending: readonly {
@@ -116,7 +116,7 @@ export interface LimitsReport {
     readonly from: string
     readonly until: string
     readonly spent: SpentAmounts
-    /** Reserved for inferences that are running, or that were running when their process died. */
+    /** The most that requests to models may cost which run now, or which ran when their process died. */
     readonly reserved: SpentAmounts
     readonly max: Partial<SpentAmounts>
     /** Messages that were refused. */
@@ -128,7 +128,7 @@ export interface LimitsReport {
     readonly tenant: string
     readonly erased: number
     readonly removed: number
-    /** Threads that were due, but at work. */
+    /** Threads that a rule would have erased or removed, but that were working. */
     readonly kept: number
     readonly failed: number
   }[]
@@ -144,9 +144,9 @@ interface SpentAmounts {
 export interface OperatorLimits {
   /** Returns what was spent, refused and removed, of one tenant or of all. */
   report(options?: { readonly tenant?: string }): Promise<LimitsReport>
-  /** Returns how often something happened since the store was created, e.g. `refused`. */
+  /** Returns counts since the store was created, by name, e.g. `refused`: how many messages were refused. */
   totals(): Promise<ReadonlyMap<string, number>>
-  /** Applies the retention rules now, instead of when it is their time. */
+  /** Applies the retention rules now, without waiting for their next regular time. */
   sweep(): Promise<void>
 }
 
@@ -155,12 +155,12 @@ export interface SubscribeOptions {
   /** Id of the last event that the reader has; without it, or with `0`, the events begin at the first. */
   readonly after?: string
   readonly signal?: AbortSignal
-  /** Whether to include the deltas of running steps. Default true. */
+  /** Whether to include deltas: the pieces of an answer while a model writes it. Default true. */
   readonly includesDeltas?: boolean
   /**
-   * Whether the subscription ends when nothing of the thread and its descendants works any more and all events
-   * were delivered. It ends only after some work that came later than `since`, so it can be opened before a
-   * message is sent. Default false.
+   * Whether the subscription ends when the thread and its descendants have stopped working and all events were
+   * delivered. It ends only after some work that came later than `since`, so it can be opened before a message is
+   * sent. Default false.
    */
   readonly untilParked?: boolean
   /** For `untilParked`: the position after which the thread must have worked. Default: `after`. */
@@ -207,17 +207,17 @@ export interface ThreadInfo extends Omit<
   readonly updatedAt: string
   /** When the thread works next; null while it waits for a message or an answer. */
   readonly wakeAt: string | null
-  /** The part of `tokens` that models have read. */
+  /** The part of `tokens` that models have read as input. */
   readonly inputTokens: number
-  /** The sums of the thread and all its descendants. */
+  /** Sums over the thread and all its descendants; `waiting` counts what waits for a person or a client. */
   readonly tree: { readonly tokens: number; readonly costUsd: CostUsd; readonly waiting: number }
 }
 
 /** The threads that have changed since the last page. */
 interface ThreadChanges {
-  /** The position after this page; `after` accepts it. */
+  /** The position after this page; pass it as `after` to continue. */
   readonly position: string
-  /** Whether threads were removed, or the position is unknown here: list the threads again. */
+  /** Whether threads were removed, or this store does not know the position: list all threads again. */
   readonly isReset?: boolean
   /** The changed threads and the roots of their trees, each with what waits in it for a person. */
   readonly threads: readonly {
@@ -233,7 +233,7 @@ export interface CreateThread {
   readonly owner?: string
   readonly title?: string
   readonly tags?: readonly string[]
-  /** An id that the client chose, unique within the tenant. */
+  /** An id that the client chose; no other thread of the same tenant and owner may have it. */
   readonly clientId?: string
   readonly env?: Readonly<Record<string, string>>
   readonly secrets?: Readonly<Record<string, string>>
@@ -258,7 +258,7 @@ export interface ForkThread {
   readonly isContinued?: boolean
 }
 
-/** A fork, and what the original did after the place of the fork, which the fork may do again. */
+/** A fork, and what the original thread did after the point of the fork, which the fork may do again. */
 export interface ForkedThread extends ThreadInfo {
   readonly runsAgain: {
     readonly modelCalls: number
@@ -283,23 +283,23 @@ export const IF_BUSY = ['enqueue', 'reject', 'cut', 'restart'] as const
 export interface SendMessage {
   readonly text?: string
   readonly content?: readonly UserContent[]
-  /** `user` (default): a message to side A; `assistant`: a message to side B. */
+  /** Who gets the message: for `user` (default) the agent (side A), for `assistant` the person or second agent. */
   readonly role?: 'user' | 'assistant'
   readonly isSilent?: boolean
   /** Paths of files of the thread. */
   readonly attachments?: readonly string[]
   readonly userId?: string
-  /** Without `from`, `kind` and `for`, by which the runtime knows its own messages. */
+  /** May not contain `from`, `kind` and `for`, with which the runtime marks its own messages. */
   readonly metadata?: JsonObject
   /** If two messages are sent with the same id, only the first is queued. */
   readonly messageId?: string
-  /** The name of another model of the registry, which side A asks until the next message. */
+  /** The name of another model of the registry, which answers for the agent (side A) until the next message. */
   readonly model?: string
-  /** Settings of that model, or of the agent's own, until the next message; they override `providerOptions`. */
+  /** Settings of the model that answers, until the next message; they override the agent's `providerOptions`. */
   readonly settings?: JsonObject
   /**
-   * A call of a tool of side A, which is made in place of asking a model. It passes the gate as any other call, and
-   * the run stops after its result.
+   * A call of a tool of the agent (side A), which is made in place of asking a model. It is judged by the policy
+   * as any other call, and the session ends with its result.
    */
   readonly call?: { readonly toolName: string; readonly arguments: JsonObject }
   /** What happens if the thread is busy (see `IF_BUSY`). Default `enqueue`. */
@@ -334,11 +334,11 @@ export interface SessionResult {
 export interface WaitingItem {
   readonly threadId: string
   readonly rootId: string
-  /** The id of the question; for `variables` that of the request (`threads.variables.provide` answers it). */
+  /** The id of the question; for `variables` the id of the request (`threads.variables.provide` answers it). */
   readonly interruptId: string
-  /** The call; the id of the effect or of the request where no call waits. */
+  /** The id of the call; where no call waits, the id of the scheduled effect or of the request for variables. */
   readonly toolCallId: string
-  /** The name of the tool, or of the effect. */
+  /** The name of the tool, or of the scheduled effect. */
   readonly toolName: string
   readonly arguments: JsonValue
   /**
@@ -358,7 +358,7 @@ export interface WaitingItem {
   /** For approvals: the request that has to be signed. */
   readonly request?: ApprovalRequest
   readonly question?: JsonValue
-  /** For `variables`: what is missing. Their values are never part of an item. */
+  /** For `variables`: the missing variables. Their values are never part of an item. */
   readonly variables?: readonly WantedVariable[]
 }
 
@@ -372,13 +372,13 @@ export interface WantedVariable {
 
 /** Something that waits or has waited for a person, with all that one needs to decide or to understand it. */
 export interface WaitingDetail extends WaitingItem {
-  /** `over`: it ended without an answer, because the thread was stopped or terminated, or the time was over. */
+  /** `over`: it ended without an answer, because the thread was stopped or terminated, or because it expired. */
   readonly status: 'waiting' | 'decided' | 'over'
-  /** What would happen, in one sentence that is safe to show. */
+  /** What the person is asked, in one sentence that is safe to show. */
   readonly sentence: string
   /** How the call would be undone; null if there is no way, or nothing to undo. */
   readonly undo: JsonValue
-  /** The evidence that the thread had when it asked, the latest last. */
+  /** The evidence (recorded facts) that the thread had when it asked the person, the latest last. */
   readonly evidence: readonly {
     readonly evidenceId: string
     readonly kind: string
@@ -408,13 +408,13 @@ export interface ApprovalDecision {
   /** Approval tokens that were signed elsewhere; without them the runtime signs in the name of `by`. */
   readonly tokens?: readonly string[]
   /**
-   * The digest of the request that the person has seen (`request.digest` of the waiting item). If the call
-   * that waits has another one, nothing is recorded.
+   * The digest (hash) of the request that the person has seen (`request.digest` of the waiting item). If the call
+   * that waits has another digest, nothing is recorded.
    */
   readonly digest?: string
   /**
-   * For `approve`: the arguments with which the person approves the call. If they differ from those of the call, it is
-   * denied, and another call with these arguments, its own id and its own approval takes its place.
+   * For `approve`: the arguments with which the person approves the call. If they differ from those of the call, the
+   * call is denied, and another call with these arguments, its own id and its own approval takes its place.
    */
   readonly with?: JsonObject
   /**
@@ -424,9 +424,9 @@ export interface ApprovalDecision {
   readonly grantForMs?: number
 }
 
-/** The answers to the question whether a call in doubt had its effect. */
+/** The answers to the question whether a call that a crash interrupted had its effect. */
 export const FOUND_EFFECTS = ['applied', 'absent', 'unknown'] as const
-/** What a person found out about a call in doubt. */
+/** What a person found out about a call that a crash interrupted. */
 export type FoundEffect = (typeof FOUND_EFFECTS)[number]
 
 /** The calls that wait for a person or a client, over all threads. */
@@ -440,9 +440,9 @@ export interface Inbox {
   approve(decision: ApprovalDecision): Promise<void>
   deny(decision: Omit<ApprovalDecision, 'with'> & { readonly reason: string }): Promise<void>
   /**
-   * Records what a person found out about a call in doubt: it had its effect, it had none, or nobody knows.
-   * After `absent` a high-risk call waits for a new approval before it runs again. Give this right only to
-   * those who may approve.
+   * Records what a person found out about a call in doubt (a process died during it): it had its effect, it had
+   * none, or nobody knows. After `absent` a high-risk call waits for a new approval before it runs again. Give this
+   * right only to those who may approve.
    */
   settle(
     item: { readonly threadId: string; readonly interruptId: string; readonly by: string },
@@ -462,7 +462,7 @@ export interface ModelLog {
   readonly at: string
   readonly side: Side
   readonly prompt: string
-  /** The call that made the request, if it is that of a prompt that is a tool. */
+  /** The call that made the request, where a prompt is used as a tool; absent for an agent's own requests. */
   readonly toolCallId?: string
   readonly provider: string
   readonly model: string
@@ -500,7 +500,7 @@ export interface CostReport {
   >
 }
 
-/** A child as its parent knows it, as it is sent to clients: its time is ISO 8601 text. */
+/** A child in its parent's list, in the form that clients get: `createdAt` is ISO 8601 text. */
 export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & {
   readonly createdAt?: string
   /** The thread of the child, with its state, tokens, cost and times; null if it was removed. */
@@ -510,11 +510,11 @@ export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & {
 /** The operations on threads. */
 export interface Threads {
   create(thread: CreateThread): Promise<ThreadInfo>
-  /** Returns the head of a thread; rejects with `THREAD_NOT_FOUND`. */
+  /** Returns a thread without its log; rejects with `THREAD_NOT_FOUND`. */
   get(threadId: string): Promise<ThreadInfo>
   /**
-   * Returns the thread of this owner with this client id. Without `owner`, the oldest thread of the tenant
-   * with this client id, whoever owns it.
+   * Returns the owner's thread with the id that a client chose for it (`clientId`). Without `owner`, the oldest
+   * thread of the tenant with this id, whoever owns it.
    */
   byClientId(
     tenant: string,
@@ -523,9 +523,9 @@ export interface Threads {
   ): Promise<ThreadInfo | undefined>
   list(query?: ThreadQuery): Promise<readonly ThreadInfo[]>
   /**
-   * Yields the threads of a tenant that have changed since a position, and goes on with those that change. A
-   * thread that changes several times in between is yielded once, as it is then. Without `after` it begins with
-   * the present. Positions hold over restarts. A page without threads says that nothing more has changed.
+   * Yields the threads of a tenant that have changed since a position, and then those that change later. A thread
+   * that changes several times in between is yielded once, as it is then. Without `after`, only changes from now on
+   * are yielded. Positions hold over restarts. A page without threads says that nothing more has changed.
    */
   changes(query?: {
     readonly tenant?: string
@@ -533,7 +533,7 @@ export interface Threads {
     readonly after?: string
     readonly signal?: AbortSignal
   }): AsyncIterable<ThreadChanges>
-  /** Returns how many threads there are and what they have used; the time does not grow with their number. */
+  /** Returns how many threads there are and what they have used. It takes equally long for any number of threads. */
   totals(): Promise<StoreTotals>
   update(
     threadId: string,
@@ -550,7 +550,7 @@ export interface Threads {
     message: SendMessage | string,
     options?: { readonly signal?: AbortSignal },
   ): Promise<SessionResult>
-  /** Waits until the thread is parked. */
+  /** Waits until the thread is at rest or needs a person. */
   settled(threadId: string, options?: { readonly signal?: AbortSignal }): Promise<SessionResult>
 
   stop(
@@ -575,8 +575,8 @@ export interface Threads {
   updateMessage(threadId: string, messageId: string, content: string | Message): Promise<void>
   deleteMessage(threadId: string, messageId: string): Promise<void>
   /**
-   * Returns the children as Standard Agents describes them; `createdAt` is in microseconds. With
-   * `includesEnded`, also those that can no longer be reached.
+   * Returns the children in the form of the Standard Agents specification; `createdAt` is in microseconds. With
+   * `includesEnded`, also children that have ended and can no longer be reached.
    */
   children(
     threadId: string,
@@ -587,7 +587,7 @@ export interface Threads {
     threadId: string,
     options?: { readonly after?: number; readonly limit?: number },
   ): Promise<readonly StoredEvent[]>
-  /** Returns the state that `@skein/threads` folds from the log. */
+  /** Returns the state that `@skein/threads` computes from the log. */
   folded(threadId: string): Promise<FoldedThread>
   /** Returns the thread as a ThreadProtocol document. */
   document(threadId: string): Promise<ThreadDocument>
@@ -669,7 +669,7 @@ export interface UserValues {
     value: JsonValue | null,
     options?: { readonly expectVersion?: number | null },
   ): Promise<UserValue | undefined>
-  /** Removes all values of a user, with their bytes. Resolves to how many there were. */
+  /** Removes all values of a user and overwrites their bytes. Resolves to how many values there were. */
   erase(of: UserOf): Promise<number>
 }
 
@@ -717,7 +717,7 @@ export interface ThreadVariables {
 export interface StandingGrant {
   readonly grantId: string
   readonly tool: string
-  /** The highest risk of the calls that it allows. */
+  /** The highest risk of the calls that the grant allows. */
   readonly risk: 'write_low_risk' | 'write_high_risk'
   readonly by: string
   readonly at: string
@@ -729,7 +729,7 @@ export interface StandingGrant {
 
 /**
  * The standing grants of a thread. A grant is signed, ends within a day, and is used where a policy asks one person;
- * it never outweighs a denial, four eyes or a quorum. Copies of the thread and its children do not have it.
+ * it never replaces a denial, or a second person where the policy asks several. Forks and children do not have it.
  */
 export interface ThreadGrants {
   /** Returns all grants, also those that have ended, the latest first. */
@@ -743,7 +743,7 @@ export interface ThreadGrants {
     threadId: string,
     grant: {
       readonly tool: string
-      /** For how long it holds, 24 hours at most. */
+      /** For how long the grant holds, 24 hours at most. */
       readonly forMs: number
       readonly by: string
       /** Default: the risk that the tool declares. */

@@ -21,8 +21,8 @@ import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resol
 import type { FileStat, Side } from './thread-state.ts'
 
 /**
- * The state of a thread as drains and the API use it: the fold of its log, and nothing else. Only the fold
- * changes its maps and lists; all other code only reads them.
+ * The state of a thread as the work on the thread and the API use it. It is computed from the events of the log
+ * alone (by the "fold"). Only that computation changes its maps and lists; all other code only reads them.
  */
 export interface KernelState {
   seq: number
@@ -62,12 +62,12 @@ export interface KernelState {
   /** Set by `resume`; cleared when a session begins. */
   resume: { readonly side: Side | undefined } | undefined
   /**
-   * The side that has the next turn: after a completed turn the other side, else the side of the last turn.
+   * The side of the conversation with the next turn: after a completed turn the other side, else the same again.
    */
   nextSide: Side
   terminated: { readonly at: string; readonly isDetached: boolean } | undefined
   isErased: boolean
-  /** The agent whose immediate children were created last. */
+  /** The agent for which the children that start by themselves were created last. */
   immediateFor: string | undefined
   readonly interrupts: Map<string, OpenInterrupt>
   readonly children: Map<string, ChildState>
@@ -80,7 +80,7 @@ export interface KernelState {
   readonly fileHashes: Set<string>
   readonly effects: Map<string, EffectState>
   /**
-   * Whether an effect failed or crashed since the last session ended. Effects then run only when the thread has
+   * Whether a scheduled effect failed or crashed after the last session. Effects then run only when the thread has
    * nothing else to do, so that they cannot keep messages waiting.
    */
   effectsYield: boolean
@@ -100,17 +100,17 @@ export interface KernelState {
   readonly lastLog: { a: RequestLog | undefined; b: RequestLog | undefined }
   status: ThreadStatus
   statusText: string | undefined
-  /** Whether the list of subagents of the parent says that this thread waits for a person. */
+  /** Whether the parent's list of children says that this thread waits for a person. */
   isToldAwaiting: boolean
-  /** The list of children as it was last sent to the model of each side. */
+  /** The list of children as it was last sent to the model of each side of the conversation. */
   readonly registryText: { a: string | undefined; b: string | undefined }
   /** Number of the event that last changed a variable. */
   envSeq: number
   /** Number of the event that last changed or removed a message. */
   editSeq: number
   /**
-   * Number of the event that last changed how a side sees an earlier message: that edited, removed, dropped or hid
-   * something. Results of calls are added once, and do not count.
+   * Number of the event that last changed how a side of the conversation sees an earlier message: that edited,
+   * removed, dropped or hid something. Results of calls are added once, and do not count.
    */
   shownSeq: number
 }
@@ -136,7 +136,7 @@ export interface Entry {
   results: Message | undefined
   isRemoved: boolean
   /**
-   * Set when a restart dropped the message: models are not shown it, or see a note in its place (`noted`).
+   * Set when a message with `ifBusy: 'restart'` dropped this one: models see nothing of it, or a note (`noted`).
    */
   dropped: 'gone' | 'noted' | undefined
   /** Number of the event that last changed or removed the message; 0 if none did. */
@@ -146,7 +146,7 @@ export interface Entry {
 /** One call of an assistant message. */
 export interface CallState {
   readonly call: ToolCall
-  /** Epoch of the drain that started the call; undefined until the call runs. */
+  /** The epoch (number of the claim of the thread) in which the call started; undefined until the call runs. */
   startedEpoch: number | undefined
   /** Whether the call was started at some time, also if it then began to wait or a crash reset it. */
   mayHaveRun: boolean
@@ -161,26 +161,26 @@ export interface CallState {
 export interface Session {
   readonly id: string
   readonly agent: string
-  /** The hash of the definitions with which it began; undefined in logs of older versions. */
+  /** The hash of the definitions with which the session began; undefined in logs of older versions. */
   readonly definitions: string | undefined
   readonly startedAt: string
   /** The index in `entries` of the session's first message. */
   readonly firstEntry: number
-  /** Ids of the parent's interrupts that wait for the end of this session. */
+  /** Ids of the parent's waiting calls (interrupts) that get the result of this session. */
   readonly waiters: string[]
   /**
-   * Whether the governor judged a call of this session. The result of the session then has to pass the
-   * governor too.
+   * Whether the governor, which applies the policy, judged a call of this session. The result of the session then
+   * has to pass the governor too.
    */
   isGoverned: boolean
   /** Set when a tool asked to end the session. */
   stopRequest: SessionStopRequested | undefined
   turn: SideTurn | undefined
-  /** Completed turns of both sides. */
+  /** Completed turns of both sides of the conversation. */
   turns: number
-  /** Steps taken, per side. */
+  /** Steps taken, per side of the conversation. */
   readonly steps: { a: number; b: number }
-  /** What was spent before the handoff with which this session began, since a person last spoke. */
+  /** Handoffs, turns and steps of the sessions since a person last spoke, if this session began with a handoff. */
   before: Spent
   /** How many steps in a row failed with the same errors of the same tools. */
   sameErrors: number
@@ -200,7 +200,7 @@ export interface Spent {
 
 export const NOTHING_SPENT: Spent = { handoffs: 0, byAgent: {} }
 
-/** Returns the turns and the steps of each side that the session's agent has taken since a person spoke. */
+/** Returns the turns, and the steps of each side of the conversation, that the agent took since a person spoke. */
 export function spentBy({ agent, turns, steps, before }: Session): {
   readonly turns: number
   readonly a: number
@@ -210,13 +210,13 @@ export function spentBy({ agent, turns, steps, before }: Session): {
   return { turns: earlier.turns + turns, a: earlier.a + steps.a, b: earlier.b + steps.b }
 }
 
-/** The running turn of a side. */
+/** The running turn of a side of the conversation. */
 export interface SideTurn {
   readonly id: string
   readonly side: Side
   readonly startedAt: string
   step: Step | undefined
-  /** The inferences of the current run of the strategy, in order. Only for a side that is an `agent()`. */
+  /** The inferences of the current run of the strategy, in order; only if the agent is defined with `agent()`. */
   inferences: InferenceRecorded[]
 }
 
@@ -224,9 +224,7 @@ export interface SideTurn {
 export interface Step {
   readonly id: string
   attempt: number
-  /**
-   * Epoch of the drain that started the step and is still waiting for the model; undefined after a failure.
-   */
+  /** The epoch (number of the claim of the thread) in which the step asked the model; undefined after a failure. */
   epoch: number | undefined
   /** The index in `entries` of the step's message; undefined until the model has answered. */
   entry: number | undefined
@@ -247,7 +245,7 @@ interface EndedSession {
   readonly firstEntry: number
   readonly seq: number
   readonly trace: string | undefined
-  /** What the next session starts with if this session ended with a handoff. */
+  /** The counts that the next session starts with if this session ended with a handoff. */
   readonly handedOn: Pick<Session, 'before' | 'sameErrors' | 'lastError'>
 }
 
@@ -257,7 +255,7 @@ export interface OpenInterrupt {
   readonly turnId: string
   readonly openedAt: string
   readonly expiresAt: string | undefined
-  /** The effect that waits, if it is not a call. */
+  /** The scheduled effect that waits, if it is not a call that waits. */
   readonly effectId: string | undefined
   answer: InterruptAnswer | undefined
   answeredAt: string | undefined
@@ -285,13 +283,13 @@ export interface EnvEntry {
 export interface EffectState {
   readonly scheduled: EffectScheduled
   runAt: string
-  /** The number of this run, from 1; it increases with every time of a cron expression. */
+  /** The number of this run, from 1; a cron expression makes a new run each time that it matches. */
   run: number
   /** The attempts of this run that were started, including those that a crash cut off. */
   attempts: number
-  /** Epoch of the drain that runs the effect; undefined while the effect is not running. */
+  /** The epoch (number of the thread's claim) in which the scheduled effect runs; undefined while it is not running. */
   runningEpoch: number | undefined
-  /** The question to a person that the effect waits for, or whose answer was not used yet. */
+  /** The question to a person that the scheduled effect waits for, or whose answer was not used yet. */
   interruptId: string | undefined
 }
 
@@ -307,15 +305,15 @@ interface Compaction {
   readonly upTo: string
   readonly summary: string
   readonly seq: number
-  /** The last compaction before the running session: it counts again if a restart drops the session's messages. */
+  /** The last summary before the running session: it is used again if a restart drops the session's messages. */
   readonly before: Compaction | undefined
 }
 
-/** The last logged model request of a side. */
+/** The last logged model request of a side of the conversation. */
 export interface RequestLog {
   readonly logId: string
   readonly frame: ModelRequested['frame']
-  /** Ids of the messages that the request contained. The fold of the next request changes the list. */
+  /** Ids of the messages that the request contained. The next `model_requested` event changes this list. */
   readonly messageIds: string[]
 }
 
@@ -386,7 +384,7 @@ export function openCalls({ session, entries }: KernelState): readonly CallState
 
 /**
  * Returns how the running turn is cut by queued messages that do not wait for its end; undefined if there are
- * none. `drops` says that one of them asked for a restart.
+ * none. With `drops` (a message asked for a restart), models are no longer shown what was said.
  */
 export function cutOf({
   session,
@@ -401,7 +399,7 @@ export function isFromPerson({ resumes, metadata }: MessageQueued): boolean {
   return resumes === true && metadata?.['from'] !== 'parent'
 }
 
-/** Whether a side of the agent has an `after_thread_created` hook or children that start by themselves. */
+/** Whether the agent, on either side, has an `after_thread_created` hook or children that start by themselves. */
 export function startsSomething({ a, b }: ResolvedAgent): boolean {
   return [a, b].some(
     (side) =>
@@ -410,15 +408,15 @@ export function startsSomething({ a, b }: ResolvedAgent): boolean {
   )
 }
 
-/** Returns the side whose turn it is. Agents with one side have side A only. */
+/** Returns the side of the conversation whose turn it is. An agent that talks with a person has side A only. */
 export function sideOf(agent: ResolvedAgent, { side }: Pick<SideTurn, 'side'>): ResolvedSide {
   return side === 'b' && agent.b ? agent.b : agent.a
 }
 
-/** The part of a message's metadata that says how it is answered; only the runtime writes it. */
+/** The key in a message's metadata under which its `ChosenRun` is stored; only the runtime writes it. */
 export const CHOSEN_RUN = 'skein:run'
 
-/** How the last message of a person is answered, where that is not as the agent is defined. */
+/** What the last message of a person chose for its answer instead of what the agent's definition says. */
 export interface ChosenRun {
   readonly model?: string
   readonly settings?: JsonObject
@@ -427,7 +425,7 @@ export interface ChosenRun {
   readonly isCalled: boolean
 }
 
-/** Returns what the last message of a person chose for its run; undefined if it chose nothing. */
+/** Returns what the last message of a person chose for its answer; undefined if it chose nothing. */
 export function chosenRun({ entries }: Pick<KernelState, 'entries'>): ChosenRun | undefined {
   const place = entries.findLastIndex(
     ({ message, metadata }) =>
@@ -456,14 +454,14 @@ export function isAwaited({ queue, parent, lastSession }: KernelState): boolean 
   return parent?.isBlocking === true && !lastSession && queue.length > 0
 }
 
-/** Returns the unanswered interrupts that a person or a client has to answer. */
+/** Returns the unanswered questions (interrupts) that a person or a client has to answer. */
 export function openForPeople({ interrupts }: KernelState): readonly OpenInterrupt[] {
   return [...interrupts.values()].filter(
     ({ answer, interrupt: { kind } }) => !answer && isForPeople(kind),
   )
 }
 
-/** Whether a person or a client answers interrupts of this kind. */
+/** Whether a person or a client answers questions of this kind. */
 function isForPeople(kind: string): boolean {
   return kind === 'approval' || kind === 'input' || kind === 'in_doubt'
 }
@@ -497,7 +495,7 @@ export function asksPeople(events: readonly RuntimeEvent[]): boolean {
   )
 }
 
-/** Returns `waitingCount` as it is after events that ask for something. */
+/** Returns what `waitingCount` will be after these events, some of which ask people for something. */
 export function waitingAfter(
   state: KernelState,
   events: readonly RuntimeEvent[],

@@ -1,14 +1,14 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { Message } from '@skein/ai'
 
-/** One side of a thread: A, or B, which may be a person. */
+/** A side of a conversation: A is an agent, B is another agent or a person. */
 export type Side = 'a' | 'b'
 
 /** A message of a thread with the data that the runtime stores about it. */
 export interface StoredMessage {
   readonly id: string
   readonly message: Message
-  /** The side that wrote the message. */
+  /** The side of the conversation that wrote the message. */
   readonly side: Side
   /** Whether the message is left out of ordinary lists of messages; models receive it all the same. */
   readonly isSilent: boolean
@@ -39,7 +39,7 @@ export interface SubagentRegistryEntry {
 /** A message to be queued. */
 export interface NewMessage {
   readonly content: string | Message
-  /** `user` (default): a message to side A; `assistant`: a message to side B. */
+  /** Who gets the message: for `user` (default) the agent (side A), for `assistant` the person or second agent. */
   readonly role?: 'user' | 'assistant'
   readonly isSilent?: boolean
   /** Paths of files of this thread that belong to the message. */
@@ -78,11 +78,11 @@ export interface ScheduledEffect {
   readonly attempts: number
 }
 
-/** When an effect runs: after a delay, or by a cron expression. */
+/** When a scheduled effect runs: after a delay, or by a cron expression. */
 export interface EffectSchedule {
   readonly delayMs?: number
   /**
-   * A cron expression with five fields. After a pause the effect runs once, not once per missed time.
+   * A cron expression with five fields. After a pause the scheduled effect runs once, not once per missed time.
    */
   readonly cron?: string
   /**
@@ -90,15 +90,15 @@ export interface EffectSchedule {
    * day runs once that day.
    */
   readonly timeZone?: string
-  /** A new effect with the same key replaces the earlier one. */
+  /** A new scheduled effect with the same key replaces the earlier one. */
   readonly key?: string
 }
 
 /**
- * The values of a user: of the owner of the thread, or for a child of the owner of its root thread. They are
- * read and written as those of the thread: writes are committed with the outcome of the call, once; a value
- * that was read and then set by another writer refuses the commit (`STATE_CONFLICT`), and `update` has no
- * conflicts. All methods reject with `VALUE_INVALID` in a thread without an owner.
+ * The values of a user: of the owner of the thread or, for a child, of the owner of its root thread. They
+ * work like the values of the thread: writes are committed once, together with the outcome of the call. If
+ * another writer has set a value after this code read it, a commit that sets it is refused (`STATE_CONFLICT`);
+ * `update` has no conflicts. All methods reject with `VALUE_INVALID` in a thread without an owner.
  */
 export interface UserState {
   get(key: string): Promise<JsonValue | undefined>
@@ -111,7 +111,7 @@ export interface UserState {
 }
 
 /**
- * The thread as its tools, hooks and effects see it. Changes that a tool makes are committed together with
+ * The thread as its tools, hooks and scheduled effects see it. Changes that a tool makes are committed together with
  * its result, in one transaction; when a tool throws, its changes are dropped. `setStatus` and `emit` take
  * effect at once.
  */
@@ -137,7 +137,7 @@ export interface ThreadState {
   updateMessage(id: string, content: string | Message): void
   deleteMessage(id: string): void
 
-  /** Returns the value of a variable; throws when it has none. */
+  /** Returns the value of a variable; throws when the variable has no value. */
   env(name: string): string
   hasEnv(name: string): boolean
   envType(name: string): 'text' | 'secret' | undefined
@@ -171,17 +171,17 @@ export interface ThreadState {
   invokeTool(name: string, args: JsonValue): Promise<unknown>
 
   /**
-   * Runs a tool after this code, without a model: as an effect that is due at once, so it happens once, passes
-   * the gates and survives a crash. Its result is added to the history as a silent message. A tool may queue
-   * the tools that are listed in its `uses`; hooks, effects and endpoints may queue every tool. Returns the id
-   * of the effect, whose name is `tool:` and the name of the tool.
+   * Runs a tool after this code, without a model: as a scheduled effect that is due at once, so it happens once,
+   * is judged by the policy like any call, and survives a crash. Its result is added to the history as a
+   * message that people are not shown. A tool may queue the tools that are listed in its `uses`; hooks, effects and
+   * endpoints may queue every tool. Returns the id of the effect, whose name is `tool:` and the name of the tool.
    */
   queueTool(name: string, args: JsonObject): string
 
   getParentThread(): { readonly threadId: string } | null
   /** Returns a direct child that can still be reached, by its reference; null if there is none. */
   getChildThread(reference: string): (SubagentRegistryEntry & { readonly threadId: string }) | null
-  /** Queues the text as a silent message at the parent. */
+  /** Queues the text at the parent, as a message that people are not shown. */
   notifyParent(content: string, attachments?: readonly string[]): void
   /** Replaces the status text that the parent's list of children shows. */
   setStatus(status: string): Promise<void>

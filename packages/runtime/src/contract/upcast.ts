@@ -24,7 +24,7 @@ export interface EventVersions {
 
 /**
  * The versions that this program reads. A new version raises `EVENT_VERSION`, adds its upcaster here, and
- * adds a step to the store's migrations, so that an older program refuses the whole file at once and not one
+ * adds a step to the store's migrations, so that an older program refuses the whole store at once and not one
  * thread after the other.
  */
 export const eventVersions: EventVersions = {
@@ -32,7 +32,10 @@ export const eventVersions: EventVersions = {
   upcasters: [{ from: 1, upcast: inDoubtAsKind }],
 }
 
-/** In version 1, the question about a call in doubt had the kind `input` of tools that run at the client. */
+/**
+ * In version 1, the question whether an interrupted call had its effect was of the kind `input`, like
+ * questions to clients. Now it has a kind of its own.
+ */
 function inDoubtAsKind(event: RuntimeEvent): RuntimeEvent {
   if (event.type !== 'interrupt_opened' || event.interrupt.kind !== 'input') return event
   const { request } = event.interrupt

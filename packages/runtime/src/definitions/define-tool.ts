@@ -22,7 +22,7 @@ export interface ToolOptions<Args, Result> extends Omit<
   readonly description: string
   /** Any Standard Schema; omit it for a tool without arguments. */
   readonly args?: ToolSchema<Args>
-  /** Returns the evidence that a call provides. Default: a `tool_result` with the result itself. */
+  /** Returns the evidence (recorded facts) that a call provides. Default: a `tool_result` with the result itself. */
   readonly evidence?: (result: NoInfer<Result>, args: NoInfer<Args>) => EvidenceClaim
   /** Variables of the thread that the tool reads. */
   readonly variables?: readonly VariableDefinition[]
@@ -37,8 +37,8 @@ export interface ToolOptions<Args, Result> extends Omit<
 }
 
 /**
- * What the types ask of a tool that runs in this process: a high-risk write says how a call is undone. Loading
- * asks the same of definitions that no compiler has seen.
+ * Lets the compiler require of a high-risk tool that runs in this process that it says how a call is undone
+ * (`rollback`). Loading checks the same for definitions that no compiler has seen.
  */
 type Undoable =
   | { readonly risk: 'read_only' | 'write_low_risk' }
@@ -48,8 +48,8 @@ type Undoable =
 export type NoArguments = Readonly<Record<string, never>>
 
 /**
- * A tool that runs in this process. It is also a UPP tool, so `llm()`, `agent()` and `governed()` accept it.
- * Outside a thread, a tool that uses the thread's state fails with `TOOL_NOT_ALLOWED`.
+ * A tool that runs in this process. It is also a `Tool` of `@skein/ai`, so `llm()`, `agent()` and `governed()`
+ * accept it. Outside a thread, a tool that uses the thread's state fails with `TOOL_NOT_ALLOWED`.
  */
 export interface RunnableTool<Args = never, Result = unknown> extends ToolDefinition {
   readonly run: (params: unknown, context: ToolContext) => Promise<Result>
@@ -171,7 +171,7 @@ interface Typed<Args, Result> {
 }
 
 /**
- * Adds governance, variables or uses to any UPP tool: one of `tool()`, of an MCP server, or hand-written.
+ * Adds governance, variables or uses to any `Tool`: one of `tool()`, of an MCP server, or hand-written.
  * A tool that needs none of them can be listed as it is.
  *
  *     toolFrom(searchTool, { risk: 'read_only' })
@@ -206,7 +206,7 @@ async function runTool(
   params: JsonValue,
   context: RuntimeToolContext,
 ): Promise<unknown> {
-  // UPP types arguments as `never`, because each tool may narrow them.
+  // The type `Tool` declares arguments as `never`, because each tool may narrow them.
   const { approval, run } = tool as unknown as {
     readonly approval?: Callable
     readonly run: Callable
@@ -230,7 +230,7 @@ async function runTool(
 
 /**
  * The risk of a tool that declares none. It is treated as a write: the policy decides about each call, the
- * intent is logged before the call, and a call that a crash interrupted is not repeated.
+ * start is logged before the call runs, and a call that a crash interrupted is not repeated.
  */
 export const DEFAULT_RISK: Risk = 'write_low_risk'
 
@@ -238,8 +238,8 @@ export const DEFAULT_RISK: Risk = 'write_low_risk'
 const converted = new WeakMap<object, ToolDefinition>()
 
 /**
- * Converts a tool of any origin (`defineTool`, `tool()`, `governed()`, or an object of UPP's shape) to the
- * runtime's form. Returns undefined for a value that is not a tool.
+ * Converts a tool of any origin (`defineTool`, `tool()`, `governed()`, or any object with the fields of a
+ * `Tool`) to the runtime's form. Returns undefined for a value that is not a tool.
  */
 export function asToolDefinition(value: unknown): ToolDefinition | undefined {
   if (typeof value !== 'object' || value === null) return undefined
@@ -252,9 +252,8 @@ export function asToolDefinition(value: unknown): ToolDefinition | undefined {
   if (known) return known
   const core = toolCore(value)
   const { risk = DEFAULT_RISK } = value as { readonly risk?: Risk }
-  // A governed tool refuses calls outside a governed run. The runtime governs every call itself, so it uses
-  // the tool that was wrapped.
-  // Whether it can be undone is checked when it is loaded.
+  // A governed tool refuses calls outside a governed run. The runtime governs every call itself, so it takes
+  // the tool out of its wrapper. Whether calls of the tool can be undone is checked when it is loaded.
   const definition = core
     ? toolFrom(core.tool as unknown as Tool, core.governance as typeof core.governance & Undoable)
     : toolFrom(value as Tool, { risk } as ToolFromOptions<unknown, unknown> & Undoable)

@@ -24,8 +24,8 @@ import { DefinitionError } from './resolved.ts'
 const brand: symbol = Symbol.for('skein.agent')
 
 /**
- * Defines an agent: one side and a person, or two sides. A subagent is a `dual_ai` agent that a prompt
- * lists among its tools.
+ * Defines an agent: a model that talks with a person, or two models that talk with each other (side A and B).
+ * A subagent is a `dual_ai` agent that a prompt lists among its tools.
  *
  *     const support = defineAgent({
  *       name: 'support',
@@ -74,7 +74,7 @@ export function asSubagent(
   })
 }
 
-/** The model of a side that never speaks. It costs nothing, so that budgets in US dollars can be enforced. */
+/** The model of a side of the conversation that never speaks. It costs nothing, so budgets in US dollars work. */
 const nobody: ModelDefinition = {
   kind: 'model',
   name: 'skein_nobody',
@@ -84,15 +84,15 @@ const nobody: ModelDefinition = {
 }
 
 /**
- * Whether the value was made by `defineAgent` or is any object with a side, even if its other fields are
- * wrong.
+ * Whether the value was made by `defineAgent` or is any object with `sideA` or `sideB`, even if its other
+ * fields are wrong.
  */
 export function isAgentLike(value: object): boolean {
   return brand in value || 'sideA' in value || 'sideB' in value
 }
 
 /**
- * Defines the text, the model and the tools of one side.
+ * Defines the text, the model and the tools of one side of an agent's conversation.
  *
  *     const supportPrompt = definePrompt({
  *       name: 'support',
@@ -117,7 +117,7 @@ export function defineModel(model: Omit<ModelDefinition, 'kind'>): ModelDefiniti
 }
 
 /**
- * Defines code that runs at a fixed point of every thread that uses it.
+ * Defines code (a hook) that runs at a fixed point, e.g. before a message is stored, in threads whose agents list it.
  *
  *     const shout = defineHook({
  *       id: 'shout',
@@ -136,7 +136,7 @@ export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'ru
   /** Any Standard Schema, checked before every run. Without it, arguments are any JSON. */
   readonly args?: ToolSchema<Args>
   readonly execute: (state: ThreadState, args: NoInfer<Args>, context: EffectContext) => unknown
-  /** Finds out whether the effect happened, after a process died in it. It must not change anything. */
+  /** Finds out whether the effect happened, after a process died during it. It must not change anything. */
   readonly probe?: (
     args: NoInfer<Args>,
     context: EffectContext,
@@ -144,7 +144,7 @@ export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'ru
 }
 
 /**
- * Defines work that a tool, a hook or a person schedules.
+ * Defines work for later (a scheduled effect), which a tool, a hook or a person schedules.
  *
  *     const remind = defineEffect({
  *       name: 'remind',
@@ -214,7 +214,7 @@ function copy(value: unknown, seen: Map<object, unknown>): unknown {
 /** The keys that identify definitions, schemas, models and tools. */
 const identifying = ['kind', 'sideA', '~standard', 'provider', 'run'] as const
 
-/** The arguments of a tool or an effect: the JSON Schema for models, and the functions that check them. */
+/** The arguments of a tool or a scheduled effect: the JSON Schema for models, and the functions that check them. */
 export interface CheckedArguments<Args> {
   readonly parameters: JsonSchema
   readonly check: (params: unknown) => Promise<Args>

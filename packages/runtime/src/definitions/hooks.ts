@@ -26,7 +26,7 @@ export interface HookSignatures {
   ) => Answer<void>
   /** Changes the system text of a request; null removes it. */
   readonly after_system_message: (state: ThreadState, text: string) => Answer<string | null | void>
-  /** Selects which stored messages are sent. */
+  /** Selects which stored messages are sent to the model. */
   readonly filter_messages: (
     state: ThreadState,
     messages: readonly StoredMessage[],

@@ -23,7 +23,7 @@ export interface InWorkerOptions {
 export interface WorkerToolContext {
   readonly toolCallId: string
   readonly toolName: string
-  /** The same for every attempt of one call, also after a crash. */
+  /** A key that is the same for every attempt of one call, also after a crash. */
   readonly idempotencyKey: string
   /** The prompt's settings for this tool. */
   readonly options?: Readonly<Record<string, unknown>>
@@ -110,7 +110,7 @@ function runWorker(
     )
     worker.on('exit', (code) => {
       signal?.removeEventListener('abort', abort)
-      // Has no effect if the worker has answered before.
+      // Calling `failed` has no effect if the worker has answered before.
       failed(`ended with exit code ${code} before it had a result`)
     })
   })
@@ -130,8 +130,9 @@ function thrown(error: Extract<WorkerAnswer, { error: object }>['error']): Error
 }
 
 /**
- * The first lines of the worker. They are a string, because a bundled package has no file of its own for them.
- * Reading `context.state` throws, so that a tool that needs the thread says so, and does not see `undefined`.
+ * The first lines of the worker. They are a string, because a bundled package has no file of its own for
+ * them. Reading `context.state` throws, so that a tool that needs the thread fails with a clear error instead
+ * of seeing `undefined`.
  */
 const BOOT = `
 const { parentPort, workerData } = require('node:worker_threads')

@@ -30,16 +30,16 @@ export interface ResolvedAgent {
   readonly b: ResolvedSide | undefined
   /** Infinity for `ai_human` without a limit. */
   readonly maxSessionTurns: number
-  /** Names these definitions of the agent and of all agents that it may reach: see `fillHashes`. */
+  /** A hash of the definitions of this agent and of all agents that it may reach; see `fillHashes`. */
   readonly hash: string
 }
 
-/** A side with its prompt resolved and its defaults filled in. */
+/** A side of the conversation with its prompt resolved and its defaults filled in. */
 export interface ResolvedSide {
   readonly config: SideConfig
   readonly side: Side
   readonly label: string
-  /** The prompt. For a side with an `agent`, it is built from the agent's model, system text and tools. */
+  /** The prompt. If the side is defined with `agent()`, it is built from the agent's model, system text and tools. */
   readonly prompt: ResolvedPrompt
   readonly agent: Agent | undefined
   /** A function that answers in place of a model. The prompt then has no models. */
@@ -56,7 +56,7 @@ export interface ResolvedSide {
   readonly sessionStatus: ResolvedBinding | undefined
 }
 
-/** A tool that controls the session. */
+/** A tool that controls the session, e.g. ends it. */
 export interface ResolvedBinding {
   readonly name: string
   readonly messageProperty: string | undefined
@@ -82,9 +82,9 @@ export interface ResolvedModel {
   readonly model: ModelReference
   /** Absent when the prompt uses a vendor's model directly. */
   readonly definition: ModelDefinition | undefined
-  /** Undefined when neither the definition, the option `prices` nor the published catalogue has it. */
+  /** Undefined when neither the definition, the option `prices` nor the published catalogue states the price. */
   readonly price: ModelPrices | undefined
-  /** What is known about the model itself, which may take less than its vendor's API. */
+  /** Which media the model itself accepts, as far as is known; it may accept fewer than its vendor's API. */
   readonly inputs: Partial<LLMCapabilities>
 }
 
@@ -135,7 +135,7 @@ export interface Relation {
   readonly descriptionEnv: string | undefined
   readonly scopedEnv: readonly string[]
   readonly optional: string | undefined
-  /** Whether models are not offered the child. */
+  /** Whether the child is hidden from models, so that no call can create it. */
   readonly isHidden: boolean
   /** The scoped variables that the child's prompts and its descendants require. */
   readonly requiredVariables: readonly VariableDefinition[]

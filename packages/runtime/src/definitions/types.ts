@@ -15,7 +15,9 @@ import type { HookName, HookSignatures } from './hooks.ts'
 /** A definition, or the name of a registered definition. */
 export type Ref<Definition> = string | Definition
 
-/** An agent (Standard Agents §1): its sides, and the conditions under which a session ends. */
+/**
+ * An agent (Standard Agents §1): who talks on side A and on side B of its conversations, and when a session ends.
+ */
 export interface AgentDefinition {
   readonly name: string
   readonly sideA: SideConfig
@@ -23,7 +25,7 @@ export interface AgentDefinition {
   readonly sideB?: SideConfig
   /** Default `ai_human`. */
   readonly type?: 'ai_human' | 'dual_ai'
-  /** The total turns of both sides after which a session fails. Default 250 for `dual_ai`. */
+  /** The total turns of both sides of the conversation after which a session fails. Default 250 for `dual_ai`. */
   readonly maxSessionTurns?: number
   readonly title?: string
   readonly description?: string
@@ -42,12 +44,12 @@ export interface AgentDefinition {
   readonly version?: string
   readonly author?: string
   readonly license?: string
-  /** The conditions under which a session of this agent may deliver (UAICP). */
+  /** The conditions under which a session of this agent may deliver its result (UAICP). */
   readonly taskClass?: AgentTaskClass
   readonly budget?: Budget
 }
 
-/** A task class that uses the agent's own tools. */
+/** The rules of governance for an agent (a UAICP task class). The tools are the agent's own, so none are listed. */
 export type AgentTaskClass = Omit<TaskClass, 'tools'>
 
 /** Limits of one thread or, with `tree`, of a thread and all its descendants. */
@@ -59,26 +61,26 @@ export interface Budget {
 }
 
 /**
- * One side of an agent (Standard Agents §3): a prompt, or an `agent()` of `@skein/agents`. `human`, `handler` and
- * `subagents` are words of Standard Agents 0.2.0. An agent that uses one of them needs no `type`: it is
- * `ai_human` if its side B is a person or absent, else `dual_ai`.
+ * One of the two sides that talk with each other (Standard Agents §3): a prompt, or an `agent()` of `@skein/agents`.
+ * `human`, `handler` and `subagents` are fields of Standard Agents 0.2.0. An agent that uses one of them needs no
+ * `type`: it is `ai_human` if its side B is a person or absent, else `dual_ai`.
  */
 export interface SideConfig {
   readonly prompt?: Ref<PromptDefinition>
   /**
-   * An `agent()` of `@skein/agents` instead of a prompt, with its model, system text, tools, params and
-   * execution strategy. Its inferences and calls are committed and gated like those of a prompt, so its
-   * strategy must make the same requests when it is run again (see `InferenceRecorded`).
+   * An `agent()` of `@skein/agents` instead of a prompt, with its model, system text, tools, params and execution
+   * strategy. Its inferences and calls are committed and judged like those of a prompt, so its strategy must make
+   * the same requests when it is run again (see `InferenceRecorded`).
    */
   readonly agent?: Agent
-  /** The side is a person. Only side B can be one. */
+  /** This side of the conversation is a person. Only side B can be one. */
   readonly human?: true
   /**
    * A function that answers in place of a model. It may run again if the process dies before its answer is
    * stored; its changes to the thread are stored together with the answer.
    */
   readonly handler?: SideHandler
-  /** Agents that this side may create as children, in addition to those that its prompt lists. */
+  /** Agents that this side of the conversation may create as children, in addition to those that its prompt lists. */
   readonly subagents?: readonly (Ref<AgentDefinition> | SideSubagent)[]
   readonly label?: string
   /** Whether text without tool calls ends the turn. Default true. */
@@ -89,11 +91,11 @@ export interface SideConfig {
    * The property of the stop tool's arguments, or else of its JSON result, that becomes the text of the turn.
    */
   readonly stopToolResponseProperty?: string
-  /** The number of steps of this side in one session after which the session fails. */
+  /** The number of steps of this side of the conversation in one session after which the session fails. */
   readonly maxSteps?: number
   /**
-   * Whether the end of this side's turn ends the session, with its text as the result; the other side then never
-   * speaks. Default false. `asSubagent` sets it.
+   * Whether the session ends when this side of the conversation ends its turn; the text of the turn is then the
+   * result, and the other side never speaks. Default false. `asSubagent` sets it.
    */
   readonly sessionStopOnResponse?: boolean
   readonly sessionStop?: SessionToolBinding
@@ -101,11 +103,11 @@ export interface SideConfig {
   readonly sessionStatus?: SessionToolBinding
 }
 
-/** Answers a message in place of a model: returns the text of the answer, or ends the session by `state`. */
+/** Answers a message in place of a model: returns the text of the answer, or ends the session through `state`. */
 export type SideHandler = (
   state: ThreadState,
   given: {
-    /** The text that the side has to answer; empty if a session began without one. */
+    /** The text that the side of the conversation has to answer; empty if a session began without one. */
     readonly message: string
     readonly signal: AbortSignal
     /** A key that is the same for every attempt of one answer, even after a crash. */
@@ -113,20 +115,20 @@ export type SideHandler = (
   },
 ) => string | void | Promise<string | void>
 
-/** An agent that a side may create as a child (Standard Agents 0.2.0), with the settings of 0.1.0. */
+/** An agent that a side of the conversation may create as a child, with its settings (Standard Agents 0.2.0). */
 export interface SideSubagent extends Omit<SubagentToolConfig, 'name'> {
   readonly agent: Ref<AgentDefinition>
   /** The name of the tool. Default: the name of the agent. */
   readonly as?: string
   /** Default: the `toolDescription` of the agent. */
   readonly description?: string
-  /** Whether models are not offered the child. It can only start by itself (`immediate`). */
+  /** Whether the child is hidden from models. It can then only start by itself (`immediate`). */
   readonly hidden?: boolean
   /** Variables that are passed to the child and never shown to a model. */
   readonly scopedEnv?: readonly string[]
 }
 
-/** A tool that controls the session when its call succeeds (Standard Agents §4). */
+/** A tool that controls the session, e.g. ends it, when its call succeeds (Standard Agents §4). */
 export type SessionToolBinding =
   | Ref<AnyTool>
   | {
@@ -135,23 +137,23 @@ export type SessionToolBinding =
       readonly attachmentsProperty?: string
     }
 
-/** The text, the model and the tools of one side. */
+/** The text, the model and the tools of one side of an agent's conversation. */
 export interface PromptDefinition {
   readonly kind: 'prompt'
   readonly name: string
   readonly prompt: string | readonly PromptPart[]
   readonly model: Ref<ModelDefinition> | ModelReference
   readonly toolDescription?: string
-  /** Whether the stored conversation is sent. Default true. */
+  /** Whether the stored conversation is sent to the model. Default true. */
   readonly includeChat?: boolean
-  /** Whether calls and results of earlier turns are sent. Default true. */
+  /** Whether calls and results of earlier turns are sent to the model. Default true. */
   readonly includePastTools?: boolean
   /** Whether consecutive calls of `read_only` tools may run in parallel. Default false. */
   readonly parallelToolCalls?: boolean
   readonly toolChoice?: 'auto' | 'none' | 'required'
-  /** The arguments for calling an agent as a tool, if its side A uses this prompt. */
+  /** The schema of the arguments when an agent whose side A uses this prompt is called as a tool. */
   readonly requiredSchema?: ToolSchema<unknown>
-  /** The JSON shape of this side's answers. */
+  /** The schema of the JSON with which this side of the conversation answers. */
   readonly output?: ToolSchema<unknown>
   readonly variables?: readonly VariableDefinition[]
   readonly tools?: readonly PromptTool[]
@@ -179,7 +181,7 @@ export interface ReasoningOptions {
 
 /** When and how a long conversation is summarised for the model. The log keeps everything. */
 export interface CompactionOptions {
-  /** The estimated tokens of a request above which it is summarised. Default: 80 % of the model's context. */
+  /** The estimated tokens of a request above which messages are summarised. Default: 80 % of the model's context. */
   readonly maxTokens?: number
   /** The number of last messages that are not summarised. Default 20. */
   readonly keepMessages?: number
@@ -215,8 +217,8 @@ export type PromptTool =
 
 /**
  * A prompt as a tool: a call of it is one request to the model of that prompt, in the same thread and without a
- * session of its own. Its arguments follow the `requiredSchema` of the prompt; its result is the text of the
- * answer, or the data of the prompt's `output`. It is shown the conversation only with `includeChat: true`.
+ * session of its own. Its arguments follow the `requiredSchema` of the prompt; its result is the text of the answer,
+ * or the data of the prompt's `output`. Its model is shown the conversation only with `includeChat: true`.
  */
 export interface SubpromptConfig {
   readonly name: Ref<PromptDefinition>
@@ -249,7 +251,7 @@ export interface SubagentToolConfig {
   readonly initUserMessageProperty?: string
   /** Name of the argument that contains the path or paths of files for the child. */
   readonly initAttachmentsProperty?: string
-  /** Name of the argument that contains the name of the instance. */
+  /** Name of the argument that contains a name for the new child. */
   readonly initAgentNameProperty?: string
   /** Whether the child is created as soon as the prompt becomes active, before the first step. */
   readonly immediate?: boolean | ImmediateOptions
@@ -268,7 +270,7 @@ export interface ImmediateOptions {
 
 /** Settings of a subagent that continues to exist after its first session. */
 export interface ResumableOptions {
-  /** The side that receives the parent's messages: `side_a` (default) or `side_b`. */
+  /** The side of the child's conversation that receives the parent's messages: `side_a` (default) or `side_b`. */
   readonly receives_messages?: 'side_a' | 'side_b'
   readonly receivesMessages?: 'side_a' | 'side_b'
   readonly maxInstances?: number
@@ -307,8 +309,8 @@ export interface ToolGovernance<Args = never, Result = unknown> extends Governan
 
 /**
  * A tool of any origin: made with `defineTool`, with `tool()` of `@skein/ai`, with `governed()` of
- * `@skein/governance`, by an MCP server, or an object of UPP's shape. Without a `risk` it is treated as
- * `write_low_risk`. A tool can access the state of its thread as `context.state`.
+ * `@skein/governance`, by an MCP server, or any object with the fields of a `Tool`. Without a `risk` it is
+ * treated as `write_low_risk`. A tool can access the state of its thread as `context.state`.
  */
 export type AnyTool = ToolDefinition | Tool
 
@@ -322,7 +324,7 @@ export interface ToolDefinition {
   readonly run?: (params: JsonValue, context: RuntimeToolContext) => Promise<unknown>
   /** Checks arguments against the schema of `defineTool`, and rejects if they do not fit. */
   readonly check?: (params: unknown) => Promise<unknown>
-  /** The same risk as in `governance`, for code that uses the tool as a UPP tool. */
+  /** The same risk as in `governance`, for code that uses the tool as a `Tool` of `@skein/ai`. */
   readonly risk?: Risk
   readonly governance: ToolGovernance
   readonly variables?: readonly VariableDefinition[]
@@ -331,7 +333,7 @@ export interface ToolDefinition {
   readonly timeoutMs?: number
 }
 
-/** The context that a tool receives in the runtime: the context of UPP, and the thread. */
+/** The context that a tool receives in the runtime: the context of every `Tool`, and the thread. */
 export interface RuntimeToolContext extends ToolContext {
   readonly state: ThreadState
   /** A key that is the same for every attempt of one call, even after a crash. */
@@ -361,36 +363,34 @@ export interface EffectDefinition {
   readonly description?: string
   readonly run: (state: ThreadState, args: JsonValue, context: EffectContext) => Promise<unknown>
   /**
-   * The risk of the effect. With it, every run is judged by the policy and recorded in the audit log, and a
+   * The risk of the scheduled effect. With it, every run is judged by the policy and recorded in the audit log, and a
    * person has to approve `write_high_risk`. Without it, the effect counts as `write_low_risk` and is judged
-   * only in threads of an agent with a task class.
+   * only if the agent of its thread has rules of governance (`taskClass`).
    */
   readonly risk?: Risk
   /**
-   * Whether running the effect twice with one idempotency key has only one effect. It then runs again when a
-   * process died in it. Default: true if there is a `retry`, else false.
+   * Whether running the effect twice with one idempotency key does the same as running it once. It then runs again if a
+   * process died during it. Default: true if there is a `retry`, else false.
    */
   readonly idempotent?: boolean
-  /**
-   * Finds out whether the effect happened, after a process died in it. It must not change anything.
-   */
+  /** Finds out whether the effect happened, after a process died during it. It must not change anything. */
   readonly probe?: (
     args: JsonValue,
     context: EffectContext,
   ) => Probed | boolean | Promise<Probed | boolean>
-  /** How often a failed effect is tried, and the delay, which doubles. A crash counts as an attempt. */
+  /** How often a scheduled effect is tried, and the delay between attempts, which doubles. A crash is an attempt. */
   readonly retry?: { readonly attempts: number; readonly backoffMs: number }
   /** Default 60 s. */
   readonly timeoutMs?: number
 }
 
-/** The context of one attempt of an effect. */
+/** The context of one attempt of a scheduled effect. */
 export interface EffectContext {
   readonly signal: AbortSignal
   readonly effectId: string
-  /** From 1; attempts that a crash cut off are counted. */
+  /** The number of the attempt, from 1; attempts that a crash cut off are counted. */
   readonly attempt: number
-  /** A key that is the same for every attempt of one run, and different for each time of a cron expression. */
+  /** A key that is the same for every attempt of one run, and different for each run of a cron expression. */
   readonly idempotencyKey: string
 }
 

@@ -1,55 +1,56 @@
 import { type Clock, systemClock } from '@skein/base'
 import type { Store, ThreadHead } from '../store/store.ts'
 
-/** Runs one thread until it parks. Rejects when it cannot continue. */
+/** Works on one thread until the thread has to wait ("parks"). Rejects when it cannot continue. */
 export type Drain = (threadId: string, signal: AbortSignal) => Promise<DrainEnd | void>
 
-/** Why a drain has left its thread due, or has ended it; undefined in most cases. */
+/** The unusual ends of the work on a thread (a drain). If the thread simply has to wait, the end is undefined. */
 export type DrainEnd =
-  /** Another process works on the thread; its lease ends in `leftMs` unless it is renewed. */
+  /** Another process works on the thread. Its lease (right to the thread) ends in `leftMs`, unless it is renewed. */
   | { readonly type: 'held'; readonly leftMs: number }
   /** This process does not have the thread's agent, so the thread has to wait until a process has it. */
   | { readonly type: 'agent_missing' }
-  /** The thread has failed because of this error and is parked: it is reported, and not tried again. */
+  /** The thread has failed because of this error: the error is reported, and the thread is not tried again. */
   | { readonly type: 'failed'; readonly error: unknown }
 
 /**
- * Wakes threads. It guarantees that a wake-up in the store is never forgotten, that at most one drain per
- * thread runs at a time, and that a failed drain is run again. A waiting thread is data in the store, never a
- * suspended function.
+ * Wakes threads, i.e. starts drains, each of which works on one thread. It guarantees that a wake-up in the
+ * store is never forgotten, that at most one drain per thread runs at a time, and that a failed drain is run
+ * again. A waiting thread is data in the store, never a suspended function.
  */
 export interface Dispatcher {
-  /** The length of leases that suits this dispatcher, unless `limits.leaseMs` says otherwise. */
+  /** How long a lease (the sole right of a process to a thread) lasts, unless `limits.leaseMs` is set. */
   readonly leaseMs?: number
   /**
-   * Whether a wake-up reaches the other nodes of the store by itself, so that they need not wake the thread
+   * Whether a wake-up reaches the other nodes that share the store by itself, so that they need not wake the thread
    * too when they hear of the commit. Default false.
    */
   readonly isShared?: boolean
-  /** Starts draining, beginning with the threads that are due in the store. */
+  /** Starts the work on threads, beginning with those that are due in the store. */
   start(drain: Drain): Promise<void>
-  /** Requests a drain of the thread, now or at a time in ms. Calling it repeatedly is harmless. */
+  /** Asks for a drain of the thread (work on it), now or at a time in ms. Calling it repeatedly is harmless. */
   wake(threadId: string, at?: number): void
-  /** Aborts the running drain of a thread: in this process, and elsewhere as far as the dispatcher can. */
+  /** Aborts the running work on a thread: in this process, and elsewhere as far as the dispatcher can. */
   interrupt(threadId: string, reason: unknown): void
-  /** Resolves when no drain of this thread runs and none is queued. Without it, the store is asked. */
+  /** Resolves when no work on this thread runs or is queued. Without this function, callers ask the store. */
   settled?(threadId: string): Promise<void>
-  /** Resolves when nothing runs and nothing is due. Without it, the store is asked. */
+  /** Resolves when nothing runs and nothing is due. Without this function, callers ask the store. */
   idle?(): Promise<void>
-  /** Starts no more drains; running drains may continue for `graceMs` and are then aborted. */
+  /** Starts no more work on threads; running work may continue for `graceMs` and is then aborted. */
   stop(options?: { readonly graceMs?: number }): Promise<void>
 }
 
 /**
- * The length of leases where several nodes share a store: what a node held when it died goes on elsewhere
- * within 10 s, sweep included. A node that cannot renew for two thirds of it (5 s) gives up its drains.
+ * The length of leases where several nodes share a store. With it, the threads of a node that died go on elsewhere
+ * within 10 s, including the time until a sweep finds them. A node that cannot renew its leases for two thirds of it
+ * (5 s) ends its work on threads.
  */
 export const SHARED_LEASE_MS = 7_500
 
 /** How often the store is polled by callers that wait for a thread, if the dispatcher cannot tell them. */
 const LOOK_MS = 25
 
-/** Resolves when no drain of this thread runs or is due, on any node. */
+/** Resolves when nobody works on this thread and no work on it is due, on any node. */
 export async function settled(
   { dispatcher, store, timers }: WaitParts,
   threadId: string,
@@ -63,7 +64,7 @@ export async function settled(
   while (await isBusy()) await new Promise<void>((resolve) => timers.set(LOOK_MS, resolve))
 }
 
-/** Resolves when no thread runs or is due; with a dispatcher that cannot tell, when none is due. */
+/** Resolves when no thread runs or is due; if the dispatcher has no `idle`, when no thread is due. */
 export async function idle({ dispatcher, store, timers }: WaitParts): Promise<void> {
   if (dispatcher.idle) return dispatcher.idle()
   while ((await store.due(timers.now(), 1)).length > 0)
@@ -76,11 +77,11 @@ interface WaitParts {
   readonly timers: Timers
 }
 
-/** What a node tells the other nodes of its store. Times and contents are in the store, never in a notice. */
+/** A notice that a node (process) sends to the other nodes of its store. Times and contents are only in the store. */
 export type NodeNotice =
   /**
-   * A commit has changed a thread. `seq` is its last event, `isDue` whether it is to be drained now, and
-   * `drainedBy` the owner of the lease if the commit was one of its drain.
+   * A commit has changed a thread. `seq` is the number of its last event, `isDue` says whether to work on it now,
+   * and `drainedBy` is the process that works on the thread, if the commit is part of that work.
    */
   | {
       readonly type: 'committed'
@@ -89,22 +90,25 @@ export type NodeNotice =
       readonly isDue: boolean
       readonly drainedBy?: string
     }
-  /** A thread was removed, or its log was replaced (erasure). `head` is its last head, without title and tags. */
+  /**
+   * A thread was removed, or its log was replaced (erasure). `head` is its last row in the store, without title and
+   * tags.
+   */
   | { readonly type: 'removed'; readonly threadId: string; readonly head?: ThreadHead }
-  /** The drain of a thread has to end, wherever it runs. `reason` is for people; the log decides. */
+  /** The work on a thread has to end, wherever it runs. `reason` is for people; the log says what to do. */
   | { readonly type: 'interrupt'; readonly threadId: string; readonly reason: string }
 
 /**
- * How the nodes that share a store tell one another what they have committed. Notices only save time: they are
- * sent after the commit and may arrive late, twice or not at all. Whatever they miss is found by regular sweeps
- * of the store.
+ * How the nodes that share a store tell one another what they have committed. Notices only save time: they are sent
+ * after the commit and may arrive late, twice or not at all. Whatever they miss is found by regular searches of the
+ * store (sweeps).
  */
 export interface NodeLink {
   /** Sends a notice to all other nodes. It returns at once, and never throws; notices are sent in batches. */
   send(notice: NodeNotice): void
   /**
    * Begins to listen. `notice` is called with notices of other nodes. `gap` is called when some may have been
-   * lost, e.g. after a new connection: everything that is being read has to be looked up in the store.
+   * lost, e.g. after a new connection: every thread that somebody reads has to be looked up in the store.
    */
   start(listener: {
     readonly notice: (notice: NodeNotice) => void
@@ -143,7 +147,7 @@ export function systemTimers(clock: Clock & Partial<SteadyClock> = systemClock):
 
 /** A clock that never goes back while the process lives. */
 export interface SteadyClock extends Clock {
-  /** Records that a timer for this time has fired, so that it is at least this time now. */
+  /** Records that a timer for this time has fired, so that the clock shows at least this time from now on. */
   reach(at: number): void
 }
 
@@ -151,9 +155,9 @@ export interface SteadyClock extends Clock {
  * Creates a clock that shows the time of `wall`, except after `wall` was set back: then it goes on from the
  * time that it has shown, as fast as `monotonic`, until `wall` has caught up. The wake-up times of threads are
  * times of day, so a clock that is set back by an hour would otherwise keep a timer of a second waiting for an
- * hour. Events also keep their order in time. After a restart the process has only the time of day, and
- * wake-ups wait for it. A wall clock that merely is slow is believed, because time servers correct clocks
- * that way.
+ * hour. Events also keep their order in time. After a restart of the process only `wall` is known, so wake-ups
+ * then wait until `wall` shows their time. A wall clock that merely runs slowly is believed, because time
+ * servers correct clocks that way.
  */
 export function steadyClock(
   wall: Clock = systemClock,
@@ -179,7 +183,7 @@ export function steadyClock(
   return {
     now,
     reach(at) {
-      // Timers of the process measure the system's time. A clock that a test sets by hand may stand still.
+      // Timers follow the system's time alone. A clock that a test sets by hand may stand still, so it is not moved.
       if (wall !== systemClock || now() >= at) return
       isAhead = true
       last = { wall: wall.now(), time: at, monotonic: monotonic() }
@@ -193,7 +197,7 @@ export interface QueuedThread {
   readonly tenant: string
 }
 
-/** Threads that wait for a free place, in the order of their arrival within each tenant. */
+/** Threads that wait until one of the limited places to work is free, by arrival within each tenant. */
 export class FairQueue {
   readonly #queues = new Map<string, Set<string>>()
   readonly #tenants = new Map<string, string>()
@@ -243,7 +247,7 @@ export class FairQueue {
     queue.delete(threadId)
     this.#tenants.delete(threadId)
     this.#queues.delete(best)
-    // Put back at the end: the other tenants with as few working threads come first.
+    // The tenant is put back at the end: other tenants with as few working threads come first.
     if (queue.size > 0) this.#queues.set(best, queue)
     this.#working.set(best, this.#count(best) + 1)
     return { threadId, tenant: best }
@@ -261,17 +265,19 @@ export class FairQueue {
   }
 }
 
-/** A thread whose former owner died. See `Lease`. */
+/** A thread on which a process worked when it died. The thread may have caused the death. */
 export interface Suspect {
   /** What the thread was doing when the process died. */
   readonly open: 'call' | 'inference' | 'nothing'
   readonly deaths: number
   readonly survived: number
-  /** How often the thread was charged. */
+  /** How many deaths were charged to the thread, i.e. held against it. */
   readonly charges: number
 }
 
-/** The trial of a suspect. Until it ends, the gate admits no other suspect, and others only after a while. */
+/**
+ * The time in which a suspect works alone: no other suspect may begin, and other threads only after a while.
+ */
 export interface Trial {
   /** Whether a death during the trial is charged to the thread. */
   readonly isCharged: boolean
@@ -281,13 +287,13 @@ export interface Trial {
   end(): void
 }
 
-/** The place of one drain in the gate. */
+/** The place of one thread at the gate, which decides when the work on threads may begin after a crash. */
 export interface GatePlace {
   /**
-   * Waits until the drain may work. Pass the suspect if the thread is one; the result is then its trial, if
-   * it needs one. When the signal aborts, the wait ends without a trial.
+   * Waits until the work may begin. Pass the suspect if a process died during the work on this thread; the result is
+   * then its trial (time alone), if it needs one. When the signal aborts, the wait ends without a trial.
    */
   enter(suspect: Suspect | undefined, signal: AbortSignal): Promise<Trial | undefined>
-  /** The drain has ended, and so has its trial. */
+  /** The work on the thread has ended, and so has its trial. */
   leave(): void
 }

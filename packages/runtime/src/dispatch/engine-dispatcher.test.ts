@@ -105,6 +105,64 @@ test('a storm of messages costs one request each 50 ms, and none while somebody 
   expect(engine.sent.length - before).toBeLessThanOrEqual(1)
 })
 
+test('the threads of a node that died go on together, also if the store is slow', async () => {
+  const ids = Array.from({ length: 20 }, (_, index) => `t${index}`)
+  const { timers, store, ask, engine, clock } = await setUp(...ids)
+  for (const id of ids) await ask(id)
+  for (const id of ids) await store.claim(id, { owner: 'dead', leaseMs: 7_500 })
+  const slow: Pick<Store, 'due' | 'head' | 'nextWake'> = {
+    due: (now, limit) => store.due(now, limit),
+    nextWake: (now) => store.nextWake(now),
+    async head(id) {
+      await new Promise<void>((resolve) => timers.set(100, resolve))
+      return store.head(id)
+    },
+  }
+  const ran = new Map<string, number>()
+  const dispatcher = engineDispatcher({ store: slow, timers, engine: engine.node() })
+  engine.isDown = true
+  const started = dispatcher.start(async (id) => {
+    ran.set(id, clock.now())
+    await park(store, id)
+  })
+  for (let ms = 0; ms < 12_000; ms += 50) await timers.advance(50)
+  await started
+  expect([...ran.keys()].toSorted()).toEqual(ids.toSorted())
+  expect(Math.max(...ran.values()) - Math.min(...ran.values())).toBeLessThan(500)
+})
+
+test('a retry that the engine has lost is sent again by a sweep, within three seconds', async () => {
+  const { timers, store, engine, open, ask, clock } = await setUp('a')
+  const ran: number[] = []
+  const dispatcher = open()
+  await dispatcher.start(async (id) => {
+    ran.push(clock.now())
+    if (ran.length === 1) throw new Error('The store cannot be reached.')
+    await park(store, id)
+  })
+  await ask('a')
+  const { againMs } = await engine.nodes[0]!.run('a')
+  expect([againMs, ran.length]).toEqual([100, 1]) // nobody runs it again after this time
+  for (let ms = 0; ms < 3_000; ms += 50) await timers.advance(50)
+  expect(ran).toHaveLength(2)
+  await dispatcher.stop()
+})
+
+test('a thread whose requests the engine takes and loses is run without it, within six seconds', async () => {
+  const { timers, store, ask } = await setUp('a')
+  await ask('a')
+  const ran: string[] = []
+  const engine: Engine = { start: async () => {}, send: async () => {}, stop: async () => {} }
+  const dispatcher = engineDispatcher({ store, timers, engine })
+  await dispatcher.start(async (id) => {
+    ran.push(id)
+    await park(store, id)
+  })
+  for (let ms = 0; ms < 6_000; ms += 50) await timers.advance(50)
+  expect(ran).toEqual(['a'])
+  await dispatcher.stop()
+})
+
 test('a thread whose owner died or froze is run without the engine, which may still wait for the owner', async () => {
   const { timers, store, engine, open, ask } = await setUp('a')
   await ask('a')

@@ -11,18 +11,18 @@ import {
 } from './dispatcher.ts'
 
 /**
- * A distributed engine, as far as `engineDispatcher` uses it: it has a thread run by one of the nodes, now or
- * later, and by another node if that one dies. It need not prevent two runs of one thread at a time, because
- * the lease in the store does that.
+ * A distributed engine, as far as `engineDispatcher` uses it: it lets one of the nodes run a thread, now or later,
+ * and another node if the first one dies. It need not prevent two runs of one thread at a time, because the store
+ * gives a thread to one node at a time (a lease).
  */
 export interface Engine {
   /** Connects this node to the engine. From now on the engine calls `run` for threads that any node has sent. */
   start(node: EngineNode): Promise<void>
-  /** Has the thread run by some node. Rejects if the engine has not accepted that. */
+  /** Asks the engine to have the thread run by some node. Rejects if the engine does not accept the request. */
   send(threadId: string, options: EngineSend): Promise<void>
-  /** Aborts the drain of a thread that does not run on this node, if the engine can find it. */
+  /** Aborts the work on a thread that another node runs, if the engine can find that node. */
   interrupt?(threadId: string, reason: string): void
-  /** Disconnects this node. All its runs have ended. */
+  /** Disconnects this node. It is called when all runs of this node have ended. */
   stop(): Promise<void>
 }
 
@@ -30,18 +30,18 @@ export interface Engine {
 interface EngineSend {
   /** Default 0: now. */
   readonly delayMs?: number
-  /** Requests for one thread with the same key may be merged into one, also if that has run already. */
+  /** Requests for one thread with the same key may be merged into one, even if that one has run already. */
   readonly key?: string
 }
 
 /** This node, as the engine sees it. */
 export interface EngineNode {
   /**
-   * Runs a thread until it parks. If the result has `againMs`, the engine has to have the thread run again
+   * Works on a thread until it has to wait. If the result has `againMs`, the engine must let the thread run again
    * after that time. Rejects if this node is stopping: another node has to run the thread.
    */
   run(threadId: string): Promise<{ readonly againMs?: number }>
-  /** Aborts the drain of a thread, if it runs on this node. Returns whether it does. */
+  /** Aborts the work on a thread, if it runs on this node. Returns whether it does. */
   interrupt(threadId: string, reason: unknown): boolean
 }
 
@@ -50,7 +50,7 @@ interface EngineDispatcherOptions {
   readonly store: Pick<Store, 'due' | 'head' | 'nextWake'>
   readonly timers: Timers
   readonly onError?: (error: unknown, threadId?: string) => void
-  /** How many drains may run on this node at once. Default 128. */
+  /** On how many threads this node may work at once. Default 128. */
   readonly maxConcurrent?: number
   readonly engine: Engine
   /** How often this node looks for threads in the store that nobody runs, on average. Default 1000 ms. */
@@ -58,33 +58,35 @@ interface EngineDispatcherOptions {
 }
 
 /**
- * Creates the dispatcher of one of several nodes. The engine decides when and where a thread runs; the store
- * decides whether it may. A wake-up that was lost between the two is found by a sweep of the store, and so is
- * a thread whose owner died or froze. If the engine cannot be reached, the sweeps alone run the threads, so
+ * Creates the dispatcher of one of several nodes. The engine decides when and where a thread runs; the store decides
+ * whether it may. A wake-up that was lost between the two is found by a sweep (a regular search of the store), and
+ * so is a thread whose owner died or froze. If the engine cannot be reached, the sweeps alone run the threads, so
  * that they are late but not stuck.
  */
 export function engineDispatcher(options: EngineDispatcherOptions): Dispatcher {
   return new EngineDispatcher(options)
 }
 
-/** How many threads one sweep asks for, besides those that this node runs. */
+/** How many due threads one sweep reads from the store, besides those that this node runs. */
 const BATCH = 100
-/** How long a thread may stay due after a sweep has sent it, before this node runs it without the engine. */
-const RESCUE_MS = 5_000
-/** The shortest time between two requests for one thread, so that a storm of messages costs little. */
+/** How long a thread may stay due after a sweep has sent it to the engine, before this node runs it by itself. */
+const RESCUE_MS = 2_000
+/** How late the engine may be with a retry before a sweep takes it for lost, e.g. because it was sent in an outage. */
+const LATE_MS = 1_000
+/** The shortest time between two requests to the engine for one thread, so that a storm of messages costs little. */
 const QUIET_MS = 50
-/** How far the clocks of nodes may differ. The engine is asked again for threads that are due within this time. */
+/** How far the clocks of nodes may differ: the engine is asked again for a thread that is due within this time. */
 const SKEW_MS = 5_000
 /** How long a thread whose agent this node does not have waits before it is tried again. */
 const AGENT_MISSING_MS = 30_000
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 30_000
-/** How long `stop` lets drains continue by default, and how long it then waits for aborted drains to end. */
+/** How long `stop` lets the work on threads continue by default, and then waits for aborted work to end. */
 const GRACE_MS = 5000
 
 interface Running {
   controller: AbortController
-  /** Whether the thread was woken after its head was read. */
+  /** Whether the thread was woken after its row in the store was read. */
   again: boolean
 }
 
@@ -104,15 +106,15 @@ class EngineDispatcher implements Dispatcher {
   readonly #options: EngineDispatcherOptions
   readonly #maxConcurrent: number
   readonly #running = new Map<string, Running>()
-  /** The number of running threads that have a place, i.e. whose drain works. */
+  /** The number of running threads that are worked on now; the others wait for a free place. */
   #working = 0
   readonly #queue = new FairQueue()
   readonly #places = new Map<string, Place>()
-  /** Threads that were sent a moment ago, and whether they were woken again since. */
+  /** Threads that were sent to the engine a moment ago, and whether they were woken again since. */
   readonly #sent = new Map<string, { again: boolean }>()
-  /** Threads whose drain failed or left them due: how often in a row, and when they run again. */
+  /** Threads on which the work failed, or ended while they were due: how often in a row, and when they run again. */
   readonly #retries = new Map<string, { readonly count: number; readonly at: number }>()
-  /** Threads that the last sweep found, with what identifies their wake-up. */
+  /** Threads that the last sweep found, with a mark that identifies the wake-up of each. */
   #found = new Map<string, Found>()
   #drain: Drain | undefined
   #isStopped = false
@@ -140,7 +142,7 @@ class EngineDispatcher implements Dispatcher {
   }
 
   wake(threadId: string, at: number = 0): void {
-    // What is not sent before the start is found by the sweep at the start, or when it is due.
+    // Before the start nothing is sent to the engine; sweeps of the store find the thread as soon as it is due.
     if (this.#isStopped || !this.#drain) return
     const delayMs = at - this.#options.timers.now()
     if (delayMs > 0) {
@@ -179,7 +181,7 @@ class EngineDispatcher implements Dispatcher {
     return running !== undefined
   }
 
-  /** Sends a thread, and again if it was woken meanwhile and nobody works on it. */
+  /** Sends a thread to the engine, and once more if it was woken meanwhile and nobody works on it. */
   async #request(threadId: string): Promise<void> {
     const { timers } = this.#options
     const sent = { again: false }
@@ -189,7 +191,7 @@ class EngineDispatcher implements Dispatcher {
       await new Promise<void>((resolve) => timers.set(QUIET_MS, resolve))
       if (!sent.again || this.#isStopped) break
       sent.again = false
-      // The owner of a lease sees what was committed before it parks, so it need not be told.
+      // A process that works on the thread reads what was committed before it ends, so it need not be told.
       const needsRun = await this.#options.store.head(threadId).then(
         (head) => head && dueIn(head, timers.now()) <= 0 && !isHeld(head, timers.now()),
         () => true,
@@ -213,7 +215,7 @@ class EngineDispatcher implements Dispatcher {
     if (this.#isStopped || !this.#drain) throw stopping()
     const before = this.#running.get(threadId)
     if (before) {
-      // The engine gave up a drain that took too long for it, but that drain goes on.
+      // The engine gave up an earlier run that took too long for it, but that run still works on the thread.
       before.again = true
       return {}
     }
@@ -238,15 +240,15 @@ class EngineDispatcher implements Dispatcher {
       const head = await store.head(threadId)
       const left = head ? dueIn(head, timers.now()) : Infinity
       if (left > 0) {
-        // No await between this check and the end of the run: a wake-up is either seen here or sent.
+        // No `await` comes between this check and the return, so a wake-up is either seen here or sent to the engine.
         if (running.again) continue
         this.#retries.delete(threadId)
-        // Farther in the future, the commit that set the time has sent a wake-up for it.
+        // For a later time, the commit that set the time has already sent a wake-up to the engine.
         return left <= SKEW_MS ? { againMs: left } : {}
       }
       if (this.#isStopped) return { againMs: 0 }
-      // A thread that is still due is drained again at once the first time, because a message may have
-      // arrived; after that it has to wait, or a drain that leaves its thread due would loop.
+      // A thread that is still due is run again at once the first time, because a message may have arrived; after
+      // that it has to wait, or work that always leaves its thread due would loop.
       if (drains > 1) return this.#retry(threadId)
       await this.#take(threadId, head?.tenant ?? '')
       let end: DrainEnd | void = undefined
@@ -267,7 +269,7 @@ class EngineDispatcher implements Dispatcher {
     }
   }
 
-  /** Returns when a thread runs again that could not continue. There is one retry of a thread at a time. */
+  /** Returns after what time a thread that could not continue runs again. A thread has one retry at a time. */
   #retry(threadId: string, wait?: number): { readonly againMs?: number } {
     const now = this.#options.timers.now()
     const { count = 0, at = 0 } = this.#retries.get(threadId) ?? {}
@@ -280,7 +282,7 @@ class EngineDispatcher implements Dispatcher {
     return { againMs }
   }
 
-  /** Waits for one of the places of this node; tenants take turns. */
+  /** Waits until this node has a free place for the thread (see `maxConcurrent`); tenants take turns. */
   #take(threadId: string, tenant: string): Promise<void> {
     return new Promise((take, refuse) => {
       this.#places.set(threadId, { take, refuse })
@@ -305,7 +307,7 @@ class EngineDispatcher implements Dispatcher {
     }
   }
 
-  /** Sends or runs the threads that have been due for `overdueMs` and that nobody works on. */
+  /** Sends to the engine, or runs here, the threads that have been due for `overdueMs` and that nobody works on. */
   async #sweep(overdueMs: number): Promise<void> {
     const { store, timers, sweepMs = 1000 } = this.#options
     // Randomised, so that nodes that were started together do not all sweep at the same time.
@@ -313,14 +315,17 @@ class EngineDispatcher implements Dispatcher {
     try {
       const now = timers.now()
       const limit = this.#running.size + this.#retries.size + BATCH
-      const due = await store.due(now - overdueMs, limit)
-      const found = new Map<string, Found>()
-      for (const threadId of due) {
-        // A retry was given to the engine, which may be a little late with it.
+      const due = (await store.due(now - overdueMs, limit)).filter((threadId) => {
+        // The engine may run a retry a little late, so the sweep leaves such a thread alone until then.
         const retryAt = this.#retries.get(threadId)?.at ?? -Infinity
-        if (this.#running.has(threadId) || retryAt + RESCUE_MS > now) continue
-        const head = await store.head(threadId)
-        if (!head || isHeld(head, now)) continue
+        return !this.#running.has(threadId) && retryAt + LATE_MS <= now
+      })
+      // Together: the threads of a node that died become due in the same moment, and none should wait for another.
+      const heads = await Promise.all(due.map((threadId) => store.head(threadId)))
+      const found = new Map<string, Found>()
+      for (const head of heads) {
+        if (!head || isHeld(head, now) || this.#running.has(head.id)) continue
+        const { id: threadId } = head
         const mark = `${head.seq} ${head.epoch}`
         const before = this.#found.get(threadId)
         const since = before?.mark === mark ? before.since : now
@@ -332,7 +337,7 @@ class EngineDispatcher implements Dispatcher {
         else void this.#send(threadId, { key: `sweep ${mark} ${Math.floor(now / RESCUE_MS)}` })
       }
       this.#found = found
-      // The lease of a node that died may end before: its threads go on then.
+      // The lease of a node that died may end before the next regular sweep; its threads are to go on then.
       const next = (await store.nextWake(now)) ?? Infinity
       const jitter = Math.random() * QUIET_MS
       wait = Math.min(wait, Math.max(next - timers.now(), sweepMs / 10) + jitter)

@@ -18,14 +18,14 @@ export interface InProcessDispatcherOptions {
   /** The clock of the default timers. */
   readonly clock?: Clock
   readonly timers?: Timers
-  /** How many drains may run at once. Default 128. */
+  /** On how many threads this process may work at once. Default 128. */
   readonly maxConcurrent?: number
   /**
    * How often the store is asked for due threads, on average, because other nodes write to it as well. By
    * default it is asked only when this process knows of a reason.
    */
   readonly sweepMs?: number | undefined
-  /** Called with the error of a drain (and its thread), and with errors of the store. */
+  /** Called with the error of the work on a thread (and the thread's id), and with errors of the store. */
   readonly onError?: (error: unknown, threadId?: string) => void
 }
 
@@ -41,7 +41,7 @@ export function inProcessDispatcher(
 
 /** How many due threads are read from the store at a time, besides those that are already known. */
 const BATCH = 100
-/** How long `stop` lets drains continue by default, and how long it then waits for aborted drains to end. */
+/** How long `stop` lets the work on threads continue by default, and then waits for aborted work to end. */
 const GRACE_MS = 5000
 /** How long a thread whose agent is missing waits before it is tried again, unless it is woken. */
 const AGENT_MISSING_MS = 30_000
@@ -50,7 +50,7 @@ const REMEMBERED = 10_000
 
 interface Running {
   readonly controller: AbortController
-  /** Whether the thread was woken while its drain ran. */
+  /** Whether the thread was woken while it was worked on. */
   again: boolean
 }
 
@@ -66,12 +66,12 @@ class InProcessDispatcher implements Dispatcher {
   readonly #onError: (error: unknown, threadId?: string) => void
   #drain: Drain | undefined
   #isStopped = false
-  /** Threads to be drained whose tenant is not known yet. */
+  /** Threads that wait to be worked on and whose tenant is not known yet. */
   readonly #arrived = new Set<string>()
   readonly #tenants = new Map<string, string>()
   readonly #queue = new FairQueue()
   readonly #running = new Map<string, Running>()
-  /** Threads whose drain failed, or left the thread due. */
+  /** Threads on which the work failed, or ended while they were still due. */
   readonly #retries = new RetryTable<string>()
   readonly #waiters = new Set<Waiter>()
   /** The earliest known wake-up time in the store. */
@@ -82,7 +82,7 @@ class InProcessDispatcher implements Dispatcher {
   readonly #endedMeanwhile = new Set<string>()
   /** Whether the store may have more due threads than were read. */
   #hasBacklog = false
-  /** Whether no drain has ended since the store was last read. */
+  /** Whether no work on a thread has ended since the store was last read. */
   #isFresh = false
   readonly #sweepMs: number
   #sweep: TimerHandle | undefined
@@ -195,8 +195,8 @@ class InProcessDispatcher implements Dispatcher {
   }
 
   /**
-   * Whether a thread that the store reported as due is to be queued. Returns false if a drain of the thread
-   * is running or will be retried, and if one ended after the query, because that drain has seen newer data.
+   * Whether a thread that the store reported as due is to be queued. Returns false if a drain (work on the
+   * thread) runs or will be retried, and if one ended after the query, because that drain has seen newer data.
    */
   #isNews(id: string): boolean {
     return !this.#running.has(id) && !this.#retries.has(id) && !this.#endedMeanwhile.has(id)
@@ -235,7 +235,7 @@ class InProcessDispatcher implements Dispatcher {
     return this.#queue.size + this.#arrived.size
   }
 
-  /** Starts queued drains, sets the timer, and resolves promises of `settled` and `idle`. */
+  /** Starts the work on queued threads, sets the timer, and resolves promises of `settled` and `idle`. */
   #pump(): void {
     const drain = this.#drain
     if (drain && !this.#isStopped)
@@ -275,9 +275,8 @@ class InProcessDispatcher implements Dispatcher {
         this.#retries.delay(threadId, now + AGENT_MISSING_MS, { isQuiet: true })
       else if (running.again) this.#enqueue(threadId)
       else if (!isDue) this.#retries.forget(threadId)
-      // A thread that is still due is drained again at once the first time, because a message may have
-      // arrived. After that it has to wait, because a drain that keeps leaving its thread due would otherwise
-      // loop.
+      // A thread that is still due is run again at once the first time, because a message may have arrived. After
+      // that it has to wait, because work that always leaves its thread due would otherwise loop.
       else if (this.#retries.addOrRunNow(threadId, now)) this.#enqueue(threadId)
     }
     this.#pump()
@@ -285,8 +284,8 @@ class InProcessDispatcher implements Dispatcher {
   }
 
   /**
-   * Tries a thread again that another process works on: when its lease has ended or, if sweeps find threads
-   * that become free earlier, soon. `idle` does not wait for the work of other nodes.
+   * Plans another try for a thread that another process works on: when the lease of that process ends or, where
+   * sweeps run, after one sweep interval at the latest. `idle` then does not wait for the other process.
    */
   #awaitOwner(
     threadId: string,
@@ -299,7 +298,7 @@ class InProcessDispatcher implements Dispatcher {
     this.#retries.delay(threadId, at, { isQuiet: isSwept, isHeld: isSwept })
   }
 
-  /** Runs a drain. An error after an abort is not a failure. */
+  /** Works on a thread once. An error after an abort is not a failure. */
   async #drainOnce(threadId: string, drain: Drain, signal: AbortSignal): Promise<DrainEnd | void> {
     try {
       return await drain(threadId, signal)
@@ -337,7 +336,7 @@ class InProcessDispatcher implements Dispatcher {
     this.#pump()
   }
 
-  /** Its owner may have parked the thread meanwhile. */
+  /** Queues a thread that another process worked on, unless that process has finished the work meanwhile. */
   async #enqueueIfDue(threadId: string): Promise<void> {
     const isDue = await this.#isDue(threadId).catch(() => true)
     if (this.#isStopped || this.#running.has(threadId)) return
@@ -365,7 +364,7 @@ class InProcessDispatcher implements Dispatcher {
     }
   }
 
-  /** Resolves when no drain runs any more, or after `ms` milliseconds. */
+  /** Resolves when no thread is worked on any more, or after `ms` milliseconds. */
   async #ended(ms: number): Promise<void> {
     if (this.#running.size === 0 || ms <= 0) return
     await new Promise<void>((resolve) => {
@@ -401,7 +400,7 @@ interface Retry {
   readonly isHeld?: boolean
 }
 
-/** The retry times of keys: after 100 ms, then twice as long each time, up to 30 s. */
+/** When each key (a thread id) is tried again: after 100 ms, then twice as long each time, up to 30 s. */
 class RetryTable<Key> {
   readonly #retries = new Map<Key, Retry>()
 
@@ -448,7 +447,7 @@ class RetryTable<Key> {
     this.#retries.delete(key)
   }
 
-  /** Whether a key waits that `idle` has to wait for. */
+  /** Whether a retry is planned that `idle` has to wait for. */
   hasNext(): boolean {
     return [...this.#retries.values()].some(({ at, isQuiet }) => at < Infinity && !isQuiet)
   }

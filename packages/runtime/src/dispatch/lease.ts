@@ -3,19 +3,19 @@ import { RuntimeError } from '../contract/error.ts'
 import type { Claim, ClaimOptions, HeldThread, Store } from '../store/store.ts'
 import type { TimerHandle, Timers, Suspect, Trial, GatePlace } from './dispatcher.ts'
 
-/** A claimed thread whose lease is renewed until `end`. */
+/** A claimed thread whose lease (the sole right to work on it) is renewed until `end` is called. */
 export interface KeptLease {
   readonly claim: Claim
   /**
-   * Aborts when the drain is aborted, and when the lease could not be renewed for two thirds of its length.
-   * The calls of the drain then end before another process may take the thread.
+   * Aborts when the work on the thread is aborted, and when the lease could not be renewed for two thirds of its
+   * length. The running calls then end before another process may take the thread.
    */
   readonly signal: AbortSignal
   /** Stops renewing the lease. */
   end(): void
 }
 
-/** Claims threads for one process, and renews their leases while drains run. */
+/** Claims threads for one process, and renews their leases while the process works on them. */
 export interface LeaseKeeper {
   claim(threadId: string, signal: AbortSignal): Promise<KeptLease | HeldThread | undefined>
   /** Gives a lease back, if this process has it. */
@@ -39,7 +39,7 @@ export function createLeaseKeeper(options: LeaseKeeperOptions): LeaseKeeper {
 
 interface Held {
   readonly controller: AbortController
-  /** Rings when two thirds of the lease have passed since it was claimed or renewed. */
+  /** The timer that fires when two thirds of the lease have passed since it was claimed or renewed. */
   deadline: TimerHandle
 }
 
@@ -93,7 +93,8 @@ class Keeper implements LeaseKeeper {
     const { store, timers, owner, leaseMs } = this.#options
     this.#renewal = undefined
     const asked = [...this.#held]
-    // As for a claim, the new deadlines begin before the store is asked.
+    // The new deadlines begin before the store is asked, so they are never later than two thirds of the
+    // lease.
     const deadlines = asked.map(([id, { controller }]) => this.#deadline(id, controller))
     this.#arm()
     let renewed: ReadonlySet<string> | undefined
@@ -102,7 +103,7 @@ class Keeper implements LeaseKeeper {
       renewed = new Set(await store.renew(ids, { owner, leaseMs }))
     } catch {
       // The store cannot be reached at the moment. The next renewal tries again; until then the old deadlines
-      // stand.
+      // hold.
     }
     for (const [index, [id, held]] of asked.entries()) {
       const isHeld = this.#held.get(id) === held
@@ -128,23 +129,27 @@ function lostLease(threadId: string): RuntimeError {
 }
 
 /**
- * Lets suspects work one at a time after a crash. A suspect that works alone in its process when the process
- * dies is to blame; nobody else is. docs/decisions/0010-blame.md explains the rules.
+ * After a crash, lets the suspects (threads on which the dead process worked) work one at a time. A suspect
+ * that works alone in its process when that process dies is to blame; nobody else is.
+ * docs/decisions/0010-blame.md explains the rules.
  */
 export interface TrialGate {
-  /** Announces a drain, before it claims its thread. */
+  /** Announces that work on a thread is about to begin, before the thread is claimed. */
   arrive(): GatePlace
 }
 
-/** The length of a thread's first trial; each trial that it survives doubles it. */
+/** How long a thread that may have caused a death first works alone (on trial); each trial it survives doubles it. */
 const TRIAL_MS = 500
 const LONGEST_TRIAL_MS = 60_000
-/** How long a charged thread waits before its next trial; each further charge doubles it. */
+/**
+ * How long a thread that was blamed for the death of a process waits before its next trial; it doubles with
+ * each further death.
+ */
 const BACKOFF_MS = 1_000
 const LONGEST_BACKOFF_MS = 30_000
 /** How long threads that need no trial wait while suspects are on trial. */
 const PATIENCE_MS = 5_000
-/** The deaths that a thread without an open call may have without a trial; with an open call, none. */
+/** How many processes may die during a thread's work before it has to work alone (on trial); 0 if a call was open. */
 const FREE_DEATHS = 2
 
 /** Creates the gate of a process. */
@@ -161,11 +166,11 @@ interface Waiting {
 class Gate implements TrialGate {
   readonly #timers: Timers
   readonly #waiting = new Set<Waiting>()
-  /** The number of drains that have arrived and have not asked to enter yet. */
+  /** How many threads were announced (`arrive`) and have not asked yet whether work may begin (`enter`). */
   #undecided = 0
   /**
-   * Whether the drains that arrived when the process began have all asked to enter. Until then nobody works,
-   * because the first suspect would not be alone.
+   * Whether the threads that were announced when the process began have all asked to enter. Until then no
+   * thread is worked on, because the first suspect would not be alone.
    */
   #isOpen = false
   #working = 0
@@ -236,7 +241,7 @@ class Gate implements TrialGate {
     else for (const { admit } of this.#waiting) admit(undefined)
   }
 
-  /** Suspects with an open call come first, then those that have survived the fewest trials. */
+  /** Suspects (see `TrialGate`) with an open call come first, then those that have survived the fewest trials. */
   #nextSuspect(): Waiting | undefined {
     const rank = ({ open, survived }: Suspect): number => (open === 'call' ? 0 : 1e6) + survived
     let first: Waiting | undefined

@@ -23,7 +23,7 @@ type CallEvent = Extract<
   }
 >
 
-/** Folds the events about calls of assistant messages. */
+/** Applies an event about a call of an assistant message to the state. */
 export function foldCall(state: KernelState, event: CallEvent): void {
   switch (event.type) {
     case 'tool_execution_start': {
@@ -118,7 +118,7 @@ function queueReport(
   })
 }
 
-/** Returns the state of a call that nothing was done about yet. */
+/** Returns the state of a new call, which has not started and has no outcome. */
 export function newCall(call: ToolCall): CallState {
   return {
     call,
@@ -149,8 +149,8 @@ function endCall(
 }
 
 /**
- * Creates the message with the results of all calls of a message. Its id is derived from the id of that message,
- * so it is the same in every fold.
+ * Creates the message with the results of all calls of a message. Its id is derived from the id of that
+ * message, so every process that reads the log computes the same id.
  */
 export function resultsOf(
   messageId: string,
@@ -238,15 +238,18 @@ function fromLogged(word: LoggedOutcome, result: unknown): SettledOutcome {
 }
 
 /**
- * Returns the id of a call for the governor. It is unique in a session, even when a vendor uses a call id
- * twice.
+ * Returns the id of a call for the governor, which judges calls. It is unique in a session, even when a vendor
+ * uses a call id twice.
  */
 export function callIdOf(state: KernelState, toolCallId: string): string {
   const entry = findCall(state, toolCallId)?.entry
   return entry ? `${entry.message.id}:${toolCallId}` : toolCallId
 }
 
-/** Whether the results are those of these calls, and not of fewer: a changed call may have followed. */
+/**
+ * Whether the message has exactly one result per call, in order. It has fewer if a person changed the arguments
+ * of a call, which added another call to the message later.
+ */
 export function isMadeOf(message: Message, calls: readonly CallState[]): boolean {
   const { results } = message as ToolResultMessage
   return (

@@ -32,16 +32,16 @@ export function foldKernel(events: Iterable<StoredEvent>): KernelState {
 }
 
 /**
- * A fold to which further events can be added. Events must come in order; events that were folded before are
- * skipped.
+ * A thread state to which further events can be added. Events must come in order; events that the state already
+ * contains are skipped.
  */
 export class KernelFold {
   state: KernelState = emptyKernelState()
   /** How many of the last events are not in the log yet (see `Write.joinsNext`). */
   ahead = 0
-  /** The stored snapshot that the fold began with, or that was taken of it last. */
+  /** The stored snapshot with which this state began, or that was last taken of it. */
   saved: SavedSnapshot | undefined
-  /** The index of the first entry that may differ from that snapshot. */
+  /** The index of the first entry (message) that may differ from the snapshot `saved`. */
   changedFrom = 0
 
   push({ seq, event }: StoredEvent): void {
@@ -53,7 +53,7 @@ export class KernelFold {
     apply(this.state, event)
   }
 
-  /** Continues from a snapshot; the fold must be empty. */
+  /** Continues from a snapshot; the state must be empty until then. */
   restore({ state, saved }: RestoredSnapshot): void {
     this.state = state
     this.saved = saved
@@ -61,7 +61,7 @@ export class KernelFold {
   }
 }
 
-/** The events of a log, and the snapshots of their folds. */
+/** The part of a store from which the events of a log and the snapshots of its state are read. */
 export type FoldSource = Pick<Store, 'events' | 'snapshots'>
 
 /** How many events are read at once. */
@@ -73,7 +73,7 @@ export interface LogName {
   readonly logId: number
 }
 
-/** Lets an empty fold continue from the snapshot of its log, if there is one that can be read. */
+/** Loads the snapshot of a log into an empty state, if there is one that can be read. */
 export async function restoreFold(
   fold: KernelFold,
   { snapshots }: FoldSource,
@@ -87,7 +87,7 @@ export async function restoreFold(
   if (restored?.state.threadId === threadId) fold.restore(restored)
 }
 
-/** Reads the events of a log that a fold does not have. An empty fold begins with the snapshot of the log. */
+/** Reads the events of a log that a state does not contain yet. An empty state begins with the snapshot. */
 export async function catchUpFold(
   fold: KernelFold,
   store: FoldSource,
@@ -102,13 +102,13 @@ export async function catchUpFold(
 }
 
 /**
- * Stores a snapshot of a fold if its log has grown enough since the last one. Nobody waits for it: the state is
- * encoded at once, and a snapshot that cannot be written is taken again later, as a whole.
+ * Stores a snapshot of a thread state if its log has grown enough since the last one. Nobody waits for it: the state
+ * is encoded at once, and a snapshot that cannot be written is taken again later, as a whole.
  */
 export function saveFold(fold: KernelFold, { snapshots }: FoldSource, log: LogName): void {
   if (!snapshots || fold.ahead > 0) return
   const { every = EVENTS_PER_SNAPSHOT } = snapshots
-  // A log of a few thousand events is folded so fast that a snapshot is not worth its bytes.
+  // The first snapshot waits for five times as many events: shorter logs are read so fast that they need none.
   const grown = fold.saved ? fold.state.seq - fold.saved.seq : fold.state.seq / 5
   if (grown < every) return
   const taken = takeSnapshot(fold)
@@ -145,7 +145,7 @@ function apply(state: KernelState, event: RuntimeEvent): void {
       if (state.queuedIds.has(event.queueId)) return
       state.queuedIds.set(event.queueId, state.seq)
       state.queue.push(event)
-      // The commit of the parent that sends a message also writes into its list that the child is running.
+      // The parent's commit that sends a message also marks this child as running in the parent's list.
       if (event.metadata?.['from'] === 'parent') state.isToldAwaiting = false
       return
     case 'message_unqueued':
@@ -217,7 +217,7 @@ function take({ queue }: KernelState, queueId: string): MessageQueued | undefine
 /** Adds a message to the history. A message of the running step becomes that step's answer. */
 function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   const { queueId, usage, costUsd, metadata } = event
-  // If a call of the parent waits for this message, it now waits for the end of the session.
+  // If a call of the parent waits for this message, that call now waits for the end of the session.
   const queued = queueId === undefined ? undefined : take(state, queueId)
   const waiter = queued?.parentInterruptId
   if (waiter !== undefined) state.session?.waiters.push(waiter)
@@ -253,8 +253,8 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   if (metadata?.['kind'] === 'registry' && message.type === 'user')
     state.registryText[metadata['for'] === 'b' ? 'b' : 'a'] = message.text
   const { session } = state
-  // A note to the side whose turn it is (e.g. its answer was refused) ends the run of its strategy: the next
-  // run starts with the note.
+  // A note to the side of the conversation whose turn it is (e.g. its answer was refused) ends the run of its
+  // strategy: the next run starts with the note.
   const isNote = metadata?.['for'] !== undefined && metadata['kind'] !== 'registry'
   if (isNote && session?.turn) session.turn.inferences = []
   const step = session?.turn?.step
@@ -264,7 +264,7 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   session.steps[event.side]++
 }
 
-/** When a person speaks, what earlier agents spent no longer counts against the limits. */
+/** When a person speaks, the handoffs, turns and steps of earlier agents no longer count against the limits. */
 function forgetHandoffs({ session }: KernelState): void {
   if (!session || session.before.handoffs === 0) return
   session.before = NOTHING_SPENT

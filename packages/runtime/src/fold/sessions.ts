@@ -32,7 +32,7 @@ type SessionEvent = Extract<
   }
 >
 
-/** Folds sessions, turns and steps. */
+/** Applies events about sessions, turns and steps to the state. */
 export function foldSession(state: KernelState, event: SessionEvent): void {
   switch (event.type) {
     case 'session_start':
@@ -126,7 +126,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
   }
 }
 
-/** Folds the early end of a turn. A summary that contains messages dropped by a restart is no longer used. */
+/** Applies the early end of a turn. A summary that contains messages dropped by a restart is no longer used. */
 function cutTurn(
   state: KernelState,
   { dropped = [], noted }: Extract<SessionEvent, { type: 'turn_cut' }>,
@@ -167,7 +167,7 @@ function startSession(
     agent: event.agent,
     definitions: event.definitions,
     startedAt: event.at,
-    // After a handoff the session continues with the messages that its predecessor was asked to answer.
+    // After a handoff the session continues with the messages that the previous session was asked to answer.
     firstEntry: isHandoff ? lastSession.firstEntry : entries.length,
     waiters: [...(event.waiters ?? [])],
     isGoverned: false,
@@ -184,7 +184,7 @@ function startSession(
   state.resume = undefined
 }
 
-/** Returns what a session passes on to the session that follows it after a handoff. */
+/** Returns the counts that a session passes on to the session that follows it after a handoff. */
 function handOn(
   session: Session | undefined,
 ): Pick<Session, 'before' | 'sameErrors' | 'lastError'> {
@@ -229,8 +229,8 @@ function agentOf(agentId: string): string {
 }
 
 /**
- * Folds children, files, values, variables, gate decisions and the status; passes other events to `foldWork`.
- * Event types that this version does not know change nothing.
+ * Applies events about children, files, values, variables, judgements of the governor and the status; passes other
+ * events to `foldWork`. Event types that this version does not know change nothing.
  */
 export function foldService(state: KernelState, event: RuntimeEvent): void {
   switch (event.type) {
@@ -292,12 +292,12 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
   }
 }
 
-/** Folds scheduled effects, variables that children wait for, logged model requests, and token usage. */
+/** Applies events about scheduled effects, variables that children wait for, model requests, and token usage. */
 function foldWork(state: KernelState, event: RuntimeEvent): void {
   switch (event.type) {
     case 'effect_scheduled': {
-      // An effect that is known gets another time (`effects.runNow`). It stays in the same run, so that its
-      // idempotency key is the one of the attempts that were made.
+      // A scheduled effect that is known gets another time (`effects.runNow`). Its run stays the same, so that all its
+      // attempts have the same idempotency key.
       const before = state.effects.get(event.effectId)
       state.effects.set(event.effectId, {
         scheduled: event,
@@ -370,7 +370,7 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
       if (toolCallId !== undefined) return // the side's own requests follow each other
       const before = state.lastLog[side]
       const isNext = previous && before?.logId === previous.logId
-      // The list grows in place, so that a request costs what it adds and not what it repeats.
+      // The list grows in place, so that the time for a request depends on what it adds, not on what it repeats.
       const messageIds = isNext ? before.messageIds : []
       if (isNext) messageIds.length = Math.min(messageIds.length, previous.keeps)
       for (const one of adds) messageIds.push(typeof one === 'string' ? one : String(one['id']))
@@ -404,7 +404,7 @@ export function addCost(usage: KernelState['usage'], costUsd: number | undefined
   else usage.costUsd += costUsd
 }
 
-/** Removes the question of an effect that does not wait any more. */
+/** Removes the question of a scheduled effect that does not wait any more. */
 function dropQuestion({ interrupts }: KernelState, effect: EffectState): void {
   if (effect.interruptId !== undefined) interrupts.delete(effect.interruptId)
   effect.interruptId = undefined

@@ -26,8 +26,8 @@ import {
 const FOLD_VERSION = 3
 
 /**
- * Names the format of a snapshot. A snapshot is ignored if another version of the fold or of the events wrote
- * it, or if the state has other members now.
+ * Names the format of a snapshot. A snapshot is ignored if another version of this code or of the events wrote it,
+ * or if the state has other members now.
  */
 export const SNAPSHOT_FORMAT: string = [
   FOLD_VERSION,
@@ -35,10 +35,10 @@ export const SNAPSHOT_FORMAT: string = [
   sha256Hex(Object.keys(emptyKernelState()).join()).slice(0, 12),
 ].join('.')
 
-/** How many entries, or how many ids of queued messages, are in one part of a new snapshot. */
+/** How many entries (messages), or how many ids of queued messages, are in one part of a new snapshot. */
 const PART_SIZE = 128
 
-/** What is known about the stored snapshot of a fold. */
+/** What is known about the stored snapshot of a thread state. */
 export interface SavedSnapshot {
   /** The last event that the snapshot contains. */
   readonly seq: number
@@ -52,7 +52,7 @@ interface PartSums {
   readonly queued: readonly number[]
 }
 
-/** What `takeSnapshot` needs of a fold. */
+/** What `takeSnapshot` needs to know about a thread state. */
 interface SnapshotSource {
   readonly state: KernelState
   readonly saved: SavedSnapshot | undefined
@@ -60,24 +60,24 @@ interface SnapshotSource {
   readonly changedFrom: number
 }
 
-/** The parts of a snapshot that differ from those that are stored, by their place. */
+/** The parts of a snapshot that differ from the stored ones, by their numbers (places). */
 export interface SnapshotParts {
   readonly parts: ReadonlyMap<number, Uint8Array>
   readonly saved: SavedSnapshot
 }
 
-/** The state without what grows with the thread; the other parts contain that, or it is computed again. */
+/** The state without the lists that grow with the thread; those are in the other parts or are computed again. */
 type SmallState = Omit<
   KernelState,
   'entries' | 'places' | 'callPlaces' | 'queuedIds' | 'lastLog'
 > & { readonly lastLog: Readonly<Record<'a' | 'b', PackedLog | undefined>> }
 
 interface PackedLog extends Omit<RequestLog, 'messageIds'> {
-  /** Ids in the order of the thread as runs of [first index, count], and other ids as they are. */
+  /** Ids that follow each other in the thread, as runs [first index, count]; other ids as they are. */
   readonly ids: readonly (string | readonly [number, number])[]
 }
 
-/** The first part of a snapshot. Parts with entries have odd places, parts with queued ids even ones. */
+/** The first part of a snapshot, number 0. Parts with entries have odd numbers, parts with queued ids even ones. */
 interface FirstPart {
   readonly format: string
   readonly sums: PartSums
@@ -85,8 +85,8 @@ interface FirstPart {
 }
 
 /**
- * Encodes the state of a fold. Parts with entries before `changedFrom` are left out if the stored snapshot has
- * them. Returns undefined for a state that could not be restored exactly: an edit has changed the id of a message.
+ * Encodes the state of a thread. Parts that end before the entry `changedFrom` are left out if the stored snapshot
+ * has them. Returns undefined if an edit has changed the id of a message, because restoring finds messages by their ids.
  */
 export function takeSnapshot(
   { state, saved, changedFrom }: SnapshotSource,
@@ -119,7 +119,7 @@ export function takeSnapshot(
   parts.set(0, Buffer.concat([sum, bytes]))
   return { parts, saved: { seq: state.seq, sums } }
 
-  /** Encodes the parts of a list from one part on; returns their checksums. */
+  /** Encodes the parts of a list, beginning with the part `fromPart`; returns their checksums. */
   function add<T>(
     list: readonly T[],
     fromPart: number,
@@ -153,7 +153,7 @@ export function restoreSnapshot(
   if (crc32(bytes) !== new DataView(head.buffer, head.byteOffset).getUint32(0, true))
     return undefined
   try {
-    // The checksum is right, so `takeSnapshot` wrote the part, though perhaps that of another version.
+    // The checksum is right, so `takeSnapshot` wrote the part, though perhaps in another version.
     const { format, sums, state: small } = deserialize(bytes) as FirstPart
     if (format !== SNAPSHOT_FORMAT) return undefined
     const { lastLog, ...others } = small
@@ -188,7 +188,7 @@ export function restoreSnapshot(
   }
 }
 
-/** A part with entries. What finding a message needs is beside the entries, which are decoded only when used. */
+/** A part with entries. The ids for finding a message are beside the entries, which are decoded only when used. */
 interface PackedEntries {
   readonly ids: readonly string[]
   /** The id of each entry's results; 0 if there are none, 1 if it is the usual one (see `resultsId`). */
@@ -213,11 +213,11 @@ function packEntries(entries: readonly Entry[]): PackedEntries {
 
 /**
  * Lets the entries of a state be decoded part by part, when an entry of the part is first used: whoever opens a long
- * thread mostly wants its last messages. When the last part is decoded, the state gets the list itself.
+ * thread mostly wants its last messages. When all parts are decoded, the plain list replaces the proxy.
  */
 function decodeLater(state: KernelState, bodies: (Uint8Array | undefined)[], size: number): void {
   const { entries } = state
-  // Only here is the list of a state replaced, by one with the same entries.
+  // Only this function replaces the list of a state, by a proxy with the same entries.
   const holder: { entries: Entry[] } = state
   let left = bodies.length
   const decode = (part: number): void => {
@@ -230,7 +230,7 @@ function decodeLater(state: KernelState, bodies: (Uint8Array | undefined)[], siz
     }
     if (--left === 0) holder.entries = entries
   }
-  // The name of a member that is no index gives NaN, which is no part.
+  // A key that is no index, e.g. `length`, gives NaN, and no part has that number.
   const decodeAt = (key: string | symbol): void => {
     if (left > 0 && typeof key === 'string') decode(Math.floor(Number(key) / size))
   }
@@ -258,7 +258,7 @@ function decodeLater(state: KernelState, bodies: (Uint8Array | undefined)[], siz
 type PackedEntry = ReturnType<typeof packEntry>
 type PackedCall = ReturnType<typeof packCall>
 
-/** A list is half as long as an object, because objects repeat the names of their members. */
+/** Packs an entry as a list, which is half as long as an object, because objects repeat the names of members. */
 function packEntry(entry: Entry) {
   const { message, results, calls } = entry
   const own = message.type === 'assistant' ? (message.toolCalls ?? []) : []
@@ -358,7 +358,7 @@ class IdOrder {
     if (results !== undefined) this.#ids.push(results)
   }
 
-  /** Replaces ids that follow each other in the thread by runs. */
+  /** Replaces ids that follow each other in the thread by runs [first index, count]. */
   pack(log: RequestLog | undefined, places: ReadonlyMap<string, number>): PackedLog | undefined {
     if (!log) return undefined
     const { messageIds, ...rest } = log

@@ -34,7 +34,7 @@ import type { ThreadHead } from '../store/store.ts'
 import type { GovernanceWrites, SessionGovernorsOptions } from './session-governors.ts'
 
 interface ApprovalDeskOptions extends Pick<ApprovalsOptions, 'revoked' | 'skewMs'> {
-  /** Id of this installation's governors; tokens are addressed to it. */
+  /** Id of this installation's governors, which judge calls; approval tokens are addressed to this id. */
   readonly id: string
   readonly keys: Pick<GovernanceKeys, 'approvals'>
   readonly clock?: Clock
@@ -76,7 +76,7 @@ const RUNTIME = 'runtime'
 const RUNTIME_GRANTS = 'runtime-grants'
 const HOUR_MS = 3_600_000
 
-/** Creates a desk. It has no state, so two desks with the same keys are equivalent. */
+/** Creates a desk, which signs and checks approvals. It has no state: desks with the same keys are equivalent. */
 export function createApprovalDesk(options: ApprovalDeskOptions): ApprovalDesk {
   const { id: audience, keys, clock = systemClock, ids = uuidV4 } = options
   const { may = () => true, maxGrantMs = 24 * HOUR_MS, revoked, skewMs } = options
@@ -145,7 +145,7 @@ function checkRequest(request: ApprovalRequest, by: string, clock: Clock): void 
 export interface ToolGrant {
   readonly threadId: string
   readonly tool: string
-  /** The highest risk of the calls that it allows. Default `write_high_risk`. */
+  /** The highest risk of the calls that the grant allows. Default `write_high_risk`. */
   readonly risk?: 'write_low_risk' | 'write_high_risk'
   readonly by: string
   /** Milliseconds since 1970. */
@@ -185,8 +185,9 @@ export function grantPolicy({ find, clock = systemClock }: GrantPolicyOptions): 
 }
 
 /**
- * Lets the first of these policies that is not in shadow mode also read the grants of the thread. Its hash does
- * not change, so that a grant makes no approval invalid that was given or is being asked for.
+ * Lets the first of these policies that is not in shadow mode (where decisions are only recorded) also read
+ * the grants of the thread. Its hash does not change, so that a grant makes no approval invalid that was
+ * given or is being asked for.
  */
 export function withGrants(
   policies: readonly Policy[],
@@ -217,8 +218,9 @@ export interface GrantChange {
 }
 
 /**
- * Finds the grant for a call: not revoked, for at least its risk, and of these the one that ends last. What was revoked
- * is known by the id in the signed text, so that the same text does not count again under another id.
+ * Finds the grant for a call: of those that are not revoked and cover its risk, the one that ends last. A
+ * revoked grant is recognised by the id in its signed text, so that the same text cannot be used under
+ * another id.
  */
 export function usableGrant(
   grants: KernelState['grants'] = new Map(),

@@ -16,13 +16,13 @@ interface CallInDoubt {
   readonly tool: ToolDefinition
   readonly callId: string
   readonly args: JsonValue
-  /** The governor of the session; without it, nothing is recorded. */
+  /** The governor of the session, which records what became of the call; without it, nothing is recorded. */
   readonly governor?: Pick<SessionGovernor, 'recoverCall'>
   /** The context for the tool's probe, which is called when the governor has no record of the call. */
   readonly context: Pick<GovernedContext, 'signal' | 'idempotencyKey'>
 }
 
-/** The decision about a call in doubt. */
+/** What is done about a call that a crash interrupted. */
 export type InDoubt =
   /** The effect happened; the tool's result is lost. */
   | { readonly type: 'done'; readonly message: string }
@@ -43,10 +43,10 @@ interface InDoubtRequest extends JsonObject {
 }
 
 /**
- * Decides about a call that a crash interrupted. If the tool has a probe, it is asked whether the effect
- * happened. A call that can be repeated safely is repeated, a person is asked about a high-risk write, and
- * otherwise the model is told that the outcome is unknown. The governor records the decision with its next
- * writes.
+ * Decides about a call that a crash interrupted. If the tool has a probe, the probe is asked whether the
+ * effect happened. A call that can be repeated safely is repeated, a person is asked about a high-risk write,
+ * and otherwise the model is told that the outcome is unknown. The governor records the decision with its
+ * next writes.
  */
 export async function settleUnknownEffect(call: CallInDoubt): Promise<InDoubt> {
   const { tool, args } = call
@@ -130,7 +130,7 @@ export async function failedCall(
 /** Error codes of a tool that failed before it changed anything. */
 const CLEAN: ReadonlySet<string> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
 
-/** The time limit of a probe; after it the call stays in doubt. */
+/** The time limit of a probe. After it, nobody knows whether the call had its effect: it stays in doubt. */
 const PROBE_TIMEOUT_MS = 30_000
 
 /**
@@ -149,8 +149,8 @@ export function effectiveRisk({ governance }: ToolDefinition, args: JsonValue): 
 }
 
 /**
- * Asks the tool's probe whether the effect happened. Without a probe or a clear answer, the call stays in
- * doubt.
+ * Asks the tool's probe whether the effect happened. Without a probe or a clear answer, the outcome of the
+ * call stays unknown.
  */
 async function probeTool(
   { governance }: ToolDefinition,

@@ -48,7 +48,10 @@ export interface JournaledSessionParts {
 
 type Call = Parameters<SessionGovernor['admit']>[0]
 
-/** A governor of `@skein/governance` whose journal is committed together with the events of the thread. */
+/**
+ * A governor of `@skein/governance` whose records (its journal) are committed together with the events of the
+ * thread.
+ */
 export class JournaledSession implements SessionGovernor {
   readonly requestId: string
   readonly #parts: JournaledSessionParts
@@ -64,7 +67,7 @@ export class JournaledSession implements SessionGovernor {
   #state: State
   #isClosed: boolean
 
-  /** Continues the session's request from the end of its journal, or opens a new request. */
+  /** Continues the session's request from its records in the audit log (its journal), or opens a new request. */
   static async open(parts: JournaledSessionParts): Promise<SessionGovernor> {
     const { store, session, requestId } = parts
     const opened: { session?: JournaledSession } = {}
@@ -130,8 +133,8 @@ export class JournaledSession implements SessionGovernor {
   }
 
   /**
-   * Whether the request is still open. It is not, as soon as it begins to end, even if a crash interrupted
-   * its end.
+   * Whether the request is still open. A request counts as closed as soon as it begins to end, even if a
+   * crash interrupted its end.
    */
   get #isOpen(): boolean {
     return this.#state === 'plan' || this.#state === 'execute'
@@ -159,8 +162,8 @@ export class JournaledSession implements SessionGovernor {
   }
 
   /**
-   * Admits a read again that an earlier drain admitted. Reads leave no intent in the journal, so this
-   * governor has no record of the call.
+   * Admits a read again that was admitted before this governor was opened. The start of a read is not
+   * recorded in the journal, so this governor does not know the call.
    */
   async #admitAgain(
     id: string,
@@ -234,7 +237,9 @@ function isEnd(event: unknown): boolean {
   return event === 'delivered' || event === 'failed_safe'
 }
 
-/** Creates the approvals when they are first used, because most sessions never receive a token. */
+/**
+ * Creates the object that checks approvals only when it is first used, because most sessions get no token.
+ */
 function lazyApprovals(make: () => Approvals): Approvals {
   let made: Approvals | undefined
   const get = (): Approvals => (made ??= make())
@@ -249,8 +254,8 @@ function lazyApprovals(make: () => Approvals): Approvals {
 }
 
 /**
- * Returns the task class under the name that the request was opened with. If the agent's task class has
- * changed while the session waited, the new rules are applied under the old name.
+ * Returns the task class (the rules for the session) under the name that the request was opened with. If the
+ * agent's task class has changed while the session waited, the new rules are applied under the old name.
  */
 function namedAs(task: TaskClass, first: Envelope | undefined): TaskClass {
   const data = first?.metadata?.['uaicp:data'] as { readonly task?: string } | undefined

@@ -36,7 +36,7 @@ import type { GovernanceKeys } from './governance-keys.ts'
 import { JournaledSession } from './journaled-session.ts'
 import { sessionRequestId } from './session-journal.ts'
 
-/** A session under a governor. For the governor it is one request. */
+/** A session whose calls and result a governor judges. For the governor it is one request. */
 export interface GovernedSession {
   readonly threadId: string
   readonly rootId: string
@@ -47,9 +47,9 @@ export interface GovernedSession {
   readonly sessionId: string
   /** The message that started the session. */
   readonly input: JsonValue
-  /** The tools of both sides, and the tools that their rollbacks name. */
+  /** The tools of both sides of the conversation, and the tools that their rollbacks name. */
   readonly tools: readonly ToolDefinition[]
-  /** Whether the thread may have standing grants. Without it the grants are not looked up. */
+  /** Whether the thread may have standing grants. Without this function, grants are not looked up. */
   readonly hasGrants?: () => boolean
   /**
    * Commits at once. `deliver` and `fail` call it before they undo a write, because the governor itself runs
@@ -68,13 +68,14 @@ export interface GovernanceWrites {
 }
 
 /**
- * The governor of one session, for one drain. Its answers are valid only after its writes are committed, so
- * commit after `admit` and before the tool runs. When a commit is refused, the state of this governor is
- * ahead of the log: discard it and open it again. After `TOKEN_SPENT`, call `admit` again without the token;
- * it answers `review`, and the interrupt is opened again with the reason `APPROVAL_REPLAYED`.
+ * The governor of one session, for one stretch of work on the thread (a drain). Its answers are valid only
+ * after its writes are committed, so commit after `admit` and before the tool runs. When a commit is refused,
+ * the state of this governor is ahead of the log: discard it and open it again. After `TOKEN_SPENT`, call
+ * `admit` again without the token; it answers `review`, and the person is asked again with the reason
+ * `APPROVAL_REPLAYED`.
  */
 export interface SessionGovernor {
-  /** Id of the request in the audit log. */
+  /** The id under which the audit log records this session, as one request. */
   readonly requestId: string
   /**
    * Decides whether a call may run. `turnId` is written to the events. After `allow`, run the tool with
@@ -97,7 +98,7 @@ export interface SessionGovernor {
   ): Promise<Admission>
   /**
    * Records the outcome of an admitted call. The result is stored, so secrets must be removed first.
-   * `earlier` describes a call that an earlier drain admitted.
+   * `earlier` describes a call that was admitted before this governor was opened.
    */
   settle(
     callId: string,
@@ -107,12 +108,15 @@ export interface SessionGovernor {
   ): Promise<Settlement>
   /**
    * Settles a call that was running when its process died. `absent` means that it may run again, after
-   * another `admit`. Undefined means that the log has no write in doubt with this id.
+   * another `admit`. Undefined means that the log has no write with this id whose outcome is open.
    */
   recoverCall(callId: string): Promise<'applied' | 'absent' | 'in_doubt' | undefined>
-  /** Records a person's answer about a call in doubt. After `absent` the call may be admitted again. */
+  /**
+   * Records a person's answer about a call that a crash interrupted. After `absent` the call may be admitted
+   * again.
+   */
   settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void>
-  /** Judges the result of the session. A session without a task class is always delivered. */
+  /** Judges the result of the session. If the agent has no rules for results (task class), all are delivered. */
   deliver(candidate: JsonValue): Promise<Delivery>
   /** Ends the request of a session that failed, was stopped or terminated, and undoes its writes. */
   fail(code: string, message: string): Promise<void>
@@ -146,7 +150,9 @@ export interface SessionGovernorsOptions {
    * high-risk writes.
    */
   readonly policy?: Policy | readonly Policy[]
-  /** Default: the governor waits 7 days for an approval. Use the same time as for interrupts. */
+  /**
+   * Default: the governor waits 7 days for an approval. Use the same time as `interruptTtlMs` of the runtime.
+   */
   readonly limits?: GovernorLimits
   /** Returns the standing grants of a thread as the store has them now. Default: threads have none. */
   readonly grants?: (threadId: string) => Promise<KernelState['grants'] | undefined>
@@ -155,8 +161,8 @@ export interface SessionGovernorsOptions {
 }
 
 /**
- * A call of the tool that undoes a write, because the session failed or is repaired. It was admitted together
- * with the write.
+ * A call of the tool that undoes a write, because the session failed or its result has to be made anew. The
+ * call was admitted together with the write.
  */
 interface InverseCall {
   readonly session: GovernedSession
@@ -175,7 +181,7 @@ export function createSessionGovernors(options: SessionGovernorsOptions): Sessio
   const { id, store, clock, ids, keys, policy = standardPolicy } = options
   const limits = { approvalTtlMs: WEEK_MS, ...options.limits }
   const desk = options.desk ?? createApprovalDesk({ id, keys, clock, ids })
-  /** Sessions that are ending, by request id; the tools that undo their writes run in them. */
+  /** Sessions that are ending, by request id. They are needed when a tool undoes one of their writes. */
   const ending = new Map<string, GovernedSession>()
   const tasks = createSessionTasks((tool, args, context) =>
     invert({ undo: options.undo, session: ending.get(context.requestId) }, tool, args, context),
@@ -243,10 +249,13 @@ function noState(tool: string, what: string): RuntimeError {
 /** Runs a tool in order to undo a write. */
 type Invert = (tool: ToolDefinition, args: JsonValue, context: GovernedContext) => Promise<unknown>
 
-/** Returns the task class of a session: that of its agent, with the session's tools. Built once per agent. */
+/**
+ * Returns the rules for a session: the task class of its agent, with the session's tools. Built once per
+ * agent.
+ */
 type SessionTasks = (session: Pick<GovernedSession, 'agent' | 'tools'>) => TaskClass
 
-/** Creates the function that builds task classes; `invert` runs a tool in order to undo a write. */
+/** Creates the function that builds the rules of sessions; `invert` runs a tool in order to undo a write. */
 export function createSessionTasks(invert: Invert): SessionTasks {
   const known = new WeakMap<
     ResolvedAgent,
@@ -257,7 +266,7 @@ export function createSessionTasks(invert: Invert): SessionTasks {
     const isSame =
       before?.tools.length === tools.length && tools.every((one, at) => one === before.tools[at])
     if (before && isSame) return before.task
-    // Both sides may list the same tool.
+    // Both sides of the conversation may list the same tool.
     const byName = new Map(tools.map((tool) => [tool.name, tool]))
     const { taskClass = PLAIN } = agent.definition
     const list = [...byName.values()].map((tool) => toGoverned(tool, invert))
@@ -267,7 +276,7 @@ export function createSessionTasks(invert: Invert): SessionTasks {
   }
 }
 
-/** The task class of agents without one: only calls are judged, and every result is delivered. */
+/** The rules (task class) for agents without their own: only calls are judged, and every result is delivered. */
 const PLAIN = { name: 'session', needs: [], verifiers: [], acceptInDoubt: true } as const
 
 /**

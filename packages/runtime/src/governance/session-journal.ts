@@ -30,9 +30,10 @@ interface SessionJournalOptions {
 }
 
 /**
- * The storage of one session's governor: its journal, payloads and spent tokens. Writes are kept until
- * `take`, so that they are committed together with the events of the thread. Indexes count within the
- * request; the store gives each line its position in the tree's audit log when it is committed.
+ * The storage of one session's governor, which judges calls and results: its journal, payloads and used
+ * approval tokens. Writes are kept until `take`, so that they are committed together with the events of the
+ * thread. The index of a line counts within the request; its position in the audit log of the root thread is
+ * given by the store when the line is committed.
  */
 export class SessionJournal implements Journal, PayloadStore, SpentStore {
   readonly #options: SessionJournalOptions
@@ -66,8 +67,8 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   append({ request_id, seq, line }: JournalEntry): number | Promise<number> {
     this.#lines.push({ tree: this.#options.tree, requestId: request_id, seq, line })
     const { flush } = this.#options
-    // After this entry the governor undoes a write by itself, so the entry is committed here; the drain commits
-    // all other entries.
+    // After this entry the governor undoes a write by itself, so the entry is committed here; all other
+    // entries are part of the thread's next commit.
     return flush && line.includes(UNDO_STARTED) ? flush().then(() => seq) : seq
   }
 
@@ -138,7 +139,7 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   }
 }
 
-// Quotes inside a JSON string are escaped, so these texts can only match the member itself.
+// Quotes inside a JSON string are escaped, so these texts match only a member of a line, never a text in it.
 const UNDO_STARTED = '"uaicp:event":"undo_started"'
 const REVIEW_ANSWERED = '"uaicp:event":"review_answered"'
 
@@ -172,8 +173,8 @@ interface GatePlace {
 }
 
 /**
- * Returns the event that records the decision about a call. There is none for a replayed call, because it was
- * judged when it was first made.
+ * Returns the event that records the decision about a call. There is none for a call that is repeated
+ * (`replay`), because it was judged when it was first made.
  */
 export function admissionEvents(admission: Admission, place: GatePlace): readonly RuntimeEvent[] {
   if (admission.type === 'replay') return []

@@ -13,7 +13,7 @@ import { storedMessage } from '../thread/messages.ts'
 /** The type of a hook's return value, without void. */
 type HookAnswer<Name extends HookName> = Exclude<Awaited<ReturnType<HookSignatures[Name]>>, void>
 
-/** One place where hooks run: the side, the kind of hook, and how the hooks' return values change a value. */
+/** One place where hooks run: the side of the conversation, the kind of hook, and how answers change a value. */
 interface HookUse<Name extends HookName, T> {
   readonly side: ResolvedSide
   readonly name: Name
@@ -99,8 +99,8 @@ export async function within<T>(
 ): Promise<T> {
   const controller = new AbortController()
   const { signal } = controller
-  // Not `AbortSignal.any`: Node keeps such a signal, and all that its listeners refer to, for as long as it
-  // has a listener.
+  // `AbortSignal.any` is not used, because Node keeps such a signal, and all that its listeners refer to, for
+  // as long as it has a listener.
   const unlink = linkAbort([outer], controller)
   let timer: ReturnType<typeof setTimeout> | undefined
   let stop: (() => void) | undefined
@@ -123,8 +123,9 @@ export async function within<T>(
 type Updated = Extract<RuntimeEvent, { type: 'message_updated' }>
 
 /**
- * Converts the changes of a tool or an effect into a write. Their messages pass the hooks of the side first;
- * messages that a hook wrote do not (see `writeOf`), because hooks could otherwise call each other for ever.
+ * Converts the changes of a tool or a scheduled effect into a write. Their messages first pass the hooks of the
+ * side of the conversation. Messages that a hook wrote do not (see `writeOf`), because hooks could otherwise
+ * call each other for ever.
  */
 export async function hookedWriteOf(
   context: DrainContext,
@@ -195,7 +196,7 @@ async function beforeUpdate(
   return { ...event, message: { ...json, id: event.messageId, toolCalls } as MessageJSON }
 }
 
-/** Whether the side has a hook of one of these kinds. */
+/** Whether the side of the conversation has a hook of one of these kinds. */
 export function hasHook({ hooks }: ResolvedSide, ...kinds: readonly HookName[]): boolean {
   return hooks.some(({ hook }) => kinds.includes(hook))
 }

@@ -24,8 +24,8 @@ export class HookAnswerError extends RuntimeError {
 }
 /**
  * Checks what a hook returned. `before` is the value that the hook was given to change. Throws
- * `HookAnswerError` if the answer has the wrong shape. Messages that are equal in shape but made by another
- * copy of the library are converted.
+ * `HookAnswerError` if the answer has the wrong shape. Messages that were made by another installed copy of
+ * the library are converted to the classes of this copy.
  */
 export function readHookAnswer(
   { state: { callPlaces } }: DrainContext,
@@ -120,7 +120,7 @@ function readMessage(value: unknown): Message {
   )
   return isOurs ? (value as Message) : read
 }
-/** Names the type of a value for messages; its content may be secret. */
+/** Names the type of a value for error texts, without its content, which may be secret. */
 function typeName(value: unknown): string {
   return value === null
     ? 'null'

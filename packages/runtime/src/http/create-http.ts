@@ -75,7 +75,7 @@ class HttpSurface implements Http {
     const streams = new OpenStreams(limits)
     this.#options = options
     this.#runtime = runtime
-    // Listens once: a server lives as long as its runtime.
+    // This listener is never removed, because a server lives as long as its runtime.
     runtime.stopping?.addEventListener('abort', () => this.endStreams(), { once: true })
     this.#logger = options.logger && guardedLogger(options.logger)
     const isOpen = (id: string): boolean => options.a2a?.isPublic === true && id.endsWith('Card')
@@ -149,7 +149,7 @@ class HttpSurface implements Http {
 
   async #guarded(request: Request, connection: ClientConnection): Promise<Response> {
     try {
-      // Other nodes use addresses that clients do not know, so hosts and origins are not checked.
+      // Requests of other nodes use addresses that clients do not know, so their hosts and origins are not checked.
       const { node } = this.#runtime
       if (node) {
         const answer = answerNode(request, { node, connection, services: this.#services })

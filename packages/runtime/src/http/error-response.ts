@@ -37,7 +37,7 @@ export function errorResponse(
   )
 }
 
-/** Returns the error if it is the client's to read and to mend; undefined for all other errors. */
+/** Returns the error if the client may read it and can act on it; undefined for all other errors. */
 export function clientError(error: unknown): (SkeinError & { code: ApiErrorCode }) | undefined {
   return isUnwritable(error) ? undefined : toKnown(error)
 }

@@ -108,8 +108,8 @@ export class RequestGuard {
 
 /**
  * Whether a page of another origin embeds the answer: as an image, a script, a frame, or with a `fetch` that
- * may not read it. Browsers send no `Origin` with such a GET, but say so in the fetch metadata headers. A link
- * that a person follows is let through.
+ * may not read it. Browsers send no `Origin` with such a GET, but their fetch metadata headers (`sec-fetch-site`
+ * and others) show it. A link that a person follows is let through.
  */
 function isPartOfForeignPage(headers: Headers): boolean {
   const site = headers.get('sec-fetch-site')
@@ -142,7 +142,7 @@ interface BucketOptions {
   readonly maxAccounts?: number
 }
 
-/** Creates the buckets of a server: its own, or those that it shares with other nodes. */
+/** Creates the rate limits of a server: its own in memory, or those that it shares with other nodes. */
 export function createBuckets(
   options: BucketOptions,
   kind: 'address' | 'client',
@@ -214,9 +214,9 @@ interface Share {
   tokens: number
   /** When tokens that were not used are lost. */
   until: number
-  /** How many are taken next time. */
+  /** How many tokens are taken from the store next time. */
   next: number
-  /** The time up to which tokens are taken, as last read; `stored` is the counter of `day`, 0 if it is new. */
+  /** Up to which time tokens are taken (see `SharedBuckets`): `counter` as last read, `stored` for `day` alone. */
   counter: number
   stored: number
   day: number
@@ -227,11 +227,11 @@ interface Share {
 }
 
 /**
- * Limits requests per account over all nodes that share a store, so that together they admit no more than one
- * server would. A counter says up to which time, in microseconds, the tokens of an account are taken (the
- * generic cell rate algorithm); it only grows, so a node that read it can raise it if no other has. A busy node
- * takes several tokens at once and uses them for `SHARE_MS`. In return the bucket holds fewer tokens: it leaves
- * out those that nodes may still have.
+ * Limits requests per account over all nodes that share a store, so that together they admit no more than one server
+ * would. A counter says up to which time, in microseconds, the tokens of an account are taken (the generic cell rate
+ * algorithm); it only grows, so a node can raise it unless another node has done so since it was read. A busy node
+ * takes several tokens at once and uses them for `SHARE_MS`. In return the bucket holds fewer tokens: it leaves out
+ * those that nodes may still have.
  */
 export class SharedBuckets implements Buckets {
   readonly #clock: Clock
@@ -349,7 +349,7 @@ export class SharedBuckets implements Buckets {
     return true
   }
 
-  /** Reads the counter. At the beginning of a day, that of the day before still counts. */
+  /** Reads the counter. At the beginning of a day, the counter of the day before still counts. */
   async #read(account: string, share: Share, day: number): Promise<void> {
     const read = async (of: number): Promise<number> => {
       const name = this.#name(account, of)
@@ -361,7 +361,7 @@ export class SharedBuckets implements Buckets {
     share.day = day
   }
 
-  /** Addresses share a million counters, because anybody can have many addresses. */
+  /** Returns the name of a counter. Addresses share a million counters, because anybody can have many addresses. */
   #name(account: string, day: number): string {
     const hash = sha256Hex(`${this.#kind} ${account}`).slice(0, this.#kind === 'address' ? 5 : 32)
     return `${RATE} ${day} ${this.#kind} ${hash}`

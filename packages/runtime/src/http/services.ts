@@ -18,16 +18,16 @@ export interface Services {
   readonly streams: OpenStreams
   readonly metrics: Metrics
   readonly prefix: string
-  /** Whether chats show text of governed agents only after delivery. */
+  /** Whether chats show text of agents whose answers are checked (governed agents) only after the checks. */
   readonly holdsGoverned: boolean
-  /** The agent of the server's own A2A card, and the address that cards name. */
+  /** The agent whose A2A card describes the whole server, and the address of the server in such cards. */
   readonly a2a: { readonly agent?: string; readonly url?: string }
-  /** The sessions of people at the page, and whether a run may have another model than its agent's. */
+  /** The sessions of people who are signed in to Studio, and whether a message may choose another model. */
   readonly studio: { readonly sessions: StudioSessions; readonly isPlayground: boolean }
   readonly openapi: () => object
   /** Reports an error to the operator when no client will receive it. */
   readonly report: (error: unknown) => void
-  /** Returns the error if it is the client's to read and to mend; undefined for all other errors. */
+  /** Returns the error if the client may read it and can act on it; undefined for all other errors. */
   readonly clientError: (error: unknown) => (SkeinError & { code: ApiErrorCode }) | undefined
   /** Whether the server is shutting down. */
   readonly isClosing: () => boolean
@@ -62,7 +62,7 @@ export interface HttpLimits {
   readonly streamBufferBytes: number
   /** How often a comment is sent on a quiet stream. Default 15 s. */
   readonly heartbeatMs: number
-  /** The maximum number of threads that one tree stream follows. Default 1000. */
+  /** The maximum number of threads whose events one stream of a tree of threads reads. Default 1000. */
   readonly maxTreeThreads: number
 }
 
@@ -102,8 +102,8 @@ export interface HttpOptions {
    */
   readonly clientAddress?: (request: Request) => string | undefined
   /**
-   * Whether chats show text of governed agents only after the gate has delivered it. By default it is shown
-   * at once and marked as unverified.
+   * Whether chats show text of agents whose answers are checked (governed agents) only after it has passed all
+   * checks. By default it is shown at once and marked as unverified.
    */
   readonly chat?: { readonly hold?: boolean }
   /**
@@ -113,13 +113,13 @@ export interface HttpOptions {
    */
   readonly a2a?: { readonly agent?: string; readonly url?: string; readonly isPublic?: boolean }
   /**
-   * Serves Studio under `/studio/`, and sends browsers there from `/`: `studioFiles()` of `@skein/studio`. The files
-   * need no key; with `auth`, people sign in with theirs.
+   * The files of Studio: `studioFiles()` of `@skein/studio`. They are served under `/studio/`, and browsers
+   * are sent there from `/`. The files need no key; with `auth`, people sign in with theirs.
    */
   readonly studio?: StudioFiles
   /**
-   * Whether a client may choose another model and other settings for one run, e.g. to compare models. Default
-   * false; the command `skein dev` sets it.
+   * Whether a client may choose another model and other settings for the answer to one message, e.g. to compare
+   * models. Default false; the command `skein dev` sets it.
    */
   readonly playground?: boolean
   /**

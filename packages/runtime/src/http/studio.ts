@@ -36,7 +36,7 @@ export interface StudioFiles {
     | undefined
 }
 
-/** No script or style in the page itself, and nothing from another host. */
+/** The page may load scripts, styles and data from this server alone, and has no inline script or style. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -51,9 +51,9 @@ const PAGE_POLICY = [
 ].join('; ')
 
 /**
- * Answers requests for the page: its files, which need no key, and the redirection of a browser at the root.
- * Returns undefined for all other requests. Addresses are relative, because a proxy may serve us below another
- * path than the one that we see.
+ * Answers requests for Studio's page: its files, which need no key, and the redirection of a browser at the
+ * root. Returns undefined for all other requests. Addresses are relative, because a proxy may serve us below
+ * another path than the one that we see.
  */
 export function studioPage(
   files: StudioFiles,
@@ -122,7 +122,7 @@ export class StudioSessions {
   readonly #auth: Auth
   #secret: Promise<CryptoKey> | undefined
   readonly #signIns: TokenBuckets
-  /** Sessions that were ended here, with the time when they would have ended. */
+  /** Ids of the sessions that were ended at this server, with the times when they would have expired. */
   readonly #ended = new Map<string, number>()
 
   constructor({ auth, verify, clock }: { auth: Auth; verify: Verify; clock: Clock }) {
@@ -155,7 +155,10 @@ export class StudioSessions {
     return undefined
   }
 
-  /** Begins a session. Whatever cookie the request has is replaced, so that nobody can prepare a session. */
+  /**
+   * Begins a session. Any cookie of the request is replaced, so that nobody can plant a session for somebody
+   * else.
+   */
   async begin(
     request: Request,
     key: string,
@@ -220,7 +223,7 @@ const me = answer({
   server: answer({ name: string, version: string, prefix: string, playground: boolean }),
 })
 
-/** The operations of the page: who is signed in, sign in and sign out. */
+/** The operations of Studio's page: who is signed in, sign in and sign out. */
 export const studioOperations: readonly OperationRoute[] = [
   operation('getStudioMe', {
     tag: 'studio',

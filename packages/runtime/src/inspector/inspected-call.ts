@@ -17,7 +17,7 @@ interface Inference extends Pick<LLMRequest, 'messages' | 'tools' | 'params'> {
   readonly config?: LLMRequest['config']
 }
 
-/** What is known of one call or run until it ends. */
+/** What is recorded of one call of `llm()`, or one run of `agent()`, until it ends. */
 export class InspectedCall {
   readonly agent: string
   readonly startedAt: number = Date.now()
@@ -25,14 +25,14 @@ export class InspectedCall {
   readonly #system: string | undefined
 
   constructor(name: string, system?: string) {
-    // The page uses the name of an agent in links, so other characters are replaced.
+    // The page uses the name of an agent in links, so characters other than letters, digits, _ and - are replaced.
     this.agent = name.replaceAll(/[^\w-]+/g, '_').slice(0, 64) || 'llm'
     this.#system = system
   }
 
   ask(inference: Omit<Inference, 'at'>): void {
     const system = inference.system ?? this.#system
-    // A copy, because the caller may add to its list of messages.
+    // The list is copied, because the caller may add messages to it later.
     this.inferences.push({
       ...inference,
       system,
@@ -42,7 +42,7 @@ export class InspectedCall {
   }
 }
 
-/** Writes the events of an ordinary thread, so that everything that shows threads shows the call. */
+/** Turns a recorded call into the events of an ordinary thread, so that all code that shows threads can show it. */
 export class ThreadWriter {
   readonly events: RuntimeEvent[] = []
   readonly blobs: Map<string, Uint8Array> = new Map()
@@ -94,7 +94,7 @@ export class ThreadWriter {
     return this
   }
 
-  /** A message that the model was given, or the results of its calls. */
+  /** Writes a message that the model was given, or the results of its calls. */
   #history(message: Message, turn?: Turn): void {
     const at = timeText(message.timestamp)
     const turnId = this.#turnId
@@ -135,7 +135,7 @@ export class ThreadWriter {
     }
   }
 
-  /** A message of the model in this call: the request, its answer and what it used. */
+  /** Writes an answer of the model in this call: the request, the answer and the tokens used. */
   #answered(message: Extract<Message, { type: 'assistant' }>, cycle: number, turn?: Turn): void {
     const { agent, inferences } = this.#recording
     const turnId = this.#turnId
@@ -176,7 +176,7 @@ export class ThreadWriter {
     this.#called(message)
   }
 
-  /** Begins the step of an inference with the request as it was sent; returns the id of the request. */
+  /** Begins the step of an inference and writes the request as it was sent; returns the id of the request. */
   #step(asked: Inference | undefined, answeredAt: string): string | undefined {
     const turnId = this.#turnId
     const at = asked ? timeText(asked.at) : answeredAt

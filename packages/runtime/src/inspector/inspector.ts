@@ -9,7 +9,7 @@ import { type End, InspectedCall, ThreadWriter } from './inspected-call.ts'
 
 /** The default folder for the files; `skein studio` reads it. */
 const FOLDER = join('.skein', 'inspector')
-/** The files of older calls are removed. */
+/** How many files, one per call, are kept; the files of older calls are removed. */
 const MAX_FILES = 500
 
 /** Options of `inspector`. */
@@ -18,15 +18,17 @@ interface InspectorOptions {
   readonly folder?: string
   /** The name under which calls are listed. Default: `llm`, or the id of the agent. */
   readonly name?: string
-  /** Texts that must not be written. The keys of a call and of the environment are removed anyway. */
+  /**
+   * Texts that must not be written to files. Keys passed to a call, and keys in the environment, are removed anyway.
+   */
   readonly secrets?: readonly string[]
-  /** Called when a call could not be written; the call itself goes on. Default: a warning of the process. */
+  /** Called when the record of a call could not be written; the call itself goes on. Default: `process.emitWarning`. */
   readonly onError?: (error: unknown) => void
 }
 
 /**
- * Creates a middleware for `llm()` and for `agent()` that writes each call or run as a file, which `skein studio`
- * shows as a thread: messages, requests as they were sent, tools, usage, times and failures.
+ * Creates a middleware for `llm()` and for `agent()` that records each call or run in a file, which `skein
+ * studio` shows as a thread: messages, requests as they were sent, tools, usage, times and failures.
  *
  *     const answer = await llm({ model, middleware: [inspector()] }).generate('Hello')
  */
@@ -63,7 +65,7 @@ export function inspector(options: InspectorOptions = {}): LLMMiddleware & Agent
       runs.delete(input.id)
       await write(run, { turn })
     },
-    // `llm()` passes the error first and `agent()` last.
+    // `llm()` calls this hook with the error as first argument, `agent()` with the error as last.
     async onError(one: unknown, two: unknown) {
       if (one instanceof Error)
         return write(recordingIn((two as { readonly state: Map<string, unknown> }).state), {
@@ -84,7 +86,9 @@ function recordingIn(state: ReadonlyMap<string, unknown>): InspectedCall | undef
   return known instanceof InspectedCall ? known : undefined
 }
 
-/** Writes a recording as an exported thread. The file appears as a whole, so that readers never see a part of it. */
+/**
+ * Writes a recording as an exported thread. The file appears only when it is complete, so no reader sees a part of it.
+ */
 async function writeThread(
   folder: string,
   recording: InspectedCall,
@@ -126,7 +130,7 @@ function keysIn({ inferences }: InspectedCall): readonly string[] {
   )
 }
 
-/** Returns the values of environment variables whose names look like those of secrets. */
+/** Returns the values of environment variables whose names look like secrets, e.g. `OPENAI_API_KEY`. */
 function keysOfEnvironment(): readonly string[] {
   return Object.entries(process.env).flatMap(([name, value = '']) =>
     /(?:_|^)(?:KEY|TOKEN|SECRET|PASSWORD)$/i.test(name) && value.length >= 8 ? [value] : [],
@@ -134,8 +138,8 @@ function keysOfEnvironment(): readonly string[] {
 }
 
 /**
- * Opens what `inspector` has written, or one file of an exported thread, as a runtime that only shows: it is never
- * started, so nothing in it runs. `refresh` reads the files that are new, and returns why some could not be read.
+ * Opens the files that `inspector` has written, or one exported thread, in a runtime that is never started: the threads
+ * can be read, and nothing runs. `refresh` reads new files, and returns a text for each file that could not be read.
  */
 export async function openInspected(path: string = FOLDER): Promise<{
   readonly runtime: EmbeddedRuntime
@@ -181,7 +185,7 @@ export async function openInspected(path: string = FOLDER): Promise<{
   }
 }
 
-/** The files to show, the oldest first: their names begin with the time. A folder that is not there yet has none. */
+/** Returns the files to show, the oldest first: file names begin with the time. A missing folder counts as empty. */
 async function filesIn(path: string): Promise<readonly string[]> {
   const found = await stat(path).catch(() => undefined)
   if (!found?.isDirectory()) return found ? [path] : []

@@ -11,10 +11,12 @@ import {
 } from '../store/store.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 
-/** How many threads are checked at a time, and the pause (ms) before the next ones. */
+/** How many threads are checked at a time, and the pause (ms) between two such groups. */
 const SLICE = 100
 const PAUSE_MS = 50
-/** How many trees are removed at once. Erasures that are asked for together rewrite the file only once. */
+/**
+ * How many trees of threads are removed at once. The store rewrites its file only once for erasures asked for together.
+ */
 const TOGETHER = 20
 const DEFAULT_EVERY_MS = 3_600_000
 
@@ -24,20 +26,20 @@ export interface RetentionParts {
   readonly everyMs: number | undefined
   readonly store: Store
   readonly timers: Timers
-  /** Commits, and wakes the threads that have to close. */
+  /** Writes the commit, and starts work on the threads that it terminates, so that they close. */
   readonly commit: (commit: Commit) => Promise<unknown>
-  /** Erases or removes a thread that is terminated, with its descendants. */
+  /** Erases, or removes, a terminated thread together with its descendants. */
   readonly erase: (threadId: string) => Promise<void>
   readonly remove: (threadId: string) => Promise<void>
-  /** Called before each sweep. */
+  /** Called before each check of all threads. */
   readonly before?: (() => Promise<void>) | undefined
   readonly report: (error: unknown, threadId?: string) => void
 }
 
 /**
- * Erases or removes old threads in the background. A tree of threads is terminated in one commit, which is
- * refused if anybody has written to one of them since they were read, and only then erased. So a thread that
- * gets a message at the last moment stays.
+ * Erases or removes old threads in the background. First, one commit terminates a thread and its
+ * descendants; it is refused if anybody has written to one of them since they were read. Only then are
+ * they erased. So a thread that gets a message at the last moment is kept.
  */
 export class Retention {
   readonly #parts: RetentionParts
@@ -62,7 +64,7 @@ export class Retention {
     this.#next(PAUSE_MS)
   }
 
-  /** Ends after the thread that is being removed. */
+  /** Resolves when the removals that are under way have ended. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#parts.timers.clear(this.#timer)
@@ -79,15 +81,15 @@ export class Retention {
     })
   }
 
-  /** Looks at all threads once, the most recently active first, a slice at a time. */
+  /** Checks all threads once, the most recently active first, `SLICE` at a time. */
   async sweep({ mayStop = false }: { readonly mayStop?: boolean } = {}): Promise<void> {
     const { store, rules, before } = this.#parts
     await before?.()
     if (rules.length === 0) return
     const seen = new Set<string>()
     const kept = rules.map(() => new Map<string, number>())
-    // Threads that become active meanwhile move to the front. They are then counted once or not at all, so
-    // too much may be kept, but never too little.
+    // A thread that becomes active during this loop moves to the front of the list. It is then counted once
+    // or missed, never twice, so the loop may keep a thread too many but never removes one too many.
     for (let offset = 0; ; offset += SLICE) {
       const page = await store.list({ parentId: null, sort: 'activity', limit: SLICE, offset })
       const due: { readonly head: ThreadHead; readonly rule: RetentionRule }[] = []
@@ -100,7 +102,7 @@ export class Retention {
       while (due.length > 0) {
         if (mayStop && this.#isStopped) return
         const group = due.splice(0, TOGETHER).map((one) => this.#apply(one.head, one.rule))
-        // Threads that are gone are no longer in the list, so those after them have moved up.
+        // Removed threads are no longer in the list, so the threads after them have moved up.
         offset -= (await Promise.all(group)).filter((isGone) => isGone).length
         await this.#pause()
       }
@@ -143,7 +145,7 @@ export class Retention {
       await this.#count(head.tenant, action === 'erase' ? 'erased' : 'removed')
       return action === 'remove'
     } catch (error) {
-      // Somebody has written to the thread, so it is not at rest.
+      // The store refused the commit because somebody has written to the thread: the thread is in use.
       const isAtWork = isStoreError(error, 'LOG_MOVED') || isStoreError(error, 'FENCED')
       const isGone = isStoreError(error, 'THREAD_NOT_FOUND')
       if (isAtWork) await this.#count(head.tenant, 'kept')
@@ -166,7 +168,7 @@ const PREFIX = 'limit retention '
 const REMOVALS = ['erased', 'removed', 'kept', 'failed'] as const
 type Removal = (typeof REMOVALS)[number]
 
-/** Returns what retention has done so far, by tenant: of one tenant, or of all. */
+/** Returns how many threads retention has erased, removed or kept so far, per tenant: of one tenant, or of all. */
 export async function retentionReport(
   store: Store,
   tenant?: string,
@@ -183,9 +185,9 @@ export async function retentionReport(
 }
 
 /**
- * Whether a thread has nothing to do, now or later: no process works on it, nobody is asked, no message is
- * queued and no effect is scheduled. With `includes`, threads that wait or have effects are at rest too; a
- * thread that works never is.
+ * Whether a thread has nothing to do, now or later: no process works on it, no person is asked, no
+ * message is queued and no work (effect) is scheduled. With `includes`, threads that wait or have
+ * scheduled work count as at rest too; threads that work now never do.
  */
 function isAtRest(head: ThreadHead, { includes = [] }: RetentionRule): boolean {
   const { lifecycle, waiting, wakeAt, lease } = head
@@ -196,7 +198,7 @@ function isAtRest(head: ThreadHead, { includes = [] }: RetentionRule): boolean {
   return wakeAt === null || isWaiting || includes.includes('scheduled')
 }
 
-/** Returns the change that terminates a thread if nobody has written to it since its head was read. */
+/** Returns the change that terminates a thread, unless somebody has written to it since `head` was read. */
 function closing(head: ThreadHead, now: number): readonly ThreadChange[] {
   if (head.lifecycle === 'terminated' || head.lifecycle === 'erased') return []
   const at = new Date(now).toISOString()

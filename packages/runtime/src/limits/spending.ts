@@ -38,9 +38,9 @@ interface Account {
   readonly max: Partial<Amounts>
 }
 
-/** The amounts that an inference in flight holds in each account. */
+/** The amounts that a running inference has reserved in each account (counters of a tenant or user in one period). */
 interface Reservation {
-  /** The name of its record in the store. */
+  /** The name of the counter in the store that records this reservation. */
   readonly record: string
   readonly held: readonly Held[]
   readonly inputTokens: number
@@ -49,23 +49,23 @@ interface Reservation {
 interface Held {
   readonly account: Pick<Account, 'prefix' | 'max'>
   readonly amounts: Amounts
-  /** What is spent if the process dies: the vendor has read the input; what it has written is not known. */
+  /** What is counted as spent if the process dies: the input, which the vendor has read. The output is not known. */
   readonly lost: Amounts
 }
 
-/** How long an inference waits in this process for others to give back what they have reserved. */
+/** How long an inference waits for other inferences to give back what they have reserved. */
 const WAIT_MS = 30_000
-/** When a thread tries again after it has waited for reservations without success. */
+/** How long a thread then waits before it tries again, if reservations of others still fill the limit. */
 const LOOK_AGAIN_MS = 5 * 60_000
-/** The output that is reserved when neither the request nor the catalogue limits it. */
+/** The number of output tokens that is reserved when neither the request nor the catalogue of models has a limit. */
 const DEFAULT_OUTPUT_TOKENS = 8192
 
 /**
- * What tenants and users spend on models in a period. The counters are in the store. Before an inference its
- * largest cost is added to `held`, in one commit that is refused while a limit is reached; after it, `held` is
- * corrected to the real cost, which is added to `spent`. So a limit is exceeded by at most the inference that was
- * reserved last. Each reservation has a record in the store that names its thread and the epoch of its drain: the
- * next drain of the thread settles what a process that died has left (docs/decisions/0021-reservations.md).
+ * Limits what tenants and users spend on models in a period. Before an inference, the most that it can cost is
+ * added to the counter `held` in the store, in a commit that is refused while a limit is reached; afterwards `held`
+ * is corrected to the real cost, which is also added to `spent`. So a limit is exceeded by at most the inference
+ * that was reserved last. Each reservation has a record in the store that names its thread: if the process dies,
+ * the next process that works on the thread settles the reservation (docs/decisions/0021-reservations.md).
  */
 export class SpendingLimits {
   readonly #rules: readonly SpendingRule[]
@@ -73,7 +73,7 @@ export class SpendingLimits {
   readonly #timers: Timers
   readonly #waitMs: number
   readonly #report: (error: unknown) => void
-  /** Called when an inference of this process has settled. */
+  /** Functions of waiting inferences, called when another inference of this process has given back its reservation. */
   #waiting = new Set<() => void>()
   #records = 0
 
@@ -81,7 +81,7 @@ export class SpendingLimits {
     readonly rules: readonly SpendingRule[]
     readonly store: Store
     readonly timers: Timers
-    /** The wait must be shorter than this, or the inference would be cut off because its model sends nothing. */
+    /** An inference must wait for less than this time, or it would be aborted because its model sends nothing. */
     readonly modelIdleMs: number
     readonly report: (error: unknown) => void
   }) {
@@ -93,7 +93,7 @@ export class SpendingLimits {
     for (const rule of options.rules) checkRule(rule)
   }
 
-  /** Returns the middleware that reserves and settles every inference of a model for the owner of a thread. */
+  /** Returns the middleware that reserves the most an inference can cost, and afterwards counts its real cost. */
   middleware(head: ThreadHead, side: ResolvedSide, model: ResolvedModel): Middleware {
     const reserve = (request: LLMRequest): Promise<Reservation> =>
       this.#reserve(head, { side, model, request })
@@ -108,7 +108,7 @@ export class SpendingLimits {
         let failure: unknown
         const settle = (): Promise<void> =>
           settled(reservation, usage ?? cutUsage(outputLength, reservation, failure))
-        // A provider that ignores the signal may never come back, so a cut inference is settled at once.
+        // A provider that ignores the abort signal may never return, so an aborted inference is settled at once.
         let ended: Promise<void> | undefined
         const cut = (): void => void (ended ??= settle())
         try {
@@ -131,8 +131,8 @@ export class SpendingLimits {
   }
 
   /**
-   * Settles reservations that earlier drains of a thread have left behind. A drain calls it first; the drains
-   * before it have ended, or are fenced off and may still settle by themselves.
+   * Settles the reservations that earlier processes, e.g. ones that died, have left behind for this thread. Called
+   * each time work on a thread begins. A process that has lost the thread may still settle its reservations itself.
    */
   async settleLost({ id, epoch }: Pick<ThreadHead, 'id' | 'epoch'>): Promise<void> {
     for (const record of (await this.#store.counters(recordsOf(id))).keys()) {
@@ -147,7 +147,7 @@ export class SpendingLimits {
     }
   }
 
-  /** Throws `SPENDING_LIMIT` if a message would only be queued until the next period. */
+  /** Throws `SPENDING_LIMIT` if a limit is reached, so that a message is not queued until the next period. */
   async checkSend(spender: Spender): Promise<void> {
     const accounts = this.#accountsOf(spender).filter(({ rule }) => rule.newMessages !== 'queue')
     const full = await this.#full(accounts, 'spent')
@@ -156,7 +156,7 @@ export class SpendingLimits {
     throw limitError(full, full.until - this.#timers.now(), 'The message was not sent.')
   }
 
-  /** Returns what each account, of one tenant or of all, has spent and reserved in this period and the last. */
+  /** Returns what one tenant or all, with their users, have spent and reserved in this period and the one before. */
   async report(tenant?: string): Promise<LimitsReport['spending']> {
     const found = new Map<string, Map<string, number>>()
     for (const [name, value] of await this.#store.counters(PREFIX)) {
@@ -199,7 +199,7 @@ export class SpendingLimits {
     })
   }
 
-  /** Removes the counters of periods that ended more than a period ago. */
+  /** Removes the counters of periods that ended more than one period length ago. */
   async forget(): Promise<void> {
     const now = this.#timers.now()
     const accounts = [...(await this.#store.counters(PREFIX)).keys()]
@@ -258,7 +258,7 @@ export class SpendingLimits {
           full ? undefined : 'Other inferences have reserved the rest.',
         )
       }
-      // Another inference may have given back its reservation meanwhile; otherwise wait until one does.
+      // If the limit is no longer reached, try again at once; otherwise wait until another inference ends.
       if (busy) await settled.promise
       settled.leave()
       asked.request.signal.throwIfAborted()
@@ -272,7 +272,7 @@ export class SpendingLimits {
   ): Promise<void> {
     const costUsd = usage.totalTokens === 0 ? 0 : costOf(model, usage)
     const spentOf = ({ amounts }: Held): Amounts => ({
-      // A cost that the vendor did not report counts as what was reserved for it.
+      // If the cost is not known, the amount that was reserved counts as spent.
       nanoUsd: costUsd === undefined ? amounts.nanoUsd : Math.ceil(costUsd * NANO),
       tokens: usage.totalTokens,
       inferences: 1,
@@ -282,22 +282,22 @@ export class SpendingLimits {
         record,
         held.flatMap((one) => settling(one, spentOf(one))),
       )
-      // This process counted as dead and another one has settled the inference: the difference is added.
+      // Another process took this one for dead and settled with an estimate: the difference to the real cost is added.
       if (!isFirst)
         await this.#commit(
           'limit_settle',
           held.flatMap((one) => correcting(one, spentOf(one))),
         )
     } catch (error) {
-      // The reservation stays until the next drain of the thread: better too much than too little.
+      // The reservation stays until work on the thread begins again: till then too much counts, never too little.
       this.#report(error)
     }
   }
 
-  /** Settles a reservation unless another process has; returns whether it did. */
+  /** Settles a reservation and returns true; returns false if another process has already settled it. */
   async #settleOnce(record: string, counters: readonly CounterChange[]): Promise<boolean> {
     try {
-      // Records are negative, and a record that is gone counts as 0: the commit is refused then.
+      // A record is a counter of -1. A removed one counts as 0, which is not below 0, so this commit is then refused.
       await this.#commit('limit_settle', [{ name: record, add: null, below: 0 }, ...counters])
     } catch (error) {
       if (isStoreError(error, 'LIMIT_REACHED')) return false
@@ -309,12 +309,12 @@ export class SpendingLimits {
     return true
   }
 
-  /** Returns a promise for the next inference of this process that settles, or for the deadline. */
+  /** Returns a promise that resolves when an inference of this process settles, after a second, or at the deadline. */
   #nextSettled(deadline: number): { readonly promise: Promise<void>; leave(): void } {
     let wake = (): void => {}
     const promise = new Promise<void>((resolve) => (wake = resolve))
     this.#waiting.add(wake)
-    // An inference of another process may end first, so the counters are also read again every second.
+    // No call tells when an inference of another process ends, so the counters are read again every second.
     const ms = Math.min(1_000, Math.max(0, deadline - this.#timers.now()))
     const timer = this.#timers.set(ms, wake)
     return {
@@ -333,8 +333,8 @@ export class SpendingLimits {
   }
 
   /**
-   * Returns the accounts whose limits hold for a spender. A rule without `tenants` is for those tenants that
-   * no other rule with the same `per` and `periodMs` names.
+   * Returns the accounts whose limits apply to a spender. A rule without `tenants` applies to the
+   * tenants that no other rule with the same `per` and `periodMs` names.
    */
   #accountsOf({ tenant, owner }: Spender, now: number = this.#timers.now()): readonly Account[] {
     const accounts = new Map<string, Account>()
@@ -359,7 +359,7 @@ export class SpendingLimits {
     return [...accounts.values()]
   }
 
-  /** Returns the account with a limit that is reached; of several, the one whose period ends last. */
+  /** Returns an account that has reached one of its limits; if several have, the one whose period ends last. */
   async #full(accounts: readonly Account[], kind: 'spent' | 'held'): Promise<Account | undefined> {
     let found: Account | undefined
     for (const account of accounts) {
@@ -380,7 +380,7 @@ export class SpendingLimits {
     ])
   }
 
-  /** Not synced: the commit survives the death of the process anyway, and no request has to wait for the disk. */
+  /** Changes counters. With `isLazy`, no request waits for the disk; the change survives the death of the process. */
   async #commit(point: string, counters: readonly CounterChange[]): Promise<void> {
     await this.#store.commit({ point, isLazy: true, threads: [], counters })
   }
@@ -395,10 +395,10 @@ function least(one: number | undefined, other: number | undefined): number | und
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other)
 }
 
-/** The beginning of the names of all counters of accounts. */
+/** The names of all counters of what tenants and users spend begin with this text. */
 const PREFIX = 'limit of '
 
-/** Reads the name of a counter: whose it is, of which period, and what it counts. */
+/** Reads from the name of a counter to whom and to which period it belongs, and what it counts. */
 function parsed(name: string): {
   readonly who: readonly [per: 'tenant' | 'user', tenant: string, user?: string]
   readonly periodMs: number
@@ -407,7 +407,7 @@ function parsed(name: string): {
   readonly counter: string
 } {
   const [periodMs, from] = name.slice(PREFIX.length).split(' ', 2)
-  // The name of the measure contains no brackets, so the last bracket ends the list of names.
+  // The measure at the end of the name contains no bracket, so the last `]` ends the list of tenant and user.
   const end = name.lastIndexOf(']') + 1
   return {
     who: JSON.parse(name.slice(name.indexOf('['), end)), // `#accountsOf` wrote it
@@ -418,20 +418,20 @@ function parsed(name: string): {
   }
 }
 
-/** Whether the counters of this account may have been removed, because its period is long over. */
+/** Whether the counters of this account may have been removed, because its period ended more than one period ago. */
 function isForgotten(name: string, now: number): boolean {
   const { from, periodMs } = parsed(name)
   return from + 2 * periodMs <= now
 }
 
-/** The beginning of the names of all records of reservations. */
+/** The names of all records of reservations begin with this text. */
 const RECORDS = 'limit kept '
 
 function recordsOf(threadId: string): string {
   return `${RECORDS}${JSON.stringify(threadId)} `
 }
 
-/** Returns the name of the record of a reservation, which contains everything that settling it needs. */
+/** Returns the name of the record of a reservation. The name contains everything that is needed to settle it. */
 function recordOf(
   { id, epoch }: Pick<ThreadHead, 'id' | 'epoch'>,
   number: number,
@@ -454,7 +454,7 @@ function parsedRecord(name: string): { readonly epoch: number; readonly held: re
   return { epoch, held }
 }
 
-/** What is counted for an inference of which only the input is known. */
+/** Returns what counts as spent for an inference whose process died: only its input is known. */
 function lostOf({ price }: ResolvedModel, inputTokens: number): Amounts {
   const usage = { ...zeroUsage, inputTokens, totalTokens: inputTokens }
   const costUsd = price ? tokenCost(usage, price) : 0
@@ -469,7 +469,7 @@ function settling({ account: { prefix }, amounts }: Held, spent: Amounts): Count
   ])
 }
 
-/** Replaces what was counted as lost by what was spent. */
+/** Replaces the estimate that was counted for a process taken for dead by what was really spent. */
 function correcting({ account: { prefix }, lost }: Held, spent: Amounts): CounterChange[] {
   return MEASURES.flatMap((measure) =>
     ['held', 'spent'].map((kind): CounterChange => {
@@ -487,9 +487,9 @@ function reserving({ account, amounts }: Held): CounterChange[] {
 }
 
 /**
- * Estimates the most that an inference can cost: its input at three characters a token, and the largest output
- * that the request or the model allows. If only the vendor knows the price of the model, the whole limit is
- * reserved, so that such inferences run one after the other.
+ * Estimates the most that an inference can cost: one token per three characters of input, and the
+ * largest output that the request or the model allows. If only the vendor knows the price of the model,
+ * the whole limit is reserved, so that inferences of that model run one after the other.
  */
 function estimate(
   { max }: Account,
@@ -531,7 +531,7 @@ function inputOf({ messages, system = '', tools }: LLMRequest): number {
   return Math.ceil((estimateViewTokens(messages) * 4) / 3 + others)
 }
 
-/** The names by which vendors call the largest number of tokens of an answer. */
+/** The parameters by which vendors limit the tokens of an answer. */
 const OUTPUT_PARAMS = [
   'max_tokens',
   'max_completion_tokens',
@@ -562,8 +562,8 @@ function lengthOf({ delta }: StreamEvent): number {
 }
 
 /**
- * Estimates the usage of an inference that ended without reporting it. A vendor that refused the request has
- * done no work; one that was cut off has read the input and written what had arrived.
+ * Estimates the usage of an inference that ended without reporting it. If the vendor refused the request, it
+ * did no work; if the answer was cut off, the vendor has read the input and written the text that had arrived.
  */
 function cutUsage(
   outputLength: number,

@@ -2,18 +2,18 @@ import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import { type DraftPart, endsDraft, LiveDraft, type ShownEvent } from './live-draft.ts'
 
 /**
- * How many recent events of a watched thread stay in memory. Readers that are further behind read the store.
+ * How many recent events of a thread with readers stay in memory. A reader that is further behind reads the store.
  */
 const RECENT = 256
 
-/** Whether deltas or progress, which are not in the log, may follow this event. */
+/** Whether deltas of text or progress of a tool, which are never stored, may follow this event. */
 export function beginsToShow({ type }: RuntimeEvent): boolean {
   return type === 'step_start' || type === 'tool_execution_start'
 }
 
 /**
- * Events that occur in the middle of a running session. A commit with only these events cannot end a session,
- * ask a person or park the thread, so callers that wait for such a change are not notified.
+ * Events that occur in the middle of a running session. A commit with only these events cannot end a
+ * session, ask a person or make the thread wait, so callers that wait for such a change are not notified.
  */
 const UNDER_WAY: ReadonlySet<RuntimeEvent['type']> = new Set([
   'step_start',
@@ -28,13 +28,15 @@ const UNDER_WAY: ReadonlySet<RuntimeEvent['type']> = new Set([
   'evidence_added',
 ] as const)
 
-/** What a node that works on a thread sends to nodes where the thread is read. */
+/** What the node (process) that works on a thread sends to other nodes where the thread is read. */
 export interface LiveFrame extends DraftPart {
-  /** The last event of the log that the sender has published. */
+  /** The number of the last event of the log that the sender has published. */
   readonly seq: number
-  /** The number of the event after which the draft began; no event up to `seq` has ended the draft. */
+  /**
+   * The number of the event after which the draft (text not yet in the log) began; no event up to `seq` has ended it.
+   */
   readonly base: number
-  /** Like `Channel.version`. A frame may differ from the last one in its version alone. */
+  /** Counts commits like `Channel.version`. A frame may differ from the previous frame in this number alone. */
   readonly version: number
 }
 
@@ -51,18 +53,18 @@ export class Channel {
   version = 0
   /** Like `version`, but not increased by commits from the middle of a running session (`UNDER_WAY`). */
   turns = 0
-  /** Number of the last published event that ended a draft. */
+  /** Number of the last published event that ended a draft (the text of a running step). */
   endedAt = 0
   isRemoved = false
-  /** Readers that want deltas; nodes relay a draft only to where somebody does. */
+  /** How many readers want deltas. Other nodes send the text of a running step here only if this is above 0. */
   deltaReaders = 0
-  /** The log and the state of the thread when it was last looked up for readers of this process. */
+  /** The log and the state of the thread when they were last read from the store for readers of this process. */
   seen: { readonly logId: number; readonly state: string } | undefined
   readonly draft: LiveDraft
   readonly #bells = new Set<() => void>()
-  /** The events that were last read from the store, because other nodes wrote them: after `from` up to `to`. */
+  /** Which events were last read from the store because other nodes wrote them: after number `from`, up to `to`. */
   #pulled = { from: 0, to: 0 }
-  /** Whether the draft is that of another node. */
+  /** Whether the draft (streamed text) is a copy of that of another node. */
   #isReplica = false
   #recent: StoredEvent[] = []
   /**
@@ -78,12 +80,12 @@ export class Channel {
     return this.#bells.size
   }
 
-  /** Whether the channel can be dropped without losing anything. */
+  /** Whether the channel can be dropped: it has no readers, and no text that is not in the log. */
   get isIdle(): boolean {
     return this.readers === 0 && this.isQuiet
   }
 
-  /** Whether deltas or progress may still come from this process. */
+  /** Whether this process has no streamed text of its own and expects no further deltas or progress. */
   get isQuiet(): boolean {
     return (this.draft.isEmpty || this.#isReplica) && this.#sources.size === 0
   }
@@ -108,8 +110,8 @@ export class Channel {
   }
 
   /**
-   * Publishes events that other nodes wrote, which were read from the store in order. Returns those that are
-   * new here: this process may have published some meanwhile.
+   * Publishes events that other nodes wrote and that were read from the store in order. Returns the
+   * events that are new here: this process may have published some of them meanwhile.
    */
   pull(events: readonly StoredEvent[]): readonly StoredEvent[] {
     const fresh = events.filter(({ seq }) => seq > this.seq)
@@ -120,13 +122,13 @@ export class Channel {
     return fresh
   }
 
-  /** Returns the events that were not published already because they were read from the store. */
+  /** Leaves out the events that `pull` has published already. */
   notPulled(events: readonly StoredEvent[]): readonly StoredEvent[] {
     const { from, to } = this.#pulled
     return events.filter(({ seq }) => seq <= from || seq > to)
   }
 
-  /** Makes readers read the store, because other nodes have written events up to this number. */
+  /** Makes readers read the store again, because other nodes have written events up to this number. */
   touch(seq: number): void {
     if (this.firstSeq === Infinity) this.firstSeq = seq + 1
     this.seq = Math.max(this.seq, seq)
@@ -136,7 +138,7 @@ export class Channel {
     this.ring()
   }
 
-  /** Returns what has changed since the last frame; undefined if nothing has. */
+  /** Returns what has changed since the last frame that was sent; undefined if nothing has. */
   frame(last?: LiveFrame): LiveFrame | undefined {
     const { seq, version } = this
     const base = Math.max(this.endedAt, Math.min(this.firstSeq - 1, seq))
@@ -147,8 +149,8 @@ export class Channel {
   }
 
   /**
-   * Adds the frame of the node that works on the thread. The events up to its `seq` must have been published.
-   * Returns false if pieces are missing. A frame of a draft that has ended meanwhile is ignored.
+   * Adds a frame from the node that works on the thread. The events up to the frame's `seq` must have been published.
+   * Returns false if pieces of the streamed text are missing. A frame of a text that was stored meanwhile is ignored.
    */
   replicate(frame: LiveFrame): boolean {
     if (this.endedAt > frame.base) return true
@@ -172,7 +174,7 @@ export class Channel {
     for (const bell of this.#bells) bell()
   }
 
-  /** Returns the events after a number; undefined when they are not all in memory. */
+  /** Returns the events after the given number; undefined if some of them are no longer in memory. */
   after(seq: number): readonly StoredEvent[] | undefined {
     const first = this.#recent[0]?.seq
     if (first === undefined || first > seq + 1) return undefined
@@ -180,8 +182,8 @@ export class Channel {
   }
 
   /**
-   * Adds a published event. Two writers may publish out of order; then `#recent` is cleared because of the
-   * gap, and readers read the store.
+   * Adds a published event. If two writers publish out of order, there is a gap: `#recent` is cleared,
+   * and readers read the store.
    */
   #add(stored: StoredEvent, isOwn: boolean): void {
     const { seq, event } = stored
@@ -208,7 +210,10 @@ export class Channel {
   }
 }
 
-/** A signal from one writer to one waiting reader. A ring while nobody waits is remembered. */
+/**
+ * A signal from one writer to one waiting reader. If it rings while the reader does not wait, the next
+ * wait ends at once.
+ */
 export class Bell {
   #hasRung = false
   #listener: (() => void) | undefined
@@ -220,7 +225,8 @@ export class Bell {
   }
 
   /**
-   * Forgets earlier rings. Call it before checking for news; otherwise a ring during the check would be lost.
+   * Forgets earlier rings. Call it before checking for news: if it were called afterwards, a ring
+   * during the check would be lost.
    */
   mute(): void {
     this.#hasRung = false
@@ -235,8 +241,8 @@ export class Bell {
 }
 
 /**
- * Lets a loop wait for one promise at a time until a signal aborts; closing the gate ends the current wait.
- * It adds only one listener to the signal, however often the loop waits.
+ * Lets a loop wait for one promise after the other until a signal aborts; `close` ends the current
+ * wait. It adds only one listener to the signal, however often the loop waits.
  */
 export class AbortGate {
   #isClosed = false

@@ -8,17 +8,17 @@ import { endsDraft, type ShownEvent } from './live-draft.ts'
 import { readThread } from './read-thread.ts'
 
 /**
- * Delivers events of threads to readers as they happen. The bus only saves time, because all stored events
- * can also be read from the log.
+ * Delivers events of threads to readers as they happen. Readers that miss an event lose nothing but
+ * time: all stored events can also be read from the log.
  */
 export interface LiveBus {
-  /** Publishes the events of a commit. The list is empty when the commit changed only the head. */
+  /** Publishes the events of a commit. The list is empty if the commit changed only the thread's summary row. */
   publish(threadId: string, events: readonly StoredEvent[]): void
   /** Sends events that are not stored, such as deltas of the running step. */
   show(threadId: string, events: readonly ShownEvent[]): void
   /** Ends all readers of a thread that was removed or whose log was replaced. */
   removed(head: ThreadHead): void
-  /** Ends all readers of a thread, without notifying readers of changes. */
+  /** Ends all readers of a thread, without telling the readers of `changes`. */
   end(threadId: string): void
   subscribe(threadId: string, options?: SubscribeOptions): AsyncIterable<NumberedEvent>
   changes(options?: { readonly signal?: AbortSignal }): AsyncIterable<ThreadHead>
@@ -26,7 +26,7 @@ export interface LiveBus {
   rings(options?: { readonly signal?: AbortSignal }): AsyncIterable<void>
   /**
    * Yields once immediately, and then after each commit to these threads that could end a caller's wait;
-   * commits from the middle of a running session are skipped. Ends when the first thread is removed.
+   * commits from the middle of a running session are skipped. Ends when the first of these threads is removed.
    */
   watch(
     threadIds: readonly [string, ...string[]],
@@ -36,7 +36,7 @@ export interface LiveBus {
   entries(): Iterable<readonly [string, Channel]>
   /** The live state of a thread, if it has any. */
   channel(threadId: string): Channel | undefined
-  /** Notifies readers of changes about a thread that another node has changed or removed. */
+  /** Tells the readers of `changes` that another node has changed or removed a thread. */
   note(threadId: string, removed?: ThreadHead): void
   /** Sends the live state of a thread to another node, until the signal aborts or nothing is left to send. */
   frames(threadId: string, options: FrameOptions): AsyncIterable<LiveFrame>
@@ -54,17 +54,17 @@ export interface LiveBus {
 export interface RemoteReaders {
   /** Somebody wants deltas of this thread here. */
   reading(threadId: string): void
-  /** Nobody reads this thread here any more, or this process works on it. */
+  /** Nobody reads this thread here any more, or this process itself works on the thread now. */
   left(threadId: string): void
-  /** Reports that events before `seq` are missing here, because other nodes wrote them. */
+  /** Reports that this process lacks events before `seq`, because other nodes wrote them. */
   behind(threadId: string, seq: number): void
-  /** Sends events to the node that works on the thread. Returns false if that is no other node. */
+  /** Sends events to the node that works on the thread. Returns false if no other node works on it. */
   forward(threadId: string, events: readonly ShownEvent[]): boolean
 }
 
 interface FrameOptions {
   readonly signal: AbortSignal
-  /** How long the stream of frames stays open after this process has stopped working on the thread. */
+  /** How long the stream to another node stays open after this process has stopped working on the thread. */
   readonly lingerMs: number
   readonly timers: Timers
 }
@@ -79,9 +79,9 @@ interface LiveBusOptions {
 }
 
 /**
- * Creates the bus. Readers pull: each remembers the number of its last event and fetches the events after it,
- * from memory or from the store. So a slow reader needs no queue and misses no stored event. Deltas that it
- * has missed arrive merged into one delta.
+ * Creates the bus. Readers pull: each remembers the number of its last event and fetches the events
+ * after it, from memory or from the store. So a slow reader needs no queue and misses no stored event.
+ * Deltas that a reader has missed arrive merged into one.
  */
 export function createLiveBus(options: LiveBusOptions): LiveBus {
   return new Bus(options)
@@ -119,9 +119,9 @@ class Bus implements LiveBus {
   }
 
   /**
-   * Publishes events of a thread that other nodes write to as well. The events of a drain are published at
-   * once, because its deltas follow. Other events wait until those before them were read from the store, which
-   * may end the draft of another node.
+   * Publishes events of a thread to which other nodes write too. If this process works on the thread, they
+   * are published at once, because streamed text follows. Other events wait until the events before them
+   * were read from the store, because one of those may end the streamed text of another node.
    */
   #publishAmongNodes(threadId: string, channel: Channel, events: readonly StoredEvent[]): void {
     const isDrain = events.some(({ event }) => beginsToShow(event) || endsDraft(event))
@@ -157,7 +157,7 @@ class Bus implements LiveBus {
   }
 
   show(threadId: string, events: readonly ShownEvent[]): void {
-    // The node that has the draft also numbers its pieces, so the events are sent there.
+    // The node that works on the thread numbers the pieces of its streamed text, so these events are sent to that node.
     if (this.remote?.forward(threadId, events)) return
     const channel = this.#channel(threadId)
     channel.show(events)
@@ -266,7 +266,7 @@ interface FrameReading {
   readonly timers: Timers
 }
 
-/** Yields what changes in a channel. Frames that are not taken in time are merged into the next. */
+/** Yields the changes of a channel as frames for another node. Changes during a read are merged into one frame. */
 async function* readFrames(
   channel: Channel,
   { bell, gate, lingerMs, timers }: FrameReading,
@@ -334,7 +334,7 @@ function closable<T>(
   }
 }
 
-/** A reader of changes. A thread that changes several times before it is read is yielded once. */
+/** A reader of changes. A thread that changes several times between two reads is yielded only once. */
 interface HeadReader {
   note(threadId: string, removed?: ThreadHead): void
 }
@@ -355,7 +355,7 @@ async function* readRings(readers: Set<HeadReader>, gate: AbortGate): AsyncGener
   }
 }
 
-/** Yields the heads of threads that change, until the gate closes. */
+/** Yields the summary (`ThreadHead`) of each thread that changes, until the reader leaves, which closes the gate. */
 async function* readHeads(
   store: Store,
   readers: Set<HeadReader>,

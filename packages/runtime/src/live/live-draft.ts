@@ -1,10 +1,16 @@
 import type { ThreadEvent } from '@skein/threads'
 import type { RuntimeEvent } from '../contract/event.ts'
 
-/** The events that readers of a live thread receive: those of its log, and those that are never stored. */
+/**
+ * The events that readers of a live thread receive: those of its log, and others (deltas, progress)
+ * that are never stored.
+ */
 export type ShownEvent = RuntimeEvent | ThreadEvent
 
-/** The next part of the draft for a reader, and the number of pieces that the reader has after it. */
+/**
+ * The next part of the draft (unstored events of the running step) for a reader, and how many pieces
+ * the reader then has.
+ */
 export interface DraftPiece {
   readonly event: ShownEvent
   readonly count: number
@@ -19,15 +25,15 @@ interface Run {
   event: ShownEvent
   /** The texts of the deltas, one per piece, so that a reader that keeps up receives only the new pieces. */
   readonly words: string[]
-  /** Whether only readers that were connected at the time receive the event. */
+  /** Whether only readers that were connected when the event came receive it. */
   readonly isTransient: boolean
   order: number
   size: number
 }
 
-/** The part of a draft that a node sends to another one: the runs after the first `after` pieces. */
+/** The streamed text that one node (process) sends to another. The first `after` pieces are left out: it has them. */
 export interface DraftPart {
-  /** 0 for the whole draft, which replaces what the other node has. */
+  /** 0 if this is the whole draft (streamed text), which then replaces the copy at the other node. */
   readonly after: number
   readonly count: number
   /** Pieces up to this number were dropped. */
@@ -42,8 +48,8 @@ export interface DraftPart {
 const MAX_MERGED = 16 * 1024
 
 /**
- * Whether a stored event replaces the draft: the message is stored, the call has its result, or a new step
- * begins. Everything that the draft contained can then be read in the log.
+ * Whether a stored event replaces the draft (streamed text), because the answer is stored, a call has
+ * its result, or a new step begins. Everything that the draft contained can then be read in the log.
  */
 export function endsDraft(event: ShownEvent): boolean {
   switch (event.type) {
@@ -66,11 +72,11 @@ export function endsDraft(event: ShownEvent): boolean {
  * with the length of the text and not with the number of deltas.
  */
 export class LiveDraft {
-  /** Number of pieces since the draft began; part of the event ids that readers receive. */
+  /** Number of pieces since the draft (streamed text) began; part of the event ids that readers receive. */
   count = 0
-  /** Number of pieces in all drafts so far; used to find the pieces that came after a reader connected. */
+  /** Number of pieces in all drafts so far; tells which pieces came after a reader connected. */
   order = 0
-  /** Pieces up to this number were dropped, because the draft became too large. */
+  /** Pieces up to this number were dropped, because the streamed text became too large. */
   #droppedTo = 0
   #size = 0
   #runs: Run[] = []
@@ -135,12 +141,13 @@ export class LiveDraft {
   }
 
   /**
-   * Adds a part of the draft of another node, so that both number their pieces alike. Returns false if pieces
-   * between the two are missing.
+   * Adds a part of the draft of another node; both nodes then number the pieces alike. Returns false if
+   * pieces between this draft and that part are missing.
    */
   join({ after, count, droppedTo, runs }: DraftPart): boolean {
     if (after > this.count) return false
-    // Transient pieces up to this number were already sent to connected readers; no other reader may get them.
+    // Transient pieces up to this number were sent to the readers that were connected then; later
+    // readers must not get them.
     const known = this.count
     if (after === 0) {
       this.restart()
@@ -149,7 +156,7 @@ export class LiveDraft {
     for (const { from, to, event, words } of runs) {
       const first = Math.max(from, this.count + 1)
       if (to < first) continue
-      // The other node has dropped the pieces in between, because the step started over.
+      // The other node has dropped the pieces before this one, because the step started over.
       if (first > this.count + 1 || event.type === 'step_reset') this.restart()
       this.count = first - 1
       if (isWords(event))
@@ -166,7 +173,7 @@ export class LiveDraft {
     return true
   }
 
-  /** Drops all pieces when the step starts over without a stored event; the count continues. */
+  /** Drops all pieces, because the step starts over and no stored event says so. The numbers of the pieces continue. */
   restart(): void {
     this.#droppedTo = 0
     this.#size = 0
@@ -174,8 +181,8 @@ export class LiveDraft {
   }
 
   /**
-   * Ends the draft, because the log replaces it. When one call ends, the progress of other running calls is
-   * kept.
+   * Ends the draft (streamed text), because the log now has its content. When one call ends, the
+   * progress of other running calls is kept.
    */
   end(event: ShownEvent): void {
     const kept = new Map<string, Progress>()
@@ -201,8 +208,8 @@ export class LiveDraft {
   }
 
   /**
-   * Drops the older half. A reader that has not received all of it gets nothing more of this step until its
-   * message is stored; a reader that keeps up is not affected.
+   * Drops the older half of the streamed text. A reader that has not received all of that half gets
+   * nothing more of this step until the answer is stored; a reader that keeps up is not affected.
    */
   #drop(): void {
     let place = 0
@@ -230,7 +237,7 @@ function withText(event: Words, text: string): Words {
   return event.type === 'tool_call_delta' ? { ...event, argumentsText: text } : { ...event, text }
 }
 
-/** Merges an event into the last run; returns false if it belongs to another block or call. */
+/** Merges an event into the last run of pieces; returns false if the event belongs to another block or call. */
 function extend(run: Run, event: ShownEvent): boolean {
   if (isProgress(run.event) && isProgress(event)) {
     if (run.event.toolCallId !== event.toolCallId) return false

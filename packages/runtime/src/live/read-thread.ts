@@ -15,13 +15,13 @@ interface Reading {
   readonly channel: Channel
   readonly bell: Bell
   readonly gate: AbortGate
-  /** Returns the channel of another thread, which from now on rings the bell of this reader too. */
+  /** Returns the channel of another thread; from now on that channel rings the bell of this reader too. */
   join(threadId: string): Channel
 }
 
 /**
- * Events that people and programs write into a log from outside. All other events show that the thread has
- * worked.
+ * Events that people and programs write into a log from outside. Any other event shows that the runtime
+ * has worked on the thread.
  */
 const FROM_OUTSIDE: ReadonlySet<NumberedEvent['event']['type']> = new Set([
   'thread_created',
@@ -42,8 +42,8 @@ const FROM_OUTSIDE: ReadonlySet<NumberedEvent['event']['type']> = new Set([
 ] as const)
 
 /**
- * Reads one thread: first the log after the reader's position, then the draft of the running step, then new
- * events of both. Stored events always come first, because deltas make sense only after the log before them.
+ * Reads one thread: first the log after the reader's position, then the draft (unstored deltas) of the running step,
+ * then new events of both. Stored events always come first, because deltas make sense only after the log before them.
  */
 export async function* readThread(
   reading: Reading,
@@ -76,20 +76,20 @@ class Reader {
   readonly #reading: Reading
   readonly #options: SubscribeOptions
   readonly #includesDeltas: boolean
-  /** The value of the draft's `order` when this reader connected. */
+  /** The value of `LiveDraft.order` when this reader connected; pieces that came before have lower numbers. */
   readonly #since: number
-  /** Whether the store may contain events that were not published here, such as those of another process. */
+  /** Whether the store may contain events that were not published here, e.g. events that another process wrote. */
   #isBehind = true
   #checked = -1
   /** Whether this reader may have received deltas of the running step, possibly before it reconnected. */
   #hasWords: boolean
   #stepId: string | undefined
-  /** Work after this number allows the subscription to end (`untilParked`). */
+  /** With `untilParked`, the subscription ends only once the thread has worked after the event of this number. */
   readonly #workSince: number
-  /** The first events after `#workSince` up to this number were delivered before this reader connected. */
+  /** The events after `#workSince` up to this number were sent before this reader connected. */
   #unseenTo: number
   #hasWorked = false
-  /** The channels of descendants whose changes may end the subscription, by thread id. */
+  /** The channels of descendants, by thread id: a commit of a descendant may end the subscription too. */
   readonly #below = new Map<string, Channel>()
 
   constructor(reading: Reading, options: SubscribeOptions) {
@@ -116,8 +116,8 @@ class Reader {
   }
 
   /**
-   * Finds out whether the reader's position lies behind the end of the draft. The end may be in the log but
-   * not yet published, and a reader that resumes after it must not receive the old draft again.
+   * Finds out whether the reader's position lies after the event that ends the draft (streamed text). That event
+   * may be stored but not yet published; a reader that resumes after it must not receive the same text again.
    */
   async findDraftEnd(): Promise<void> {
     const { channel } = this.#reading
@@ -160,8 +160,8 @@ class Reader {
   }
 
   /**
-   * Returns a `step_reset` for a turn that ended before its last message was stored, so that the reader drops
-   * its deltas.
+   * Returns a `step_reset` for a turn that ended before its last message was stored: the reader then
+   * drops the deltas of that message.
    */
   async takeBack({ event }: StoredEvent): Promise<NumberedEvent | undefined> {
     if (event.type !== 'turn_end' || event.outcome === 'completed' || !this.#hasWords)
@@ -173,8 +173,8 @@ class Reader {
   }
 
   /**
-   * Finds the step that runs at the reader's position, because a reader that reconnected has not received its
-   * `step_start`.
+   * Finds the step that runs at the reader's position, because a reader that has reconnected did not
+   * receive the `step_start` of that step.
    */
   async #lastStep(): Promise<string | undefined> {
     const { gate, store, threadId } = this.#reading
@@ -189,8 +189,8 @@ class Reader {
   }
 
   /**
-   * Returns the next piece of the draft; none if the reader has already read the end of the draft from the
-   * store.
+   * Returns the next piece of the draft (streamed text); undefined if the reader has already received,
+   * from the store, the event that ended it.
    */
   shown(): NumberedEvent | undefined {
     const { channel } = this.#reading
@@ -204,7 +204,7 @@ class Reader {
     return { id: cursor.id, event: piece.event }
   }
 
-  /** Whether the subscription ends here. Checked once per commit of the thread and of its descendants. */
+  /** Whether the subscription ends now. Checked once per commit of the thread or of a descendant. */
   async isDone(): Promise<boolean> {
     const { gate, store, threadId, clock } = this.#reading
     const { untilParked = false, untilCaughtUp = false } = this.#options
@@ -227,7 +227,7 @@ class Reader {
       const unknown = below.filter(({ id }) => !this.#below.has(id))
       for (const { id } of unknown) this.#below.set(id, this.#reading.join(id))
       if (unknown.length > 0) {
-        // Checks again, because a thread that was not watched until now may have changed since it was read.
+        // Check again: a descendant that was not watched until now may have changed after it was read.
         this.#checked = -1
         this.#reading.bell.ring()
         return false
@@ -246,7 +246,7 @@ class Reader {
     return version
   }
 
-  /** Whether the thread has worked after `since`, perhaps before this reader reconnected. */
+  /** Whether the thread has worked since the position `since`, perhaps before this reader reconnected. */
   async #workedBefore(): Promise<boolean> {
     if (this.#hasWorked || this.#unseenTo <= this.#workSince) return this.#hasWorked
     for await (const { event } of this.#stored(this.#workSince, this.#unseenTo))
@@ -260,14 +260,14 @@ class Reader {
 }
 
 /**
- * The position of a reader: the number of the last stored event, and how many pieces of the draft it has
- * received since. `id` is the id of the last event that was sent.
+ * The position of a reader: the number of the last stored event, and how many pieces of streamed text
+ * it has received since. `id` is the id of the last event that was sent.
  */
 class Cursor {
   seq: number
-  /** Pieces of the draft that were sent; 0 without a draft. */
+  /** How many pieces of streamed text were sent since the last stored event; 0 if there are none. */
   count: number
-  /** Number of the last sent event that ended a draft. */
+  /** Number of the last sent event that replaced streamed text (a draft) by stored text. */
   endedAt = 0
 
   constructor(after: string | undefined) {
@@ -290,8 +290,8 @@ class Cursor {
   }
 
   /**
-   * The id: `12` or, with pieces of a draft, `12.3`. A stored event that occurs during a step keeps the
-   * fraction, because otherwise a reader that resumes from it would receive the same deltas again.
+   * The id, e.g. `12`, or `12.3` after three pieces of a draft. A stored event that occurs during a step
+   * keeps the fraction: without it, a reader that resumes there would receive the same deltas again.
    */
   get id(): string {
     return this.count > 0 ? `${this.seq}.${this.count}` : `${this.seq}`

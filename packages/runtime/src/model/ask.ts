@@ -45,13 +45,13 @@ export interface Prepared {
   readonly log: LoggedRequest
 }
 
-/** A request together with the step it belongs to. */
+/** A request to a model, together with the turn and step to which it belongs. */
 interface Asking extends Prepared {
   readonly side: ResolvedSide
   readonly turn: SideTurn
   readonly step: Step
   readonly model: ResolvedModel
-  /** The request of the strategy; set only for a side that is an `agent()`. */
+  /** The request of the strategy; set only for a side of the conversation that is an `agent()`. */
   readonly asked: StrategyRequest | undefined
 }
 
@@ -93,7 +93,7 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
   }
 }
 
-/** Cuts a request whose model sends nothing for `modelIdleMs`, or is not done after `modelMs`. */
+/** Aborts a request if its model sends nothing for `modelIdleMs`, or has not finished after `modelMs`. */
 class TimeLimit {
   readonly #environment: KernelEnvironment
   readonly #controller: AbortController
@@ -109,7 +109,7 @@ class TimeLimit {
     this.#arm()
   }
 
-  /** Called whenever the model sends something. The timer checks how long ago that was. */
+  /** Called whenever the model sends something; the timer checks how long ago that was. */
   moved(): void {
     this.#movedAt = this.#environment.clock.now()
   }
@@ -119,7 +119,7 @@ class TimeLimit {
     this.#timer = undefined
   }
 
-  /** Returns the error of a request that was cut here; undefined if it ended for another reason. */
+  /** Returns the error of a request that this limit aborted; undefined if the request ended for another reason. */
   reached({ model: { model } }: Asking, error: unknown): UPPError | undefined {
     if (this.#message === undefined || !(error instanceof UPPError)) return undefined
     const timeout = new UPPError(this.#message, {
@@ -151,13 +151,13 @@ class TimeLimit {
   }
 }
 
-/** What a request was built from: the state of the log, and the messages that it contains. */
+/** What a request was built from: the number of the log's last event at that time, and the messages sent. */
 interface Basis {
   readonly seq: number
   readonly messages: readonly Message[]
 }
 
-/** Whether the request contains the message, or the results of its calls. */
+/** Whether the request contains this message, or the results of the message's calls. */
 function isBuiltFrom({ messages }: Basis, messageId: string): boolean {
   return messages.some(({ id }) => id === messageId || id === `${messageId}.results`)
 }
@@ -171,8 +171,8 @@ function isOutdated({ state: { entries, editSeq } }: DrainContext, basis: Basis)
 }
 
 /**
- * Starts the step again, because a message that it was built from was edited or removed while the model
- * answered. What the model has answered so far is dropped, but its cost is recorded.
+ * Starts the step again, because a message of its request was edited or removed while the model
+ * answered. The answer so far is dropped, but its cost is recorded.
  */
 async function askAgain(
   context: DrainContext,
@@ -226,9 +226,9 @@ async function commitAnswer(
   })
   const { usage } = answer
   const events = [...log.events, ...recorded(asking, answer, turn)]
-  // The answer joins the commit that starts its first call or ends the step, unless user code acts on it first:
-  // the strategy of an `agent()`, a hook for stored messages, or a hook for a call that is refused. Calls that
-  // run at the same time need it in the log, because it may be dropped while the first of them starts.
+  // The answer is written with the commit that starts its first call or ends the step, unless user code acts on
+  // it before that (the strategy of an `agent()`, a hook for stored messages or refused calls), or several
+  // calls run in parallel: a late write might be refused, because of an edit, after the first call has started.
   const { response } = turn
   const isParallel = asking.side.prompt.definition.parallelToolCalls === true
   const mayJoin =
@@ -236,7 +236,7 @@ async function commitAnswer(
     !(isParallel && (response.toolCalls?.length ?? 0) > 1) &&
     !hasHook(asking.side, 'after_create_message', 'after_tool_call_failure') &&
     !hasHook(asking.side, 'before_store_tool_result')
-  /** Returns whether the answer was stored, and not dropped because a message that it is based on was edited. */
+  /** Returns true if the answer was stored; false if it was dropped because a message of its request was edited. */
   const store = async (commit: DrainContext['commit'], joins: boolean): Promise<boolean> => {
     for (;;) {
       if (isOutdated(context, basis)) {
@@ -256,7 +256,7 @@ async function commitAnswer(
       }
       const joinsNext = joins ? (again: typeof commit) => store(again, false) : undefined
       try {
-        // Other writers may have edited a message that the answer is based on.
+        // `expectsNoMail`: another writer may just have edited a message of the request, so the log must be unchanged.
         const write = { events, blobs: log.blobs, head, isProgress: true, expectsNoMail: true }
         await commit('answer', { ...write, joinsNext })
         return true
@@ -271,8 +271,8 @@ async function commitAnswer(
 }
 
 /**
- * Returns the events that record an answer. For an `agent()` they include the data that its strategy needs to
- * be run again.
+ * Returns the events that record an answer. For an `agent()` they include the data with which its
+ * strategy can be run again.
  */
 function recorded(
   { asked, turn: { id: turnId }, step }: Asking,
@@ -327,16 +327,16 @@ async function answerOf(
   }
   if (asked?.isPrivate) return answer
   if (!callIds) return beforeCreate(context, side, answer)
-  // A hook may add calls or change their ids, so the ids are checked after the hooks too.
+  // A hook may add calls or change their ids, so ids are made unique after the hooks too.
   const own = { ...answer, message: callIds.inMessage(answer.message) }
   const hooked = await beforeCreate(context, side, own)
   return hooked === own ? own : { ...hooked, message: callIds.inMessage(hooked.message) }
 }
 
 /**
- * Gives every call of an answer an id that no other call of the thread has, because results, interrupts and
- * evidence are assigned to calls by id, and some servers number the calls of each answer from 0. `@skein/ai`
- * has already made the ids of one message differ.
+ * Gives every call of an answer an id that no other call of the thread has: results, interrupts (waits)
+ * and evidence refer to calls by id, but some servers number the calls of each answer from 0.
+ * `@skein/ai` has already made the ids within one message differ.
  */
 class OwnCallIds {
   readonly #context: DrainContext
@@ -346,7 +346,7 @@ class OwnCallIds {
     this.#context = context
   }
 
-  /** Returns the id in the thread of the call to which the model gave this id. */
+  /** Returns the id that the thread uses for the call to which the model gave this id. */
   of(toolCallId: string): string {
     const known = this.#own.get(toolCallId)
     if (known !== undefined) return known
@@ -366,7 +366,7 @@ class OwnCallIds {
       const toolCallId = seen.has(this.of(given)) ? this.#context.environment.ids() : this.of(given)
       seen.add(toolCallId)
       if (toolCallId === given) return call
-      // The vendor's id is kept as `@skein/ai` keeps it. Calls and results are sent back with the new id.
+      // The vendor's id is kept in the metadata, as `@skein/ai` does. Calls and results are sent back with the new id.
       const skein = { vendorCallId: given, ...metadata?.['skein'] }
       return { ...call, toolCallId, metadata: { ...metadata, skein } }
     })
@@ -375,15 +375,15 @@ class OwnCallIds {
   }
 }
 
-/** The longest delay that is computed between two requests; the vendor may ask for a longer one. */
+/** The longest delay between two requests that the runtime computes; a vendor may ask for a longer one. */
 const MAX_BACKOFF_MS = 60_000
 
 /**
- * Handles a failed request. If the side has a fallback model that was not asked yet, that model is asked
- * next, without a delay; otherwise `judgeRetry` of `@skein/ai` decides whether the request is sent again. The
- * delay is stored in the log instead of sleeping: the drain ends, and the thread is woken when the delay is
- * over. If the request is not sent again, e.g. because the vendor asks for a delay of more than 15 minutes,
- * the session fails with the vendor's message.
+ * Handles a failed request. If the side of the conversation has a fallback model that was not asked yet, that model
+ * is asked next, without a delay; otherwise `judgeRetry` of `@skein/ai` decides whether the request is sent again.
+ * There is no sleep: the time of the retry is stored in the log, the work on the thread ends, and the thread is
+ * woken at that time. If the request is not sent again, e.g. because the vendor asks for a delay of more than 15
+ * minutes, the session fails with the vendor's message.
  */
 async function modelFailed(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
   const { signal } = context
@@ -426,8 +426,8 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
 }
 
 /**
- * Records that a limit of spending holds the request back: it was not sent, so this is no failed attempt. The
- * thread waits until the period is over.
+ * Records that a limit on spending stopped the request. The request was not sent, so it does not count
+ * as a failed attempt. The thread waits until the period of the limit is over.
  */
 async function waitForLimit(
   context: DrainContext,
@@ -449,8 +449,8 @@ async function waitForLimit(
 }
 
 /**
- * Stores the text that had arrived when the user pressed stop. Calls in it are dropped, because they never
- * ran.
+ * Stores the text of the model that had arrived when the user pressed stop. Its tool calls are dropped,
+ * because they never ran.
  */
 async function keepPartial(context: DrainContext, asking: Asking, error: unknown): Promise<void> {
   const answer = await partialAnswer(context, asking, error)
@@ -459,7 +459,7 @@ async function keepPartial(context: DrainContext, asking: Asking, error: unknown
   await context.commit('partial_answer', { events: [...log.events, answer], blobs: log.blobs })
 }
 
-/** Like `keepPartial`, for a message that cuts the turn. The drain goes on, so what was spent is recorded. */
+/** Like `keepPartial`, but a new message ended the turn: work goes on, so the cost of the answer is recorded. */
 async function keepCut(
   context: DrainContext,
   asking: Asking,
@@ -473,7 +473,7 @@ async function keepCut(
   await context.catchUp() // the message that cuts the turn may not be folded yet
 }
 
-/** Returns the text that had arrived as a message without calls; undefined if there is none to keep. */
+/** Returns the text that had arrived, as a message without calls; undefined if no text had arrived. */
 async function partialAnswer(
   context: DrainContext,
   asking: Asking,
@@ -482,7 +482,7 @@ async function partialAnswer(
   const partial = error instanceof UPPError ? error.turn : undefined
   if (!partial || asking.asked?.isPrivate) return undefined
   const { id, timestamp, text: arrived } = partial.response
-  // The end may be the beginning of a secret, which would not be found; a stream holds it back.
+  // The end of the text may be the first part of a secret, which the redactor cannot recognise; it holds that end back.
   const text = context.redactor()?.stream().push(arrived) ?? arrived
   if (text === '') return undefined
   const said = new AssistantMessage(text, undefined, { id, timestamp })
@@ -491,13 +491,13 @@ async function partialAnswer(
 
 type Held = ReturnType<NonNullable<ReturnType<DrainContext['redactor']>>['stream']>
 
-/** Sends the deltas of a step to subscribers. They are not stored; the complete answer is. */
+/** Sends the deltas of a step to subscribers. Deltas are not stored; only the complete answer is. */
 export class LiveStep {
   readonly #context: DrainContext
   readonly #turnId: string
   readonly #callIds: OwnCallIds
   readonly #startedAt: number
-  /** One stream redactor per block, because a secret may be split between two chunks. */
+  /** One redactor per block, which holds text back, because a secret may be split between two chunks. */
   readonly #held = new Map<
     string,
     { readonly held: Held; readonly show: (text: string) => ThreadEvent }
@@ -526,7 +526,7 @@ export class LiveStep {
     if (events.length > 0) this.#context.environment.show(this.#context.head.id, events)
   }
 
-  /** Sends the text that the redactors have held back. Not after a failure: it may be the beginning of a secret. */
+  /** Sends the text that the redactors held back. Not called after a failure: that text may be a part of a secret. */
   end(): void {
     const events: ThreadEvent[] = []
     for (const { held, show } of this.#held.values()) {
@@ -574,8 +574,8 @@ export class LiveStep {
 }
 
 /**
- * Asks the first model of a side a question of the runtime itself, without tools and history. `log` has the request
- * and its answer or failure; the caller commits it.
+ * Asks a model, the first one of this side of the conversation, for a text that the runtime needs, e.g. the first
+ * instruction for a subagent, without tools and history. The caller commits `log`: the request and what came of it.
  */
 export async function askLogged(
   context: DrainContext,

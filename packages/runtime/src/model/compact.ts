@@ -7,7 +7,8 @@ import { fileIn, shownAs, mediaItems, viewOf } from './view.ts'
 import { estimateTokens as estimateText } from '@skein/agents/middleware'
 
 /**
- * Replaces the older part of a long conversation by a summary in the side's view. The log keeps everything.
+ * If the conversation is long, has its older messages summarised: from then on the model of this side (A or B) is
+ * shown the summary in place of these messages. The log keeps all messages.
  */
 export async function compactIfLong(context: DrainContext, side: ResolvedSide): Promise<void> {
   const { prompt } = side
@@ -18,7 +19,7 @@ export async function compactIfLong(context: DrainContext, side: ResolvedSide): 
   const view = viewOf(context.state, side.side, prompt)
   if (estimateViewTokens(view) <= limit) return
   const older = view.slice(0, chooseCut(view, { keepMessages }) ?? 0)
-  // The last message of the older part that is stored in the log under its own id.
+  // Finds the last of the older messages that is in the log; messages made for the view alone are not.
   const upTo = older
     .map(({ id }) => id.replace(/\.results$/, ''))
     .findLast((id) => context.state.places.has(id))
@@ -36,7 +37,7 @@ export async function compactIfLong(context: DrainContext, side: ResolvedSide): 
     await context.commit('compact', { events, isProgress: true })
   } catch (error) {
     if (context.signal.aborted) return
-    // A failed summary must not stop the thread: the long request may still work.
+    // A failed summary must not stop the thread: the model may accept the long conversation.
     const message = `The conversation could not be summarised: ${messageOf(error)}`
     const at = context.at()
     const raised = { type: 'error_raised', at, code: 'COMPACTION_FAILED', message } as const
@@ -47,8 +48,8 @@ export async function compactIfLong(context: DrainContext, side: ResolvedSide): 
 /** The estimated tokens of an image, audio, video or document, whatever its size. */
 const MEDIA_TOKENS = 1000
 /**
- * The largest length of a tool result in a summary request, in characters. Longer results are cut, because
- * the messages after them contain what mattered.
+ * The largest length, in characters, of a tool result in a request for a summary. Longer results are
+ * cut, because the messages after a result say what mattered in it.
  */
 const MAX_RESULT_LENGTH = 4000
 
@@ -61,8 +62,8 @@ export function estimateViewTokens(messages: readonly Message[]): number {
     let own = estimates.get(message)
     if (own === undefined) {
       const media = mediaOf(message).length + filesIn(message)
-      // The bytes of media are not text: each medium is estimated at `MEDIA_TOKENS`, and only the characters
-      // of the rest are counted.
+      // Media count as `MEDIA_TOKENS` each, whatever the number of their bytes; the text beside them
+      // counts by its length.
       const lines = media === 0 ? 0 : toLines(message).length / 4
       own = media === 0 ? estimateText(message) : media * MEDIA_TOKENS + lines
       estimates.set(message, own)
@@ -116,7 +117,7 @@ function openBefore(messages: readonly Message[]): Int32Array {
     }
     for (const { toolCallId } of message.type === 'assistant' ? (message.toolCalls ?? []) : []) {
       const earlier = latest.get(toolCallId)
-      // An earlier call with the same id that has no result by now will never get one, so it is not counted.
+      // An earlier call with the same id that still has no result will never get one, so it is not counted.
       if (earlier?.to !== undefined) span(earlier.from, earlier.to)
       latest.set(toolCallId, { from: place, to: undefined })
     }
@@ -145,7 +146,7 @@ function toLines(message: Message): string {
   return `[${message.type}] ${lines.join('\n')}`
 }
 
-/** Counts the files that a message refers to and that a model may be shown. */
+/** Counts the files to which a message refers and whose content a model may be shown. */
 function filesIn(message: Message): number {
   return mediaItems(message).filter((item) => shownAs(fileIn(item)?.mediaType ?? '')).length
 }

@@ -48,17 +48,17 @@ import { withMedia } from './media.ts'
 import { haveMedia, repairedMessages, viewOf } from './view.ts'
 import { translateParams } from '@skein/ai/gateway'
 
-/** A request of the strategy of an `agent()`, and the data that is recorded with its answer. */
+/** A request that the strategy of an `agent()` makes, and the data that is recorded with the answer. */
 export interface StrategyRequest {
   readonly request: Pick<LLMRequest, 'messages' | 'system' | 'params' | 'tools' | 'structure'>
   readonly record: Pick<InferenceRecorded, 'request' | 'history'>
-  /** Whether the answer is kept for the strategy alone and is not a message of the conversation. */
+  /** Whether the answer is meant for the strategy alone and does not become a message of the conversation. */
   readonly isPrivate: boolean
 }
 
 /**
- * Runs one step of a side: takes the queued messages, asks the model, and commits the answer. `asked` is the
- * request of a side that is an `agent()`; such a side takes queued messages only when its turn is over.
+ * Runs one step of a side (A or B) of the conversation: takes queued messages, asks the model, commits the answer.
+ * `asked` is set for an `agent()`: the request of its strategy; it takes queued messages only after its turn.
  */
 export async function infer(
   context: DrainContext,
@@ -83,7 +83,7 @@ export async function infer(
     return endSession(context, { outcome: 'failed', reason: 'model_unknown', message, hint })
   }
   const { models } = answering.prompt
-  // Each failure moves on to the next fallback model; when the last model has failed, it is asked again.
+  // After each failure the next fallback model is asked; if the last model fails, the last model is asked again.
   const model = models[Math.min(step.failures, models.length - 1)]!
   try {
     const request = await prepare(context, { side: answering, model, asked })
@@ -100,8 +100,8 @@ export async function infer(
 }
 
 /**
- * Returns the side with the model and the settings that a message chose; undefined if the model is not known any
- * more, or if its cost is unknown and the thread has a budget in US dollars.
+ * Returns the side of the conversation with the model and settings that a user's message chose. Returns undefined
+ * if that model no longer exists, or if its price is unknown and the thread has a budget in US dollars.
  */
 function chosenSide(
   { environment, state, agent }: DrainContext,
@@ -119,7 +119,7 @@ function chosenSide(
   return { ...side, prompt: { ...prompt, models, definition: { ...definition, providerOptions } } }
 }
 
-/** Makes the call that a message chose, as if a model had asked for it; stops the run when it has a result. */
+/** Makes the tool call that a user's message asks for, as if a model had; ends the session when it has a result. */
 async function makeCall(
   context: DrainContext,
   side: ResolvedSide,
@@ -145,12 +145,12 @@ async function makeCall(
   await afterStored(context, side, [answer])
 }
 
-/** How long the handler of a side may take. */
+/** How long a handler may take, in ms: code that answers in a conversation instead of a model. */
 const HANDLER_MS = 60_000
 
 /**
- * Lets the handler of a side answer. Its answer is committed together with the changes that it made to the
- * thread. If the process dies before that, the handler runs again; if it throws, the session fails.
+ * Lets a handler, code in place of a model, answer. The answer is committed together with the handler's changes to
+ * the thread. If the process dies before that, the handler runs again; if it throws, the session fails.
  */
 async function answerByHandler(
   context: DrainContext,
@@ -202,7 +202,7 @@ async function answerByHandler(
   try {
     await context.commit('handler_end', { ...write, events, isProgress: true })
   } catch (error) {
-    // Another writer has set a value that the handler read, so the handler runs again.
+    // Another writer has changed a value that the handler had read, so the handler runs again.
     if (!(error instanceof RuntimeError && error.code === 'STATE_CONFLICT')) throw error
     return context.catchUp()
   }
@@ -210,8 +210,8 @@ async function answerByHandler(
 }
 
 /**
- * Takes messages that were queued meanwhile and starts the step. If this drain has already started the step
- * in an earlier commit, it is not started again.
+ * Takes messages that were queued meanwhile and starts the step. If this process has already started
+ * the step, in an earlier commit, the step is not started again.
  */
 async function beginStep(
   context: DrainContext,
@@ -221,8 +221,8 @@ async function beginStep(
   if (cutOf(state)) return undefined
   const at = context.at()
   const turn = state.session!.turn! // a step is started only within a turn
-  // The strategy of an `agent()` continues after its calls without `end_step`, so its previous step may still
-  // be open.
+  // The strategy of an `agent()` asks its model again after its calls, without an `end_step` in
+  // between, so its previous step may still be open.
   const isOver = turn.step?.entry !== undefined
   const before = isOver ? undefined : turn.step
   const taken = side.agent ? [] : await takeQueue(context, side)
@@ -237,7 +237,7 @@ async function beginStep(
   const wasWaiting = before?.retry && waitText(before.retry) === state.statusText
   if (before)
     events.push({ type: 'step_reset', at, turnId: turn.id, stepId: before.id, reason: 'again' })
-  // The status text said that the thread waits for the vendor; now it works again.
+  // Until now the status said that the thread waits for the vendor; from now on it works again.
   if (wasWaiting) events.push({ type: 'status_changed', at, status: 'running' })
   events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
   const head = wasWaiting ? ({ lifecycle: 'running' } as const) : undefined
@@ -248,8 +248,8 @@ async function beginStep(
 }
 
 /**
- * Returns a note with the list of subagents if the list has changed since the side last received it, or if the
- * side no longer sees that note: a summary stands in its place, or the prompt leaves out earlier sessions.
+ * Returns a note that lists the subagents, if the list has changed since the model last received it, or if the model
+ * no longer sees that note: a summary stands in its place, or the prompt leaves out earlier sessions.
  */
 function registryNote(context: DrainContext, side: ResolvedSide): readonly RuntimeEvent[] {
   const { state } = context
@@ -261,7 +261,7 @@ function registryNote(context: DrainContext, side: ResolvedSide): readonly Runti
     const label = threadName === undefined ? name : `${name} "${threadName}"`
     return `- ${label} (reference: ${reference}): ${status}${resumable ? '' : ', not resumable'}`
   })
-  // If the list is empty and the side sees none, there is nothing to correct.
+  // If the list is empty and the side of the conversation sees none, no note is needed.
   if (lines.length === 0 && told === undefined) return []
   const heading = '[runtime] Subagents of this thread:'
   const text = lines.length === 0 ? `${heading} none.` : [heading, ...lines].join('\n')
@@ -300,8 +300,8 @@ async function prepare(
     model: model.model,
     params,
     tools,
-    // Only the runtime retries, because it can wait without a running drain (see `modelFailed`). If the user
-    // configured a retry strategy, its retries come in addition.
+    // The model call itself does not retry. The runtime does, because it can wait for long without holding
+    // the thread (see `modelFailed`). A retry strategy that the user configured is used in addition.
     config: {
       maxMessageBytes,
       maxToolCalls,
@@ -310,7 +310,7 @@ async function prepare(
     },
     system,
     structure,
-    // The limits of spending come last, because an answer from a cache costs nothing.
+    // The spending limits wrap the request last, so that an answer from a cache of other middleware costs nothing.
     middleware: [
       context.trace?.middleware() ?? [],
       side.agent?.llmMiddleware ?? [],
@@ -328,8 +328,8 @@ async function prepare(
 }
 
 /**
- * Returns the system text of a side: its parts with variables filled in, processed by the hooks, without
- * secrets. Undefined when it is empty.
+ * Returns the system text of a side of the conversation: its parts with variables filled in, processed by the
+ * hooks, without secrets. Undefined when it is empty.
  */
 export async function systemText(
   context: DrainContext,
@@ -363,8 +363,8 @@ async function hookedSystem(
 }
 
 /**
- * Returns the messages of a request: the side's view of the conversation, processed by the hooks, without
- * secrets.
+ * Returns the messages of a request: the conversation as this side of it (A or B) sees it, processed by the
+ * hooks, without secrets.
  */
 async function modelMessages(
   context: DrainContext,
@@ -374,15 +374,15 @@ async function modelMessages(
 }
 
 /**
- * Returns the side's view of the conversation. If the view does not end with a message to answer, a note is
- * added to the conversation first.
+ * Returns the conversation as this side of it (A or B) sees it. If this view does not end with a message that
+ * the model can answer, the note "Go on." is first added to the conversation.
  */
 export async function answerableView(
   context: DrainContext,
   side: ResolvedSide,
 ): Promise<readonly Message[]> {
   const view = viewOf(context.state, side.side, side.prompt)
-  // After a resume, or when messages were removed, there may be no message left to answer.
+  // After a resume, or after messages were removed, the last message may be the model's own.
   if ((view.at(-1)?.type ?? 'assistant') !== 'assistant') return view
   const events = [noteMessage(context, 'Go on.', 'nudge')]
   await context.commit('nudge', { events, isLazy: true })
@@ -390,8 +390,8 @@ export async function answerableView(
 }
 
 /**
- * Passes the messages of a request through the hooks and removes secrets. What the hooks leave is repaired, so
- * that a vendor accepts it; if nothing is left, the request is refused before it costs anything.
+ * Passes the messages of a request through the hooks and removes secrets. The messages that the hooks return
+ * are repaired so that vendors accept them; if none is left, the request is refused before it costs anything.
  */
 export async function hookedMessages(
   context: DrainContext,
@@ -399,7 +399,7 @@ export async function hookedMessages(
   view: readonly Message[],
 ): Promise<readonly Message[]> {
   const hooked = await prefiltered(context, side, await filterStored(context, side, view))
-  // The hooks may also have changed messages when these were stored.
+  // Messages are repaired even if no hook changed them now: a hook may have changed them when they were stored.
   const messages = side.hooks.length === 0 ? view : repairedMessages(hooked.messages)
   if (messages.length === 0 && side.hooks.length > 0) {
     const hookId = hooked.hookId ?? side.hooks.map(({ id }) => id).join('", "')
@@ -425,7 +425,7 @@ function prefiltered(
     {
       side,
       name: 'prefilter_llm_history',
-      // Each hook gets a list of its own, because only what it returns is checked.
+      // Each hook gets a copy of the list: only the list that it returns counts, not what it does to the copy.
       args: ({ messages }: HookedMessages) => [[...messages]],
       fold: (_, messages, hookId) => ({ messages, hookId }),
     },
@@ -485,8 +485,8 @@ async function filterStored(
 }
 
 /**
- * Returns the vendor's parameters. Later sources override earlier ones: the prompt's effort and tool choice,
- * the model's options, the prompt's own options.
+ * Returns the parameters for the vendor. Later sources override earlier ones: first the prompt's effort
+ * and tool choice, then the model's options, then the prompt's options.
  */
 export function paramsOf(resolved: ResolvedModel, { prompt }: ResolvedSide): Params {
   const { providerOptions } = prompt.definition
@@ -494,8 +494,8 @@ export function paramsOf(resolved: ResolvedModel, { prompt }: ResolvedSide): Par
 }
 
 /**
- * Converts reasoning effort and tool choice to the vendor's parameters, if the model uses a wire of this
- * library that has such parameters.
+ * Converts reasoning effort and tool choice to the vendor's parameters, if the model uses a vendor
+ * format (wire) of this library that has such parameters.
  */
 function meant({ model }: ResolvedModel, { definition, tools }: ResolvedPrompt): Params {
   const { reasoning, toolChoice } = definition

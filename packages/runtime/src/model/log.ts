@@ -18,7 +18,7 @@ import type { KernelState, RequestLog } from '../contract/state.ts'
 import type { Side } from '../contract/thread-state.ts'
 import { sameStart } from './view.ts'
 
-/** A request as the log stores it: parts that are equal to the previous request are not written again. */
+/** A request as the log stores it: parts that are the same as in the previous request are not written again. */
 export interface LoggedRequest {
   readonly requested: ModelRequested
   readonly frame: Blob
@@ -33,7 +33,7 @@ interface RequestFacts {
   readonly params: Params
   readonly messages: readonly Message[]
   readonly structure: JsonSchema | undefined
-  /** The call that makes the request, if it is that of a prompt that is a tool. */
+  /** The call that makes the request; set only if the request is that of a prompt used as a tool. */
   readonly toolCallId?: string
 }
 
@@ -86,8 +86,8 @@ interface LastRequest {
 const lastRequests = new WeakMap<KernelState, { a?: LastRequest; b?: LastRequest }>()
 
 /**
- * Returns how many messages a request has in common, from the start, with the last logged request of the same
- * side, and remembers the request. Messages are compared by identity, which is fast for a long history.
+ * Returns how many messages at its start a request shares with the last logged request of the same side of
+ * the conversation, and remembers the request. Messages are compared by identity, which is fast.
  */
 function repeated(
   state: KernelState,
@@ -98,7 +98,7 @@ function repeated(
   const known = lastRequests.get(state) ?? {}
   const last = known[side]
   lastRequests.set(state, { ...known, [side]: { logId, messages, editSeq } })
-  // After an edit, the same message may be named in another way.
+  // After an edit, the log may refer to the same message by another key, so nothing counts as shared.
   if (!last || last.logId !== state.lastLog[side]?.logId || last.editSeq !== editSeq) return 0
   return sameStart(last.messages, messages)
 }
@@ -139,7 +139,7 @@ export function logFailure(
   })
 }
 
-/** Like `logFailure`, but also records the usage, because no message of the thread contains it. */
+/** Like `logFailure`, but also records the tokens used, because no stored message contains them. */
 export function logLoss(
   context: DrainContext,
   request: { readonly log: LoggedRequest; readonly model: ResolvedModel },
@@ -149,7 +149,7 @@ export function logLoss(
   return withLoss(context, request, logFailure(context, request, error), usage)
 }
 
-/** Adds the event that records the usage of a request that adds no message to the thread. */
+/** Adds the event that records the tokens used by a request whose answer is not stored as a message. */
 export function withLoss(
   context: DrainContext,
   { log, model }: { readonly log: LoggedRequest; readonly model: ResolvedModel },
@@ -162,7 +162,7 @@ export function withLoss(
   return { ...writes, events: [...writes.events, spent] }
 }
 
-/** Returns the events that log a request and what became of it. */
+/** Returns the events that log a request, and its answer or failure. */
 export function logWrites(
   context: DrainContext,
   { requested, frame, startedAt }: LoggedRequest,
@@ -182,11 +182,11 @@ export interface RequestFrame {
   readonly structure?: JsonObject
 }
 
-/** Frames that were converted last, by their JSON. */
+/** Blobs of the frames (system text, tools, parameters of a request) that were converted last, by their JSON. */
 const frames = new Map<string, Blob>()
 const MAX_FRAMES = 64
 
-/** Converts a frame to a blob. Equal frames give the same blob. */
+/** Converts a frame (system text, tools, parameters) to a blob. Equal frames give the same blob. */
 export function frameOf(frame: RequestFrame): Blob {
   const { system, tools, params, structure } = frame
   const value = { system, tools, params, structure }
@@ -197,7 +197,7 @@ export function frameOf(frame: RequestFrame): Blob {
   try {
     text = canonicalJson(value)
   } catch {
-    // The settings contain values that canonical JSON cannot express; an incomplete log is better than none.
+    // Canonical JSON refuses some values, e.g. NaN. Plain JSON changes them: an inexact log is better than none.
     text = json
   }
   const bytes = new TextEncoder().encode(text)
@@ -209,7 +209,9 @@ export function frameOf(frame: RequestFrame): Blob {
 
 const RESULTS = '.results'
 
-/** Returns a function that finds a stored message, or a message with results, by its id; for `deltaOf`. */
+/**
+ * Returns a function that finds a stored message, or the message with the results of its calls, by id; for `deltaOf`.
+ */
 export function storedIn({
   entries,
   places,
@@ -222,15 +224,15 @@ export function storedIn({
 }
 
 /**
- * Returns the messages of a request as a difference to the previous request. A message that is sent exactly
- * as it is stored is written as its id; any other message is written out once and later named by a key that
- * contains its hash.
+ * Returns the messages of a request as a difference to the previous request. A message that is sent
+ * exactly as stored is written as its id. Any other message is written out the first time, and
+ * afterwards named by a key with its hash.
  */
 export function deltaOf(
   previous: RequestLog | undefined,
   messages: readonly Message[],
   stored: (id: string) => Message | undefined,
-  /** The number of messages at the start that are known to be the same as in the previous request. */
+  /** How many messages at the start are known to be the same as in the previous request. */
   repeats = 0,
 ): Pick<ModelRequested, 'previous' | 'adds'> {
   const before = previous?.messageIds ?? []
@@ -249,7 +251,7 @@ export function deltaOf(
     known ??= new Set(before)
     if (known.has(key)) return key
     known.add(key)
-    // The key is stored as `id`, so that the fold of the log finds it without reading the message.
+    // The key is stored as `id`, so that code that reads the log finds the key without decoding the message.
     return { id: key, message: messageToJSON(message) as unknown as JsonObject } // `MessageJSON` is JSON
   })
   return previous && keeps > 0 ? { previous: { logId: previous.logId, keeps }, adds } : { adds }
@@ -265,7 +267,7 @@ function digestOf(message: Message): string {
   return digest
 }
 
-/** Returns the keys of all messages of a request, also from the earlier requests that it refers to. */
+/** Returns the keys of all messages of a request, including those in the earlier requests to which it refers. */
 export function keysOf(requested: ModelRequested, before: readonly ModelRequested[]): string[] {
   const byId = new Map(before.map((request) => [request.logId, request]))
   const parts: (readonly string[])[] = []

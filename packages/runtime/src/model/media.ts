@@ -17,13 +17,13 @@ import { fileMediaType } from '../thread/paths.ts'
 import { fileBlock, fileIn, type FileReference, shownAs, mediaItems, mediaKind } from './view.ts'
 import type { MediaKind } from './view.ts'
 
-/** What is sent for a block: this content, or a text that says why the content is left out. */
+/** What is sent in place of a file or medium: its content, or a text that says why the content is left out. */
 type Fate = { readonly media: UserContent } | { readonly note: string }
 
 /**
- * Adds the contents of files to the messages of a request, as far as the model takes them and the limits allow;
- * the newest files come first. For other files it contains the name, the type, and why the content is left out.
- * `logged` is the request as the log stores it: with references to the files, without their contents.
+ * Adds the contents of files to the messages of a request, the newest files first, as far as the model accepts
+ * them and the limits allow. For every other file the request has its name, its type, and why the content is
+ * left out. `logged` is the request as the log stores it: with references to the files, without their contents.
  */
 export async function withMedia(
   context: DrainContext,
@@ -46,15 +46,15 @@ export async function withMedia(
   }
   const logged = messages.map((message) => withNotes(message, fates))
   const sent = messages.map((message, place) => withContents(message, fates) ?? logged[place]!)
-  // The wires cache what they have sent for as long as the last message object exists, which may be long. A
-  // last message that is used only in this request lets them drop the contents of files with the request.
+  // The encoders of vendor formats cache a request for as long as its last message object exists, which may be long. A
+  // copy of that message, used only in this request, lets them drop the contents of files together with the request.
   const last = sent.at(-1)
   const hasContents = [...fates.values()].some((fate) => 'media' in fate)
   if (last && hasContents && last === logged.at(-1)) sent[sent.length - 1] = copyOf(last)
   return { logged, sent }
 }
 
-/** Which files may be shown, and how much of the request they may still take. */
+/** Which files the model may be shown, and how many files and bytes the request has room for. */
 interface Rules {
   readonly modelId: string
   readonly recent: number
@@ -84,7 +84,7 @@ function rulesOf(
     takes(kind, mediaType) {
       const input = INPUTS[kind]
       if (capabilities?.[input] !== true || inputs[input] === false) return false
-      // Google takes every common format of audio, the other vendors these two.
+      // Google accepts every common audio format, the other vendors only WAV and MP3.
       const isAny = kind !== 'audio' || wire === undefined || wire === 'google-generate'
       return isAny || /^audio\/(x-wav|wave?|vnd\.wave|mpeg|mp3)\b/.test(mediaType)
     },
@@ -99,7 +99,9 @@ const WORDS: Readonly<Record<MediaKind, string>> = {
   video: 'video',
 }
 
-/** Decides about a file, the newest files first; undefined for a type that is never sent to a model. */
+/**
+ * Decides whether a file's content is sent (newest files first); undefined for types that are never sent.
+ */
 async function fateOf(
   { environment, state }: DrainContext,
   rules: Rules,
@@ -130,7 +132,7 @@ async function fateOf(
   return { media }
 }
 
-/** Makes the block with the content of a file; undefined if the content is not of the type of the file. */
+/** Makes the block with the content of a file; undefined if the content does not have the type that the file claims. */
 function mediaOf(kind: MediaKind, bytes: Uint8Array, file: FileReference): UserContent | undefined {
   const { path, mediaType } = file
   try {
@@ -155,20 +157,20 @@ function mediaOf(kind: MediaKind, bytes: Uint8Array, file: FileReference): UserC
   }
 }
 
-/** Decides about media that the message itself contains: they are left out if the model does not accept them. */
+/** Decides about media inside the message itself: they are left out if the model does not accept them. */
 function inlineFate({ takes, modelId }: Rules, item: unknown): Fate | undefined {
   const kind = mediaKind(item)
   if (!kind) return undefined
   const { mimeType, source } = item as { mimeType: string; source?: { type?: unknown } }
-  // Every model can read a document that is a text.
+  // A document whose content is plain text can be read by every model.
   if (source?.type === 'text' || takes(kind, mimeType)) return undefined
   return { note: `${modelId} takes no ${WORDS[kind]}` }
 }
 
-/** The changed messages by their notes, so that a message with the same notes is always the same object. */
+/** Caches messages with notes on files left out: the same notes give the same object, which vendor formats cache. */
 const noted = new WeakMap<Message, Map<string, Message>>()
 
-/** Returns the message with a note at every file that is not shown. */
+/** Returns the message with a note at every file whose content is not sent. */
 function withNotes(message: Message, fates: ReadonlyMap<unknown, Fate>): Message {
   const notes = mediaItems(message).map((item) => {
     const fate = fates.get(item)
@@ -189,14 +191,14 @@ function withNotes(message: Message, fates: ReadonlyMap<unknown, Fate>): Message
   return made
 }
 
-/** Returns the message with the contents of its files; undefined if none is shown. */
+/** Returns the message with the contents of its files; undefined if no file of it is sent. */
 function withContents(message: Message, fates: ReadonlyMap<unknown, Fate>): Message | undefined {
   const items = mediaItems(message)
   const isShown = items.some((item) => 'media' in (fates.get(item) ?? {}))
   return isShown ? rewritten(message, (item) => blocksOf(item, fates.get(item))) : undefined
 }
 
-/** Returns the blocks that take the place of an item in a request. */
+/** Returns the blocks that replace a file or medium in a request. */
 function blocksOf(item: unknown, fate: Fate | undefined): readonly UserContent[] {
   const note = fate && 'note' in fate ? fate.note : undefined
   const file = fileIn(item)
@@ -216,7 +218,7 @@ function blocksOf(item: unknown, fate: Fate | undefined): readonly UserContent[]
   return [{ type: 'text', text: typeof item === 'string' ? item : JSON.stringify(item) }]
 }
 
-/** Makes a message with other blocks. Results in which no file is referred to stay as they are. */
+/** Makes a copy of the message with other blocks. Tool results that refer to no file stay as they are. */
 function rewritten(message: Message, blocks: (item: unknown) => readonly UserContent[]): Message {
   const { id, timestamp, metadata } = message
   const options = { id, timestamp, metadata }

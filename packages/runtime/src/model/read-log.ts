@@ -23,7 +23,7 @@ export async function rebuildRequest(
   if (requested?.type !== 'model_requested') throw notFound(logId, 'is not in this thread')
   const bytes = await blob(requested.frame)
   if (!bytes) throw notFound(logId, 'has lost its frame')
-  // The type is known because `frameOf` wrote the frame.
+  // The cast is safe, because `frameOf` wrote the frame.
   const frame = JSON.parse(new TextDecoder().decode(bytes)) as {
     readonly [Field in keyof RequestFrame]: ModelLogDetail[Field]
   }
@@ -68,7 +68,7 @@ function toLog(requested: ModelRequested, answer: ModelAnswered | undefined): Mo
   const log = { logId, stepId, at, side, prompt, ...of, provider, model, attempt }
   if (!answer) return log
   const { type: _type, at: _at, logId: _id, messageId: _message, ...told } = answer
-  // An answer without a cost is one whose price is unknown.
+  // An answer has no cost if the price of its model is unknown.
   const { costUsd = null } = told
   return { ...log, ...told, ...(told.usage !== undefined && { costUsd }) }
 }

@@ -21,7 +21,7 @@ import { logAnswer, logFailure, logRequest, type LogWrites } from './log.ts'
 import { viewOf } from './view.ts'
 import { findFiles } from '../thread/paths.ts'
 
-/** The call that asks a prompt. The records of its requests are committed with its outcome. */
+/** A tool call that asks the model of another prompt. The records of its requests are committed with its outcome. */
 interface AskingCall {
   readonly drain: DrainContext
   readonly side: ResolvedSide
@@ -31,8 +31,8 @@ interface AskingCall {
 type AskingContext = ToolContext & { readonly running: AskingCall }
 
 /**
- * Creates the tool for a prompt that is a tool: a call is one request to the model of that prompt. The request
- * changes nothing, so a call that a crash cut off makes it again; once the outcome is in the log, it does not.
+ * Creates the tool for a prompt that is used as a tool: each call sends one request to the model of that prompt. The
+ * request has no side effects, so after a crash the call sends it again, unless the log has the outcome already.
  */
 export function subpromptTool(subprompt: Subprompt): Tool {
   const { name, description, prompt, config } = subprompt
@@ -56,7 +56,7 @@ async function ask(
     throw new RuntimeError(`The prompt "${name}" was not asked: ${over}`, {
       code: 'BUDGET_EXCEEDED',
     })
-  // The hooks of the calling side are about its own messages and not about this request.
+  // The hooks of the calling prompt are for the messages of its conversation, so none of them runs for this request.
   const side: ResolvedSide = { ...running.side, prompt, agent: undefined, hooks: [] }
   const messages = await messagesOf(drain, { side, name, config, args, toolCallId })
   const system = await systemText(drain, side)
@@ -104,7 +104,7 @@ async function messagesOf(
   const timestamp = new Date(environment.clock.now())
   const message = new UserMessage(all, { id: environment.ids(), timestamp })
   if (definition.includeChat !== true) return hookedMessages(drain, side, [message])
-  // The message with the call itself is left out, because its calls have no results yet.
+  // The message with this call is left out, because its calls have no results yet and vendors would refuse it.
   const place = state.places.get(findCall(state, toolCallId)?.entry.message.id ?? '')
   return hookedMessages(drain, side, [...viewOf(state, side.side, side.prompt, place), message])
 }
@@ -127,7 +127,9 @@ function structureOf({ prompt }: ResolvedSide) {
   return output && toJsonSchema(output)
 }
 
-/** Makes the request. The thread waits for it like for any tool, so retries happen here and not in the log. */
+/**
+ * Sends the request. The thread waits for it as for any tool, so retries happen inside this call and are not logged.
+ */
 async function infer(
   drain: DrainContext,
   { side, model, system, messages, signal }: Request & { readonly signal?: AbortSignal },
@@ -156,7 +158,7 @@ async function infer(
   return batch.value
 }
 
-/** Returns the text of the answer, or its data if the prompt has an `output`, which must fit its schema. */
+/** Returns the text of the answer or, if the prompt has an `output` schema, the data, which must match that schema. */
 async function resultOf(name: string, { prompt }: ResolvedSide, turn: Turn): Promise<unknown> {
   const { output } = prompt.definition
   if (!output) return turn.response.text

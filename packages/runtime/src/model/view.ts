@@ -14,9 +14,9 @@ import type { Entry, KernelState } from '../contract/state.ts'
 import type { FileStat, Side } from '../contract/thread-state.ts'
 
 /**
- * Returns the conversation as one side sees it: its own messages have the role `assistant`, all others the
- * role `user`. Calls and results of the other side are left out. Pure. The same entries give the same message
- * objects, because the wires cache the encoded form of a message by its identity.
+ * Returns the conversation as one side (A or B) sees it: its own messages have the role `assistant`, all others
+ * the role `user`. Calls and results of the other side are left out. Pure. The same entries give the same
+ * message objects, because the encoders of vendor formats cache the encoded form of a message by its identity.
  */
 export function viewOf(
   state: KernelState,
@@ -47,11 +47,11 @@ export function viewOf(
   let messages = start.messages
   for (let place = start.until; place < until; place++) {
     const entry = state.entries[place]!
-    // From the first entry whose form can still change, messages are not kept for the next view.
+    // From the first entry whose messages can still change, messages are not kept for the next view.
     const isOpen =
       entry.calls.length > 0 && (!entry.results || (!includePastTools && entry.turnId === turnId))
     if (isOpen && messages === start.messages) messages = [...messages]
-    // A note of the runtime is shown only to the side named in `for`.
+    // A note of the runtime is shown only to the side of the conversation that its field `for` names.
     const meant = entry.metadata?.['for']
     const isShown = !entry.isRemoved && (meant === undefined || meant === side)
     if (isShown && entry.dropped === 'noted') messages.push(droppedNote(entry.message))
@@ -62,20 +62,20 @@ export function viewOf(
   if (messages === start.messages) messages = [...messages]
   start.showOldImagesAsText(messages, recentImageThreshold)
   const first = messages[0]
-  // The first message may be this side's own, because it spoke first or because the message before was
-  // removed. Vendors require a user's message first.
+  // Vendors require a user's message first. But the first message may come from this side of the conversation
+  // itself, because this side spoke first or because the message before it was removed.
   if (first?.type === 'assistant') messages.unshift(openingOf(first))
   return messages
 }
 
-/** The messages at the start of a view that stay the same while the thread grows. */
+/** The messages at the start of a view that stay the same while the thread grows; kept for the next view. */
 class ViewStart {
-  /** What the messages depend on, besides the entries. */
+  /** The values, besides the entries, on which the messages depend. If one changes, the messages are built anew. */
   readonly key: readonly unknown[]
   readonly messages: Message[] = []
-  /** The index of the first entry whose messages are not in the list. */
+  /** The index of the first entry whose messages are not in `messages`. */
   until: number
-  /** Images of the messages before this index are shown as text already. */
+  /** In messages before this index, images have been replaced by text. */
   #imagesUntil = 0
 
   constructor(key: readonly unknown[], from: number) {
@@ -83,7 +83,7 @@ class ViewStart {
     this.until = from
   }
 
-  /** Replaces images in user messages by a line of text, except in the last `threshold` messages of a view. */
+  /** Replaces images in user messages by a line of text, except in the last `threshold` messages of the view. */
   showOldImagesAsText(view: Message[], threshold: number): void {
     for (let place = this.#imagesUntil; place < view.length - threshold; place++) {
       const message = view[place]!
@@ -98,7 +98,7 @@ class ViewStart {
 
 const starts = new WeakMap<KernelState, { a?: ViewStart; b?: ViewStart }>()
 
-/** Returns the start of the last view of a side, or an empty one if that start is no longer valid. */
+/** Returns the kept start of the last view of this side of the conversation, or an empty one if it is not valid. */
 function startOf(state: KernelState, side: Side, key: readonly unknown[]): ViewStart {
   const known = starts.get(state) ?? {}
   starts.set(state, known)
@@ -107,7 +107,7 @@ function startOf(state: KernelState, side: Side, key: readonly unknown[]): ViewS
   return (known[side] = new ViewStart(key, key[1] as number)) // the index of the first entry
 }
 
-/** Returns the note in place of dropped messages, which precedes the calls that stay visible. */
+/** Returns the note that stands for messages the user took back; the calls that had started follow it. */
 function droppedNote(dropped: Message): Message {
   const { id, timestamp } = dropped
   const text =
@@ -115,7 +115,7 @@ function droppedNote(dropped: Message): Message {
   return remembered(notes, dropped, () => new UserMessage(text, { id: `${id}.dropped`, timestamp }))
 }
 
-/** Returns the user message that is put before a message of the model that would otherwise come first. */
+/** Returns the user message that is put first if the view would otherwise begin with a message of the model. */
 function openingOf(first: AssistantMessage): Message {
   const { id, timestamp } = first
   const make = () => new UserMessage('Begin.', { id: `${id}.opening`, timestamp })
@@ -131,7 +131,7 @@ export function summaryMessage(summary: string, options: MessageOptions = {}): U
   })
 }
 
-// One cache for each way in which a message is changed for a view.
+// One cache for each way in which a message is changed for a view, so that the same message gives the same object.
 const summaries = new WeakMap<object, Message>()
 const openings = new WeakMap<Message, Message>()
 const notes = new WeakMap<Message, Message>()
@@ -150,15 +150,15 @@ function remembered<K extends object, V>(memory: WeakMap<K, V>, key: K, make: ()
   return made
 }
 
-/** Returns the messages that a side sees of one entry. */
+/** Returns the messages that a side of the conversation sees of one entry. */
 function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
   const { message, results } = entry
-  // A message that is shown in another role loses its metadata, because the vendor's data was about the
-  // original message.
+  // A message that is shown in another role loses its metadata: the vendor's data in it belongs to the
+  // original role.
   const { id, timestamp } = message
   if (message.type === 'user') {
     if (entry.side === 'a' && side === 'a') {
-      // A parent sent this text to side B as if side A had said it, so side A sees it as its own.
+      // The parent thread sent this text to side B in the role of side A, so side A sees it as its own words.
       if (message.text === '') return []
       const make = () => new AssistantMessage(message.text, undefined, { id, timestamp })
       return [remembered(asAssistant, message, make)]
@@ -178,12 +178,12 @@ function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
   return visiblePart(entry, message, showsTools)
 }
 
-/** A file of the thread as messages refer to it. The log has this reference, and never the bytes. */
+/** A reference to a file of the thread, as messages contain it. The log has such references, never the bytes. */
 export type FileReference = Pick<FileStat, 'path' | 'mediaType' | 'sizeBytes' | 'hash'>
 
 /**
- * Returns one text block for each file that is attached to a message. The text of a child's report, whose words
- * are fixed by Standard Agents §7.10, already lists its files, so only media get a block.
+ * Returns one text block for each file that is attached to a message. The text of a child's report, whose wording
+ * Standard Agents §7.10 prescribes, already lists its files, so there only files that models can see get a block.
  */
 function attachedFiles({ attachments, files, subagentId }: Entry): readonly UserContent[] {
   const isShown = (path: string): boolean =>
@@ -207,7 +207,7 @@ export function fileBlock(
   }: {
     readonly before?: string
     readonly note?: string | undefined
-    /** Whether the text of the message names the file already, so that only its content is to follow. */
+    /** Whether the text of the message already names the file; a request then has only the file's content. */
     readonly isListed?: boolean
   } = {},
 ): TextBlock {
@@ -239,7 +239,7 @@ export function shownAs(mediaType: string): MediaKind | undefined {
   return type.startsWith('audio/') ? 'audio' : type.startsWith('video/') ? 'video' : undefined
 }
 
-/** Returns the blocks of a message in which media, or references to files, can be. */
+/** Returns the parts of a message that can be media or references to files. */
 export function mediaItems(message: Message): readonly unknown[] {
   if (message.type === 'user') return message.content
   if (message.type !== 'tool_result') return []
@@ -248,7 +248,7 @@ export function mediaItems(message: Message): readonly unknown[] {
 
 const media = new WeakMap<Message, boolean>()
 
-/** Whether a message contains media or refers to files, so that its form depends on the model. */
+/** Whether a message contains media or refers to files, so that what is sent depends on what the model accepts. */
 function hasMedia(message: Message): boolean {
   let known = media.get(message)
   if (known === undefined) {
@@ -260,7 +260,7 @@ function hasMedia(message: Message): boolean {
 
 const plain = new WeakMap<KernelState, readonly Message[]>()
 
-/** Whether one of the messages has media. Messages that were checked for the last request are not checked again. */
+/** Whether one of the messages has media. Messages already checked for the previous request are not checked again. */
 export function haveMedia(state: KernelState, messages: readonly Message[]): boolean {
   const place = sameStart(plain.get(state) ?? [], messages)
   for (let at = place; at < messages.length; at++) if (hasMedia(messages[at]!)) return true
@@ -268,7 +268,7 @@ export function haveMedia(state: KernelState, messages: readonly Message[]): boo
   return false
 }
 
-/** Returns how many messages at the start of two lists are the very same. */
+/** Returns how many messages at the start of two lists are the same objects. */
 export function sameStart(one: readonly Message[], other: readonly Message[]): number {
   const length = Math.min(one.length, other.length)
   let place = 0
@@ -276,7 +276,7 @@ export function sameStart(one: readonly Message[], other: readonly Message[]): n
   return place
 }
 
-/** Returns the kind of a block that contains the media itself. */
+/** Returns the kind of a block that contains the media themselves; undefined for other blocks. */
 export function mediaKind(item: unknown): MediaKind | undefined {
   const { type } = (item ?? {}) as { readonly type?: unknown }
   const isMedia = type === 'image' || type === 'document' || type === 'audio' || type === 'video'
@@ -284,8 +284,8 @@ export function mediaKind(item: unknown): MediaKind | undefined {
 }
 
 /**
- * Returns a message of this side without its hidden calls, followed by the results of the other calls. If
- * `showsTools` is false, all calls are left out.
+ * Returns a message of this side of the conversation without its hidden calls, followed by the results of its visible
+ * calls. If `showsTools` is false, all calls are left out.
  */
 function visiblePart(entry: Entry, message: AssistantMessage, showsTools: boolean): Message[] {
   const visible = showsTools ? entry.calls.filter(({ isHidden }) => !isHidden) : []
@@ -303,11 +303,11 @@ function visiblePart(entry: Entry, message: AssistantMessage, showsTools: boolea
 }
 
 /**
- * Repairs the messages of a request that hooks have changed, so that vendors accept them: each result follows
- * the message with its call; results without a call, calls without a result, messages without content and
- * repeated messages are left out; a call id that is used again is changed; the first message and the last one
- * are not the model's. Returns the list itself when nothing is wrong, and an empty list when no message is
- * left.
+ * Repairs the messages of a request that hooks have changed, so that vendors accept them: each result
+ * follows the message with its call; results without a call, calls without a result, messages without
+ * content and repeated messages are left out; a call id that is used twice is changed the second time;
+ * the model has neither the first nor the last message. Returns the given list if nothing is wrong, and
+ * an empty list if no message is left.
  */
 export function repairedMessages(messages: readonly Message[]): readonly Message[] {
   const repaired: Message[] = []
@@ -334,14 +334,14 @@ export function repairedMessages(messages: readonly Message[]): readonly Message
   return isSame ? messages : repaired
 }
 
-/** Whether a vendor accepts the message without calls: it has a text that is not empty, or media. */
+/** Whether a vendor accepts the message even without its calls: it has media, or text that is not empty. */
 function hasContent({ content }: UserMessage | AssistantMessage): boolean {
   return content.some((block) =>
     block.type === 'text' ? block.text.trim() !== '' : block.type !== 'reasoning',
   )
 }
 
-/** Returns a message of the model with the calls that have a result, and one message with these results. */
+/** Returns a message of the model with only the calls that have a result, and one message with these results. */
 function withItsResults(
   messages: readonly Message[],
   place: number,
@@ -371,7 +371,7 @@ function withItsResults(
   return [said, new ToolResultMessage(results, { id: `${id}.results`, timestamp })]
 }
 
-/** Changes the ids of calls that an earlier message has used, and those of their results. */
+/** Changes call ids that an earlier message has used already, in the calls and in their results. */
 function withNewIds(shown: readonly Message[], used: Set<string>): readonly Message[] {
   const [said, answered] = shown
   if (said?.type !== 'assistant' || answered?.type !== 'tool_result') return shown
@@ -396,7 +396,7 @@ function withNewIds(shown: readonly Message[], used: Set<string>): readonly Mess
 
 /**
  * Finds the result of a call: the first one after the call or, if there is none, the last one before it.
- * Vendors may use a call id again, so the search ends at another message with a call of the same id.
+ * The search ends at another message that has a call of the same id, because vendors may use an id again.
  */
 function resultOf(
   messages: readonly Message[],

@@ -22,22 +22,22 @@ import {
 import { isParked } from '../store/thread-head.ts'
 import { Relay } from './relay.ts'
 
-/** Makes a runtime one of several nodes that share a store. */
+/** Options that make a runtime one of several nodes (processes) that share a store. */
 export interface NodesOptions {
   /** How the nodes tell one another what they have committed. */
   readonly link: NodeLink
   /**
-   * Where the other nodes reach the HTTP server of this one, with its prefix, e.g. `http://10.0.0.4:3000`.
-   * Without it, clients of other nodes get what this node writes to the log, but no deltas.
+   * The address at which other nodes reach the HTTP server of this node, with its prefix, e.g. `http://10.0.0.4:3000`.
+   * Without it, clients of other nodes get what this node writes to the log, but no deltas of running answers.
    */
   readonly address?: string
-  /** The same text of at least 32 characters on all nodes; it authenticates them to one another. */
+  /** A text of at least 32 characters, the same on all nodes, with which the nodes authenticate to one another. */
   readonly secret: string
   /** The name of this node in metrics. Default: the name of the process in leases (`owner`). */
   readonly name?: string
   /**
-   * Starts even if earlier nodes had other keys, and makes the keys of this node those that all others must
-   * have. Stop all other nodes first.
+   * Starts even if earlier nodes had other keys; from then on, all nodes must have the keys of this
+   * node. Stop all other nodes first.
    */
   readonly replacesKeys?: boolean
   /** Default: the one of the platform. */
@@ -55,34 +55,34 @@ export interface NodeParts {
   readonly edits: EditListeners
   readonly folds: FoldCache
   readonly timers: Timers
-  /** A number from 0 to 1, so that the nodes do not ask the store all at once. Default: `Math.random`. */
+  /** Returns 0 to 1, to vary delays, so that nodes do not ask the store all at once. Default: `Math.random`. */
   readonly random?: () => number
   readonly report: (error: unknown, threadId?: string) => void
 }
 
-/** Work that one node at a time does for all. */
+/** Work that exactly one node at a time does for all nodes. */
 export interface LedWork {
-  /** Begins the work. `stop` of the result ends it or, if there is no result, `stop` below. */
+  /** Begins the work. The work is ended by `stop` of the result or, if there is no result, by the `stop` below. */
   start(): Promise<{ stop(): Promise<void> }> | void
   stop?(): Promise<void>
 }
 
-/** How often lost notices are looked for, on average. */
+/** The average time between two searches of the store (sweeps) for changes whose notices between nodes were lost. */
 export const SWEEP_MS = 1_500
-/** How many threads that are read or worked on here are looked up in one sweep, and how many at once. */
+/** How many threads one search looks up at most: threads that this node works on or somebody reads here. */
 const MAX_LOOKED_UP = 200
-const AT_ONCE = 16
-/** How long other nodes leave a thread to the node that committed its wake-up. */
+const AT_ONCE = 16 // of them at the same time
+/** How long a node waits before it works on a thread that another node made due, so that the other can take it. */
 const HEAD_START_MS = 100
-/** Threads whose last events were noticed, so that a sweep does not report them again. */
+/** For how many threads this node remembers the last event it was told of; a search does not report it again. */
 const REMEMBERED = 5_000
-/** How far back a sweep looks for changes of other nodes, whose clocks may be behind. */
+/** How far back a search of the store looks for changes of other nodes, because their clocks may be behind. */
 const SKEW_MS = 60_000
 
 /**
- * One of several nodes. After each commit it tells the others, and it acts on what they tell: readers here get
- * the events, threads that are due are woken, and drains that must end are interrupted. Notices only save time:
- * every second or two a sweep of the store finds whatever they have missed.
+ * One of several nodes. After each commit this node sends a notice to the others, and it acts on their notices:
+ * readers here get the events, work on due threads begins, and work that must end is interrupted. A lost notice
+ * costs only time: every second or two, a search of the store (sweep) finds the changes that it was about.
  */
 export class RuntimeNode {
   readonly name: string
@@ -98,7 +98,7 @@ export class RuntimeNode {
   #sweepTimer: TimerHandle | undefined
   #lookingUp: Promise<void> | undefined
   #looksAgain = false
-  /** Where the next sweep goes on, if there was too much for one. */
+  /** The last thread that a search of the store looked up; if it could not do all, the next one goes on after it. */
   #lastLookedUp = ''
   #state: 'new' | 'started' | 'stopped' = 'new'
 
@@ -168,7 +168,7 @@ export class RuntimeNode {
     this.#parts.options.link.send({ type: 'removed', threadId: head.id, head: bare })
   }
 
-  /** Resolves when nobody works on the thread any more, here or elsewhere, and it is not due. */
+  /** Resolves when no node works on the thread any more and the thread is not due. */
   async settled(threadId: string): Promise<void> {
     const { dispatcher, store, timers, live } = this.#parts
     if (this.#state !== 'started') return dispatcher.settled?.(threadId)
@@ -177,7 +177,7 @@ export class RuntimeNode {
       const head = await store.head(threadId)
       return !head || (head.lease === null && isParked(head, timers.now()))
     }
-    // The sweep makes `watch` look again, also when a notice was lost or a lease has ended.
+    // The regular search of the store makes `watch` yield again, even if a notice was lost or a lease has expired.
     for await (const _ of live.watch([threadId], { signal: controller.signal }))
       if ((await isFree()) || this.#state !== 'started') return controller.abort()
   }
@@ -191,12 +191,12 @@ export class RuntimeNode {
     return difference === 0
   }
 
-  /** Yields the live state of a thread for another node, as server-sent events. */
+  /** Yields the live state of a thread, as server-sent events, to another node that has readers of the thread. */
   frames(threadId: string, signal: AbortSignal): AsyncIterable<string> {
     return this.#relay.frames(threadId, signal)
   }
 
-  /** Shows events that another node sends for a thread that this one works on. */
+  /** Shows readers the events that another node has sent here, because this node works on their thread. */
   show(threadId: string, events: readonly ShownEvent[]): void {
     this.#parts.live.show(threadId, events)
   }
@@ -224,7 +224,7 @@ export class RuntimeNode {
         this.#remember(threadId, seq)
         live.note(threadId)
         this.#relay.noticed(threadId, seq, drainedBy)
-        // An engine that all nodes share has the wake-up already.
+        // If all nodes share one engine that wakes threads (e.g. Restate), that engine already knows of this wake-up.
         if (isDue && !this.#parts.dispatcher.isShared) this.#checkSoon(threadId)
         return
       }
@@ -236,7 +236,7 @@ export class RuntimeNode {
     }
   }
 
-  /** Acts on events of other nodes: a drain here may have to end, or its request may be obsolete. */
+  /** Acts on events of other nodes: work on the thread here may have to end, or its model request be outdated. */
   #told(threadId: string, stored: readonly StoredEvent[]): void {
     const events = stored.map(({ event }) => event)
     if (events.some(endsDrain)) void this.#interrupt(threadId)
@@ -244,8 +244,8 @@ export class RuntimeNode {
   }
 
   /**
-   * Interrupts the drain of a thread if it runs here and the log asks for it. The log decides, because a
-   * notice that comes late would end the next drain.
+   * Interrupts the work on a thread if this node does it and the log says that it must end. The notice of another
+   * node alone is not enough, because a late notice would interrupt the next work on the thread.
    */
   async #interrupt(threadId: string): Promise<void> {
     const { store, dispatcher, owner, folds, report } = this.#parts
@@ -260,7 +260,7 @@ export class RuntimeNode {
     }
   }
 
-  /** Wakes a thread that is due, unless the node that committed that has taken it up. */
+  /** Starts work on a due thread a little later, unless the node that made it due works on it by then. */
   #checkSoon(threadId: string): void {
     const { timers } = this.#parts
     this.#due.add(threadId)
@@ -293,7 +293,7 @@ export class RuntimeNode {
     return (this.#parts.random ?? Math.random)()
   }
 
-  /** Looks up all threads, because notices were lost. If it is called again while it runs, it runs once more. */
+  /** Looks up all threads, because notices of other nodes were lost. A call during a lookup makes it run again. */
   #lookUpAll(): Promise<void> {
     this.#looksAgain = true
     this.#lookingUp ??= (async () => {
@@ -356,12 +356,12 @@ export class RuntimeNode {
   }
 }
 
-/** Whether an event asks the drain of its thread to end. */
+/** Whether an event says that the running work on its thread must end. */
 function endsDrain(event: RuntimeEvent): boolean {
   return event.type === 'thread_terminated' || (event.type === 'stop_requested' && !event.afterStep)
 }
 
-/** Whether the thread has changed since it was last looked up, and remembers what it is now. */
+/** Whether the thread has changed since it was last looked up; also remembers its present state. */
 function hasNews(channel: Channel, { logId, seq, lifecycle, wakeAt, lease }: ThreadHead): boolean {
   const state = JSON.stringify([lifecycle, wakeAt, lease?.owner ?? null])
   const isNew = channel.seen?.state !== state
@@ -375,15 +375,15 @@ interface LeaderParts extends Pick<NodeParts, 'store' | 'timers' | 'leaseMs' | '
 }
 
 /**
- * Keeps one node at a time in charge of some work. A counter of the store has the number of the present term:
- * only one node can raise it. A second counter grows while the node in charge lives. Each node measures
- * durations by its own clock and compares no times of two clocks: the node in charge stops a third of a lease
- * after it last raised the counter, and others wait for half a lease without change.
+ * Keeps exactly one node in charge of some work. A counter in the store has the number of the present term:
+ * only one node can raise it, and that node is in charge. It raises a second counter again and again while it
+ * lives. Nodes never compare the times of two clocks: the node in charge stops a third of a lease after it last
+ * raised the counter, and the others take over only after half a lease, by their own clocks, without a change.
  */
 class Leader {
   readonly #parts: LeaderParts
   readonly #names: { readonly term: string; readonly beat: string; readonly free: string }
-  /** The term in which this node is in charge. */
+  /** The number of the term in which this node is in charge; undefined if it is not. */
   #term: number | undefined
   #running: { stop(): Promise<void> } | undefined
   #seen = { term: -1, beat: -1, at: 0 }
@@ -410,7 +410,7 @@ class Leader {
     await this.#resign()
     if (term === undefined) return
     const { term: name, free } = this.#names
-    // Records that this term is over, so that the next node need not wait.
+    // Records that this node is no longer in charge, so that the next node need not wait for half a lease.
     await this.#commit([
       { name, add: 0, below: term + 1 },
       { name: free, add: 1, below: term },
@@ -462,8 +462,8 @@ class Leader {
   }
 
   /**
-   * Commits, and moves the deadline if that succeeds. The new deadline begins before the store is asked.
-   * Returns false if another node is in charge.
+   * Commits and, if that succeeds, moves the time at which this node resigns. The new time is counted from
+   * before the commit, so that it is never too late. Returns false if another node is in charge.
    */
   async #within(counters: NonNullable<Commit['counters']>): Promise<boolean> {
     const { timers, leaseMs } = this.#parts
@@ -494,9 +494,9 @@ class Leader {
   }
 }
 
-/** What must be the same on all nodes: ids of keys, which reveal nothing about the keys. */
+/** What must be the same on all nodes: ids of keys. An id reveals nothing about its key. */
 export interface NodeKeys {
-  /** The key that seals secrets, and then those that only open them. */
+  /** The id of the key that encrypts secrets, then the ids of older keys that only decrypt them. */
   readonly secretKeys: readonly string[]
   readonly approvals: string
   readonly log: string
@@ -505,13 +505,13 @@ export interface NodeKeys {
 const SETTING = 'nodes'
 /** The name of a counter in the store. The node that raises it from 0 is the store's first node. */
 const FIRST = 'limit nodes first'
-/** How long other nodes wait until the first has written its keys. */
+/** How long other nodes wait for the first node to write the ids of its keys. */
 const FIRST_MS = 10_000
 const ASK_MS = 100
 
 /**
- * Opens the keys of a node and compares them with those of the other nodes. The first node of a store opens
- * its keys alone, because keys that are kept in the store are made then. Throws `NODE_KEYS_DIFFER`.
+ * Opens the keys of a node and compares their ids with those of the other nodes. The first node of a store does
+ * so while the others wait, because it creates the keys that are kept in the store. Throws `NODE_KEYS_DIFFER`.
  */
 export async function openSharedKeys<T>(
   { store, timers, options }: Pick<NodeParts, 'store' | 'timers' | 'options'>,
@@ -560,7 +560,7 @@ async function isFirst(store: Store): Promise<boolean> {
   }
 }
 
-/** Names what differs. A node may have another secret key if it can open what the others have sealed. */
+/** Names the keys that differ. Another secret key is allowed if this node can decrypt what others encrypted. */
 function differing(
   own: Readonly<Record<string, string>>,
   known: Readonly<Record<string, unknown>>,

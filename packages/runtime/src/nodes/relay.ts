@@ -16,29 +16,31 @@ export interface RelayParts {
   readonly store: Pick<Store, 'head' | 'events'>
   readonly live: LiveBus
   readonly timers: Timers
-  /** Called with events of other nodes, when they were read from the store for a thread with live state here. */
+  /**
+   * Called with events of other nodes once they were read from the store, for threads that are read or worked on here.
+   */
   readonly told: (threadId: string, events: readonly StoredEvent[]) => void
   readonly report: (error: unknown, threadId?: string) => void
 }
 
 /** How many events are read from the store at once. */
 const PAGE = 500
-/** How long a stream to another node stays open after the work on its thread has ended. */
+/** How long the stream to another node stays open after the work on the thread has ended. */
 const LINGER_MS = 5_000
-/** A node that sends nothing for this long is dead: it sends a comment every 15 s. */
+/** If a node sends nothing for this long, it counts as dead: a living node sends a comment every 15 s. */
 const SILENT_MS = 40_000
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
-/** The largest frame that is accepted: a draft has at most 4 Mi characters. */
+/** The largest frame (message of a node) that is accepted: more than its text needs, 4 Mi characters of 6 bytes. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 interface Followed {
   readonly controller: AbortController
-  /** The node that sends the draft; undefined until its lease was found. */
+  /** The node that sends the draft (deltas of the running step); undefined until the thread's lease was read. */
   owner: string | undefined
   /** Its address while it sends. */
   address: string | undefined
-  /** Whether something happened that may have changed who works on the thread. */
+  /** Whether a notice came after which another node than `owner` may be working on the thread. */
   again: boolean
   /** Ends the pause before the next try. */
   wake?: () => void
@@ -50,9 +52,9 @@ interface Pull {
 }
 
 /**
- * Keeps the live state of threads that are read here and worked on elsewhere. Stored events are read from the
- * store, once for all readers of this node. The draft of the running step comes from the node that works on
- * the thread, over one stream for each thread, and is a copy of the draft there with the same numbers.
+ * Keeps the live state of threads that are read here and worked on by another node. Stored events are read from
+ * the store, once for all readers of this node. The draft (deltas of the running step) comes from the node that
+ * works on the thread, over one stream for each thread; its pieces have the same numbers as those of the draft there.
  */
 export class Relay implements RemoteReaders {
   readonly #parts: RelayParts
@@ -64,7 +66,7 @@ export class Relay implements RemoteReaders {
     this.#parts = parts
   }
 
-  /** The number of threads whose drafts are being received. */
+  /** The number of threads whose streamed text is being received from other nodes. */
   get size(): number {
     return this.#followed.size
   }
@@ -99,13 +101,13 @@ export class Relay implements RemoteReaders {
     const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
     const body = JSON.stringify(events)
     send(liveUrl(address, threadId), { method: 'POST', headers, body, redirect: 'error' }).then(
-      (response) => response.body?.cancel(),
+      (response) => response.body?.cancel().catch(() => {}), // the connection may be broken already
       (error: unknown) => this.#report(error, threadId),
     )
     return true
   }
 
-  /** Receives the draft from this owner, if it is not received from there already. */
+  /** Receives the streamed text from the node that holds the lease, unless it is already received from there. */
   check(threadId: string, { owner }: Lease): void {
     const known = this.#followed.get(threadId)
     if (owner !== this.#parts.owner && known?.owner !== owner) {
@@ -114,7 +116,7 @@ export class Relay implements RemoteReaders {
     }
   }
 
-  /** Called when another node has changed a thread, or when its head was looked up. */
+  /** Called when another node has changed a thread, or when the thread was looked up in the store. */
   noticed(threadId: string, seq: number, owner?: string): void {
     const channel = this.#parts.live.channel(threadId)
     if (!channel) return
@@ -153,7 +155,7 @@ export class Relay implements RemoteReaders {
     for (;;) {
       const channel = live.channel(threadId)
       if (!channel || channel.seq >= pull.wanted) return
-      // Nothing was published here yet, so each reader goes on from its own position.
+      // No event was published here yet, so each reader reads the store from its own position.
       if (channel.seq === 0) return channel.touch(pull.wanted)
       const events = await store.events(threadId, { after: channel.seq, limit: PAGE })
       if (events.length === 0) return
@@ -161,7 +163,7 @@ export class Relay implements RemoteReaders {
     }
   }
 
-  /** Receives the draft of a thread for as long as somebody reads it here and another node works on it. */
+  /** Receives the streamed text of a thread for as long as the thread is read here and another node works on it. */
   async #follow(threadId: string): Promise<void> {
     for (let failures = 0; !this.#isStopped;) {
       const followed: Followed = {
@@ -191,7 +193,7 @@ export class Relay implements RemoteReaders {
     this.#followed.delete(threadId)
   }
 
-  /** Returns the lease of the node that works on the thread, if that is another node with an address. */
+  /** Returns the lease of the node that works on the thread, if that is another node and its address is known. */
   async #leaseOf(threadId: string): Promise<(Lease & { readonly address: string }) | undefined> {
     const lease = (await this.#parts.store.head(threadId))?.lease
     if (!lease || lease.owner === this.#parts.owner || lease.address === undefined) return undefined
@@ -245,7 +247,7 @@ export class Relay implements RemoteReaders {
     }
   }
 
-  /** Adds a frame to the copy of the draft. Returns false if the draft has to be sent again as a whole. */
+  /** Adds a frame of another node to the copy of its streamed text. Returns false if it must send all text again. */
   async #apply(threadId: string, frame: LiveFrame, version?: number): Promise<boolean> {
     const { live, store } = this.#parts
     const { seq } = frame
@@ -253,7 +255,8 @@ export class Relay implements RemoteReaders {
     const channel = live.channel(threadId)
     if (!channel) return true
     if (version !== undefined && version !== frame.version) channel.publish([], false)
-    // The channel does not know whether events before its first one have ended the draft.
+    // The channel knows only events from its first one on, so the store is asked whether an earlier one
+    // ended the text.
     const last = Math.min(channel.firstSeq - 1, channel.seq)
     if (seq < last)
       for (const { event } of await store.events(threadId, { after: seq, limit: last - seq }))

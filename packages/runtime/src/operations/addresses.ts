@@ -1,7 +1,7 @@
 /**
- * The name, method and path of every operation. `{name}` is a parameter of the path, and `{name*}` matches
- * the rest of the path with its slashes. The list is plain text and separate from the definitions of the
- * operations, because the client builds its requests from it in a browser, without any server code.
+ * The name, method and path of every operation. `{name}` is a parameter of the path, and `{name*}`
+ * matches the rest of the path with its slashes. This list is separate from the operations themselves,
+ * because the client builds its requests from it in a browser, where no server code may be loaded.
  */
 export const ADDRESSES = {
   getHealth: 'GET /healthz',

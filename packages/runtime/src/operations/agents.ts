@@ -13,7 +13,7 @@ import { hasScope, checkPlayground } from './principal.ts'
 import { ref } from './schemas.ts'
 import { answer, anything, arrayOf, between, number, object, shape, string } from './shape.ts'
 
-/** An agent in the catalogue: only names, never the texts of prompts or the values of variables. */
+/** An agent as the list of agents shows it: only names, never the texts of prompts or the values of variables. */
 export interface AgentSummary {
   readonly name: string
   readonly type: 'ai_human' | 'dual_ai'
@@ -37,10 +37,10 @@ export interface AgentSummary {
   }[]
 }
 
-/** What an agent is made of. Values of variables and settings of vendors' accounts are never part of it. */
+/** The parts of an agent. Values of variables and settings of vendors' accounts are never included. */
 export interface AgentDetail extends Omit<AgentSummary, 'sides'> {
   readonly sides: readonly (Omit<AgentSummary['sides'][number], 'tools'> & {
-    /** The prompt as it was written, variables as `{{NAME}}`; only with `logs:read` and the playground. */
+    /** The prompt as written, with variables as `{{NAME}}`; only with the scope `logs:read`, in the playground. */
     readonly text?: string
     readonly model: {
       readonly name: string
@@ -53,9 +53,9 @@ export interface AgentDetail extends Omit<AgentSummary, 'sides'> {
     readonly tools: readonly AgentTool[]
   })[]
   readonly limits: { readonly maxSessionTurns: number | null; readonly budget: Budget | null }
-  /** The conditions under which a session may deliver (UAICP). */
+  /** The name of the UAICP conditions (evidence, checks) under which a session may deliver its answer. */
   readonly taskClass: string | null
-  /** Problems of edited definitions, which are not in use; only with the scope `logs:read`. */
+  /** Errors in definitions that were edited and are therefore not in use; only with the scope `logs:read`. */
   readonly problems?: readonly Problem[]
   readonly warnings?: readonly Problem[]
 }
@@ -67,11 +67,11 @@ interface AgentTool {
   /** The JSON Schema of the arguments; null if the tool declares none. */
   readonly parameters: JsonSchema | null
   readonly risk?: string
-  /** Whether a call can be undone. `impossible`: the tool says that it cannot. `none`: the tool does not say. */
+  /** Whether a call can be undone: `impossible` if the tool declares that it cannot, `none` if it declares nothing. */
   readonly undo?: 'yes' | 'impossible' | 'none'
-  /** Whether the tool runs at the client, so that its calls wait for a result. */
+  /** Whether the client runs the tool, so that a call waits until the client sends a result. */
   readonly isClientSide?: boolean
-  /** The agent that a call creates, messages or hands over to. */
+  /** The agent that a call starts, sends a message to, or hands the thread over to. */
   readonly agent?: string
   readonly isBlocking?: boolean
   readonly isResumable?: boolean
@@ -102,8 +102,8 @@ export const agentOperations: readonly OperationRoute[] = [
     scope: 'threads:read',
     answers: [json('The agent.', ref('AgentDetail'))],
     errors: ['AGENT_NOT_FOUND'],
-    // Requests to models are redacted with the secrets of their thread. A definition belongs to no thread, so its
-    // texts are shown as they were written, and only where the developer works (`playground`).
+    // A thread's requests to models are shown without its secrets. But a definition belongs to no thread, so its
+    // texts are shown as written, secrets included, and only where a developer works (`playground`).
     run({ runtime: { registry }, params, principal, services }) {
       const readsLogs = hasScope(principal, 'logs:read')
       const shows = { texts: readsLogs && services.studio.isPlayground, problems: readsLogs }
@@ -123,7 +123,7 @@ export const agentOperations: readonly OperationRoute[] = [
       checkPlayground(services.studio)
       const { a: side, name: agent } = runtime.registry.agent(params.agent)
       const found = side.prompt.tools.find(({ name }) => name === params.tool)
-      // The strategy of an `agent()` decides itself which calls are made.
+      // A tool of an `agent()` cannot be tried: the strategy of such an agent decides by itself which calls are made.
       if (found?.kind !== 'tool' || !found.tool.run || side.agent || side.handler)
         throw new HttpError('The agent has no tool with this name that can be tried.', {
           code: 'TOOL_NOT_FOUND',
@@ -246,7 +246,7 @@ function modelOf(
   return {
     name: model.name,
     provider: model.model.provider.name,
-    // Undefined settings are left out, and what is not JSON is not shown.
+    // `JSON` leaves out undefined settings and values that it cannot express.
     settings: JSON.parse(JSON.stringify({ ...settings, ...options })) as JsonObject,
     maxContextTokens: model.definition?.capabilities?.maxContextTokens,
   }

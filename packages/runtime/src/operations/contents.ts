@@ -113,7 +113,7 @@ export const userOperations: readonly OperationRoute[] = [
           code: 'VALUE_INVALID',
           hint: 'DELETE removes a value.',
         })
-      // The value was just set; if it was removed meanwhile, the answer says so.
+      // `set` returns nothing if somebody removed the value right after it was set.
       const set = await runtime.users.values.set(of, params.key, value, { expectVersion })
       if (set) return set
       throw new HttpError('The value was removed meanwhile.', { code: 'STATE_CONFLICT' })
@@ -135,8 +135,8 @@ export const userOperations: readonly OperationRoute[] = [
 ]
 
 /**
- * Returns the user that a request is about. A client with a user may name only that user, unless it sees all
- * owners; the answer for any other name is the same, whether there is such a user or not.
+ * Returns the user that a request is about. A client that belongs to a user may name only that user, unless it
+ * may see the threads of all users. For every other name the error is the same, whether the user exists or not.
  */
 function userOf(principal: Principal, user: string): UserOf {
   const { tenant } = principal
@@ -189,8 +189,8 @@ export const envOperations: readonly OperationRoute[] = [
 ]
 
 /**
- * The operations on variables that a child lacks; it is created once they are provided (Standard Agents
- * §7.8).
+ * The operations on requests for variables: a child that lacks variables is created once they are
+ * provided (Standard Agents §7.8).
  */
 export const variableOperations: readonly OperationRoute[] = [
   operation('getVariablesRequest', {
@@ -227,7 +227,7 @@ export const variableOperations: readonly OperationRoute[] = [
 
 const YEAR_MS = 31_536_000_000
 
-/** The operations on the scheduled effects of a thread. */
+/** The operations on the effects (scheduled work) of a thread. */
 export const effectOperations: readonly OperationRoute[] = [
   operation('listEffects', {
     tag: 'effects',

@@ -95,8 +95,8 @@ const SAFE_TYPES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Creates the headers for a stored file. Its name and type were chosen by its writer, possibly a model, so
- * neither may inject a header, and types that a browser could execute are sent as downloads.
+ * Creates the headers for a stored file. The writer of the file, possibly a model, chose its name and type,
+ * so neither may inject a header, and files of a type that a browser could execute are sent as downloads.
  */
 export function fileHeaders({ path, mediaType, hash, sizeBytes }: FileStat): {
   readonly [name: string]: string

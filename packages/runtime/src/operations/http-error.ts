@@ -153,7 +153,10 @@ export class HttpError extends SkeinError {
   }
 }
 
-/** Creates the same error for a thread of another client as for a thread that does not exist. */
+/**
+ * Creates the error for an unknown thread. A thread of another client gives the same error, so that ids
+ * cannot be guessed.
+ */
 export function threadNotFound(): HttpError {
   return new HttpError('There is no such thread.', {
     code: 'THREAD_NOT_FOUND',

@@ -9,7 +9,7 @@ import type { ShapeFields, Infer, Shape } from './shape.ts'
 /** The HTTP methods that operations use. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** An admitted request: the client is authenticated, the input is checked, and the thread was found. */
+/** A request that was admitted: its client is authenticated, its input is checked, and its thread was found. */
 export interface Call {
   readonly request: Request
   readonly runtime: Runtime
@@ -23,7 +23,7 @@ export interface Call {
   /** The body of a route that accepts bytes. */
   readonly bytes: Uint8Array
   readonly services: Services
-  /** The client's connection, as far as the server provides access to it. */
+  /** The client's connection, as far as the HTTP server gives access to it. */
   readonly connection: {
     readonly address?: string
     readonly disconnect?: () => void
@@ -47,12 +47,12 @@ export interface RouteAnswer {
 
 /** The body that a route accepts. */
 export type RouteBody =
-  /** JSON. An optional body may be missing; a large body may be as large as a file. */
+  /** JSON. With `isOptional` the body may be missing; with `isLarge` it may be as large as a file. */
   | { readonly json: JsonSchema; readonly isOptional?: boolean; readonly isLarge?: boolean }
-  /** Bytes: a file, lines of an exported thread, or anything. Each kind has its own size limit. */
+  /** Bytes: a file, the lines of an exported thread, or any other bytes. Each kind has its own size limit. */
   | { readonly bytes: 'file' | 'lines' | 'any' }
 
-/** An example of a valid request, for the OpenAPI document and for the tenancy tests, which send it. */
+/** An example of a valid request. It is shown in the OpenAPI document, and the tests of tenant isolation send it. */
 export interface Probe {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
@@ -68,13 +68,13 @@ interface RouteBase {
   readonly tag: string
   readonly summary: string
   readonly scope: Scope | 'public'
-  /** The accepted query parameters; others are refused. Without `query` nothing is checked. */
+  /** The accepted query parameters; all others are refused. If `query` is missing, the query is not checked. */
   readonly query?: Readonly<Record<string, JsonSchema>>
   readonly body?: RouteBody
   readonly answers: readonly RouteAnswer[]
-  /** Error codes in addition to those that every route can answer with. */
+  /** The error codes of this route, besides those that every route can answer with. */
   readonly errors?: readonly ApiErrorCode[]
-  /** Also served without the prefix, because a specification defines the address. */
+  /** Whether the route is also served without the server's prefix, because a specification defines its address. */
   readonly isAlsoAtRoot?: boolean
 }
 
@@ -85,10 +85,10 @@ export interface OpenRoute extends RouteBase {
   readonly handle: (call: Call) => Response | Promise<Response>
 }
 
-/** A route about one thread. The thread is looked up before the query and the body are read. */
+/** A route about one thread. The server looks the thread up before it reads the query and the body. */
 export interface ThreadRoute extends RouteBase {
   readonly addresses: 'thread'
-  /** `{threadId}` may also be the id that the client chose for the thread. */
+  /** Whether `{threadId}` may also be the id that the client itself chose for the thread. */
   readonly isChat?: boolean
   readonly probe: Probe
   readonly handle: (call: ThreadCall) => Response | Promise<Response>
@@ -136,7 +136,7 @@ export interface Operation<
   readonly errors?: readonly ApiErrorCode[]
   readonly isAlsoAtRoot?: boolean
   readonly isChat?: boolean
-  /** An example request. Default for an operation about a thread: its address without a body. */
+  /** An example request. Default for an operation about a thread: a request to its address without a body. */
   readonly probe?: Probe
   /**
    * Does the work. A returned value is sent as the JSON of the first response; undefined sends the first
@@ -151,8 +151,8 @@ export interface Operation<
 }
 
 /**
- * Creates an entry of the table of operations. The route of the server, its part of the OpenAPI document, its
- * line in `docs/http.md` and its tenancy tests are made from this entry.
+ * Creates an entry of the table of operations. The entry gives the server its route, the OpenAPI document its
+ * part about the operation, `docs/http.md` its line, and the tests of tenant isolation a request to send.
  *
  *     operation('updateThread', {
  *       tag: 'threads',
@@ -172,7 +172,7 @@ export function operation<
   const { method, path } = addressOf(id)
   const isAboutThread = path.includes('{threadId}')
   const handle = async (call: Call): Promise<Response> => {
-    // The request was checked with the same shapes from which these types are derived.
+    // The cast is safe: the request was checked with the shapes from which these types are derived.
     const value: unknown = await run(call as unknown as OperationCall<Id, Query, Body>)
     if (value instanceof Response) return value
     const { status } = rest.answers.find(
@@ -203,9 +203,9 @@ export function done(description: string, status = 204): Answer<void> {
   return { status, description }
 }
 
-/** Describes a response that `run` creates itself as a `Response`. */
+/** Describes a response that the operation's `run` creates itself as a `Response`. */
 export function raw(description: string, mediaType: string, schema?: JsonSchema): Answer<never> {
-  // `never`, because `run` returns a `Response` and no value.
+  // The type is `never`, because `run` returns a `Response` and no value.
   return { status: 200, description, mediaType, schema: schema as Shape<never> }
 }
 

@@ -30,12 +30,12 @@ export type Scope = (typeof ALL_SCOPES)[number]
 /** The authenticated client behind a request. */
 export interface Principal {
   readonly tenant: string
-  /** With a user, the client sees only the threads of that user, unless a scope allows more. */
+  /** The user of the client. The client then sees only the threads of that user, unless a scope allows more. */
   readonly user?: string
   readonly scopes: readonly Scope[]
-  /** A name for limits and for recorded decisions, where there is no user. Never a secret. */
+  /** A name for the client in limits and in recorded decisions, used if there is no user. Never a secret. */
   readonly name?: string
-  /** When the key expires, in ms since 1970; streams end then. */
+  /** When the client's key expires, in ms since 1970; its open streams end then. */
   readonly expiresAt?: number
 }
 
@@ -44,7 +44,7 @@ export function hasScope({ scopes }: Principal, scope: Scope): boolean {
   return scopes.includes(scope) || (scope !== 'metrics:read' && scopes.includes('admin'))
 }
 
-/** Throws unless the client may decide about approvals and about calls in doubt. */
+/** Throws unless the client may decide about approvals, and about calls whose effect is unknown after a crash. */
 export function checkMayApprove(principal: Principal): void {
   if (hasScope(principal, 'approvals:write')) return
   throw new HttpError('Deciding about a call needs the scope approvals:write.', {
@@ -53,7 +53,7 @@ export function checkMayApprove(principal: Principal): void {
   })
 }
 
-/** Throws unless a text says whether a call in doubt had its effect. */
+/** Throws unless `found` is one of the answers to the question whether a call had its effect before a crash. */
 export function checkFound(
   { interruptId, toolName }: WaitingItem,
   found: unknown,
@@ -75,7 +75,7 @@ export function actorOf({ user, name, tenant }: Principal): string {
   return user ?? name ?? tenant
 }
 
-/** Returns the account for which limits are counted. */
+/** Returns the key under which rate limits count the requests of a client. */
 export function accountOf({ tenant, user, name }: Principal): string {
   return JSON.stringify([tenant, user ?? null, name ?? null])
 }
@@ -92,7 +92,7 @@ export async function findThread(
   const head = await ifFound(runtime.threads.get(threadId))
   if (!head || head.tenant !== principal.tenant) throw threadNotFound()
   if (seesAllOwners(principal) || head.owner === principal.user) return head
-  // The owner of a root thread may also see its descendants, which have no owner themselves.
+  // The owner of a root thread may also see its descendants, which have no owner of their own.
   const root = head.rootId === head.id ? head : await ifFound(runtime.threads.get(head.rootId))
   if (root?.tenant === principal.tenant && root.owner === principal.user) return head
   throw threadNotFound()
@@ -109,8 +109,8 @@ export async function findChat(
 }
 
 /**
- * Finds the thread with a client id: the client's own thread; for a client that sees all owners and has none
- * of its own, the oldest one of its tenant.
+ * Finds the thread with the id that a client chose: first among the client's own threads; if there is
+ * none and the client may see all owners, the oldest thread of its tenant with that id.
  */
 export async function byClientId(
   { threads }: Runtime,
@@ -132,7 +132,7 @@ export async function ifFound<T>(thread: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Throws unless the server lets clients choose how a run is made. */
+/** Throws unless the server lets clients choose the model, the settings or the tool call of a run. */
 export function checkPlayground({ isPlayground }: Services['studio']): void {
   if (isPlayground) return
   throw new HttpError('This server does not let clients choose models, settings or calls.', {

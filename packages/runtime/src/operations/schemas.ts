@@ -51,15 +51,15 @@ export type MessageBody = Omit<SendMessage, 'content' | 'userId' | 'call'> & {
   readonly content?: readonly object[]
 }
 
-/** A client's request for a new thread. The tenant is always the client's. */
+/** A client's request for a new thread. It names no tenant: the tenant is always that of the client. */
 export type ThreadBody = Omit<CreateThread, 'tenant' | 'message'> & {
   readonly message?: string | MessageBody
 }
 
-/** A stored message as it is sent; `messageFromJSON` of `@skein/ai` converts it to a message. */
+/** A stored message as JSON; `messageFromJSON` of `@skein/ai` converts it to a message. */
 export type WireMessage = Omit<StoredMessage, 'message'> & { readonly message: MessageJSON }
 
-/** The types of the named shapes below. The compiler checks each shape against its type. */
+/** The types of the shapes in `SCHEMAS`, by name. The compiler checks each shape against its type. */
 interface NamedTypes {
   readonly Error: ErrorBody
   readonly Thread: ThreadInfo
@@ -90,7 +90,7 @@ interface NamedTypes {
   readonly AgentDetail: AgentDetail
 }
 
-/** Creates a reference to the shape of `SCHEMAS` with this name. */
+/** Creates a reference to the shape in `SCHEMAS` with this name. */
 export function ref<Name extends keyof NamedTypes>(name: Name): Shape<NamedTypes[Name]> {
   return { $ref: `#/components/schemas/${name}` }
 }
@@ -471,5 +471,5 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
 /** Why a person decided so. */
 export const decisionReason: Shape<string> = maxText(10_000)
 
-/** How long a standing grant may hold. */
+/** How long, in ms, a grant may hold: the permission to use a tool without asking again. */
 export const grantTime: Shape<number> = between(1000, 24 * 3_600_000)

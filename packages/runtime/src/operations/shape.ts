@@ -2,8 +2,8 @@ import { isPlainObject, type JsonObject, type JsonSchema, type JsonValue } from 
 import type { RequestProblem } from './http-error.ts'
 
 /**
- * A JSON Schema that also has a type, so that the compiler can check the values it accepts. The same shape
- * is shown in the OpenAPI document, checked by `checkSchema`, and used as the type in the code.
+ * A JSON Schema that also has a TypeScript type. So one shape appears in the OpenAPI document, is
+ * checked at run time by `checkSchema`, and gives the type of the values in the code.
  *
  *     const fork = shape({ 'upTo?': maxText(200), 'title?': maxText(256) })
  *     type Fork = Infer<typeof fork> // { upTo?: string; title?: string }
@@ -91,12 +91,12 @@ export function shape<const F extends ShapeFields>(fields: F): Shape<Shaped<F>> 
   return { ...answer(fields), additionalProperties: false } as Shape<Shaped<F>> // `~type` is never set
 }
 
-/** An object with at least these fields, for values that we send. Later versions may add fields. */
+/** An object with at least these fields, for values that the server sends. Later versions may add fields. */
 export function answer<const F extends ShapeFields>(fields: F): Shape<Shaped<F>> {
   return outline<Shaped<F>>(fields)
 }
 
-/** Like `answer`, for a type with more fields than are promised to clients. */
+/** Like `answer`, for a type that has more fields than clients are promised. */
 export function outline<T>(fields: ShapeFields): Shape<T> {
   const properties: Record<string, JsonSchema> = {}
   const required: string[] = []

@@ -173,8 +173,8 @@ function threadQuery(
 }
 
 /**
- * Converts a client's request for a thread. The tenant is the client's, and so is the owner if the client has
- * a user.
+ * Converts a client's request for a new thread. The thread gets the tenant of the client and, if the
+ * client has a user, that user as its owner.
  */
 function newThread(
   { owner, message, ...rest }: ThreadBody,
@@ -193,7 +193,7 @@ function newThread(
   }
 }
 
-/** The view of a log up to an event. */
+/** The cached view of a thread, computed from its log up to the event `seq`. */
 interface KeptView {
   readonly logId: number
   readonly fold: ViewFold
@@ -208,8 +208,8 @@ const MIN_KEPT_EVENTS = 500
 const MAX_KEPT_VIEWS = 32
 
 /**
- * Returns the view of a thread now. Views of long threads are cached, so that the next call folds only new
- * events. The store is needed to find out whether the log was replaced, so nothing is cached without a store.
+ * Returns the view of a thread now. Views of long threads are cached, so that the next call processes only
+ * new events. Only the store tells whether a log was replaced, so nothing is cached without a store.
  */
 export async function currentView(
   runtime: Runtime & { readonly store?: Pick<Store, 'head'> },
@@ -223,7 +223,7 @@ export async function currentView(
   const known = views.get(id)
   const kept = known?.logId === logId ? known : { logId, fold: new ViewFold(), seq: 0 }
   const events = await threads.events(id, { after: kept.seq })
-  // The log may have been replaced (erased) before it was read.
+  // The log may have been erased and replaced while it was read; the cached view is then wrong.
   if ((await store?.head(id))?.logId !== logId) return threadView(await threads.events(id))
   for (const { seq: number, event } of events) {
     if (number <= kept.seq) continue // another reader was faster
@@ -236,7 +236,7 @@ export async function currentView(
   return kept.fold.view
 }
 
-/** The operations on the standing grants of a thread: consents to a tool until a time. */
+/** The operations on grants: a person allows a thread to use a tool without asking again, until a given time. */
 export const grantOperations: readonly OperationRoute[] = [
   operation('listAllGrants', {
     tag: 'approvals',

@@ -5,9 +5,9 @@ import type { Redactor } from './vault.ts'
 const MARK = '[redacted]'
 
 /**
- * Creates a redactor that removes any number of secrets from texts in one pass. It also finds them as base64
- * (at any byte offset), hex, URL-encoded and JSON-escaped. Secrets shorter than 4 characters are not searched
- * for.
+ * Creates a redactor that removes any number of secrets from texts in one pass. It finds secrets also
+ * in base64 (at any byte offset), in hex, URL-encoded and JSON-escaped. Secrets shorter than 4
+ * characters are not searched for.
  */
 export function createRedactor(secrets: Iterable<string>): Redactor {
   const forms = new Set<string>()
@@ -46,14 +46,14 @@ interface Range {
 
 function redactStream(tree: SearchTree): { push(text: string): string; end(): string } {
   let node = 0
-  /** Text that was not returned yet, and its position in the stream. */
+  /** Text that was not returned yet, and the position in the stream where it begins (`from`). */
   let held = ''
   let from = 0
   let found: Range[] = []
-  /** End of the last redacted range. A range that overlaps or touches it gets no mark of its own. */
+  /** End of the last range that was replaced by a mark. A range that overlaps or touches it gets no second mark. */
   let covered = -1
 
-  /** Returns everything before `until`, with marks in place of secrets. */
+  /** Returns the held text before the position `until`, with marks in place of secrets. */
   function give(until: number): string {
     let result = ''
     // A range that was already replaced by a mark may extend into the text that is held back.
@@ -102,7 +102,7 @@ function cover(ranges: Range[], range: Range): void {
 }
 
 function redactJson<T>(value: T, redact: (text: string) => string): T {
-  // The cast is right for strings, lists and plain objects, which keep their kind.
+  // The cast is right: strings, lists and plain objects stay strings, lists and plain objects.
   return walk(value) as T
 
   function walk(node: unknown): unknown {
@@ -110,8 +110,8 @@ function redactJson<T>(value: T, redact: (text: string) => string): T {
     if (typeof node !== 'object' || node === null) return node
     if (Array.isArray(node)) return walkList(node)
     if (isPlainObject(node)) return walkObject(node)
-    // An object with `toJSON`, such as a message, is kept if it contains no secret; otherwise it is replaced
-    // by its redacted JSON.
+    // An object with `toJSON`, such as a message, is returned as it is if its JSON contains no secret;
+    // otherwise its redacted JSON is returned.
     if (!('toJSON' in node) || typeof node.toJSON !== 'function') return node
     const json: unknown = node.toJSON()
     if (json === node) return node
@@ -136,8 +136,8 @@ function redactJson<T>(value: T, redact: (text: string) => string): T {
 }
 
 /**
- * The size of the skip table. Two pairs of code units may have the same entry; this makes the search slower,
- * but not wrong.
+ * The size of the skip table. If two pairs of code units share an entry, the search is slower, but its
+ * result is right.
  */
 const PLACES = 1 << 14
 

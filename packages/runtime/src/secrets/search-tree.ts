@@ -6,7 +6,7 @@ export interface SearchTree {
   step(node: number, unit: number): number
   /** Length of the longest pattern that ends at this node; 0 when none does. */
   matchLength(node: number): number
-  /** How many of the last code units may be the beginning of a pattern that is not complete yet. */
+  /** How many of the last code units read may be the beginning of a pattern that is not complete yet. */
   openLength(node: number): number
 }
 
@@ -46,8 +46,8 @@ interface Nodes<List = ArrayLike<number>> {
   readonly isEnd: List
   readonly first: Map<number, number>
   /**
-   * Children of the root for code units below 256. Most units begin no pattern, and one array access is
-   * enough to find that out.
+   * The children of the root, by code unit, for units below 256. Most units begin no pattern, and one
+   * array access is enough to see that.
    */
   readonly firstByte: Int32Array
 }

@@ -18,7 +18,7 @@ import type { Store } from '../store/store.ts'
 
 /** Encrypts stored secrets and removes secrets from texts. */
 export interface Vault {
-  /** The ids of the keys: the one that seals, and then those that only open. */
+  /** The ids of the keys: first the key that encrypts, then older keys that only decrypt. */
   readonly keyIds?: readonly string[]
   /** Encrypts a secret. The result can be decrypted only with the same `context` (thread and variable). */
   seal(secret: string, context: string): string
@@ -40,15 +40,15 @@ export interface Redactor {
 }
 
 /**
- * Returns the context with which a variable is encrypted, so that it can be decrypted only for this name in
- * this thread.
+ * Returns the context with which a variable is encrypted: it can be decrypted only as a variable of
+ * this name in this thread.
  */
 export function envContext(threadId: string, name: string): string {
   return `${threadId}/${name}`
 }
 
 const FORMAT = 'v2.'
-/** The format of values that were sealed before keys had ids; every key is tried with them. */
+/** The format of values that were encrypted before keys had ids. To decrypt such a value, every key is tried. */
 const WITHOUT_ID = 'v1.'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
@@ -57,7 +57,7 @@ const TAG_BYTES = 16
 interface AesVaultOptions {
   /** The AES key, 32 bytes. */
   readonly key: Uint8Array
-  /** Keys that were used before; they only open what was sealed with them. */
+  /** Keys that were used earlier. They only decrypt what was encrypted with them. */
   readonly oldKeys?: readonly Uint8Array[]
   /**
    * Generates nonces; it must never return the same nonce twice. Default: the platform's secure generator.
@@ -66,8 +66,8 @@ interface AesVaultOptions {
 }
 
 /**
- * Creates a vault that encrypts with AES-256-GCM. The sealed form is `v2.`, the id of the key, a dot, and then
- * nonce, tag and ciphertext in base64url.
+ * Creates a vault that encrypts with AES-256-GCM. An encrypted value is `v2.`, the id of the key, a
+ * dot, and then nonce, tag and ciphertext in base64url.
  */
 export function aesVault({ key, oldKeys = [], random = randomBytes }: AesVaultOptions): Vault {
   for (const one of [key, ...oldKeys])
@@ -109,7 +109,9 @@ export function aesVault({ key, oldKeys = [], random = randomBytes }: AesVaultOp
   }
 }
 
-/** Returns the id of a key, which is stored with what was sealed and tells nothing about the key. */
+/**
+ * Returns the id of a key. The id is stored with each value that the key encrypted, and reveals nothing about the key.
+ */
 function keyId(key: Uint8Array): string {
   return createHmac('sha256', key).update('skein key id').digest('hex').slice(0, 8)
 }
@@ -120,7 +122,7 @@ function open(sealed: string, context: string, keys: ReadonlyMap<string, Uint8Ar
       try {
         return openWith(key, sealed.slice(WITHOUT_ID.length), context)
       } catch {
-        // It was sealed with another of the keys, or it was changed; the last line of this function says so.
+        // The value was encrypted with another key, or changed since. If no key fits, the error below is thrown.
       }
     throw unopenable(context)
   }
@@ -171,8 +173,8 @@ function readKey(path: string): Uint8Array | undefined {
 }
 
 /**
- * Creates the key file. It is written completely and then linked to its name, so that two processes that
- * start at the same time use one key.
+ * Creates the key file. The file is completed under a temporary name and then linked to its real name,
+ * which fails if that exists, so that two processes that start at the same time use one key.
  */
 function createKey(path: string): Uint8Array {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -198,29 +200,31 @@ function invalid(path: string, why: string): RuntimeError {
   })
 }
 
-/** The options of a runtime that name the keys of its secrets. */
+/** The options of a runtime about the keys that encrypt secrets. */
 export interface SecretKeyOptions {
   /**
-   * The key that encrypts stored secrets: 32 bytes, or their base64. A store that outlives the process needs
-   * one, and it must be kept elsewhere than the store.
+   * The key that encrypts stored secrets: 32 bytes, or their base64. Required if the store outlives the
+   * process; keep the key in another place than the store.
    */
   readonly secretKey?: Uint8Array | string
   /** Earlier keys, newest first. Values that were encrypted with them can still be read. */
   readonly oldSecretKeys?: readonly (Uint8Array | string)[]
   /**
-   * Makes a key and keeps it beside the data (a file in the folder, else a setting of the store). Whoever
-   * copies the data then has the key too; for development, or where the whole disk is protected.
+   * Creates a key and keeps it beside the data (as a file in the folder, or as a setting of the store). Whoever
+   * copies the data then has the key too: use this for development, or where the whole disk is protected.
    */
   readonly keepsSecretKeyWithData?: boolean
 }
 
-/** Creates the vault of a runtime; throws `SECRET_KEY_MISSING` for a lasting store without a key. */
+/**
+ * Creates the vault of a runtime; throws `SECRET_KEY_MISSING` if the store outlives the process and no key is given.
+ */
 export async function openVault(
   { secretKey, oldSecretKeys = [], keepsSecretKeyWithData = false }: SecretKeyOptions,
   { folder, store }: { readonly folder: string | undefined; readonly store: Store },
 ): Promise<Vault> {
   const file = folder === undefined ? undefined : join(folder, 'keys', 'secrets.key')
-  // A key that was once kept beside the data still opens what was sealed with it.
+  // A key that was kept beside the data earlier can still decrypt the values that were encrypted with it.
   const beside = file === undefined ? undefined : readKey(file)
   const oldKeys = [...oldSecretKeys.map(keyBytes), ...(beside ? [beside] : [])]
   if (secretKey !== undefined) return aesVault({ key: keyBytes(secretKey), oldKeys })

@@ -21,9 +21,9 @@ export type StepDecision =
       readonly attachments: readonly string[]
     }
   | { readonly type: 'handoff'; readonly agent: string; readonly toolCallId: string }
-  /** The side's turn is over; `text` is its answer. */
+  /** The turn of this side of the conversation (A or B) is over; `text` is its answer. */
   | { readonly type: 'yield'; readonly reason: 'response' | 'stop_tool'; readonly text: string }
-  /** The side takes another step. `nudge` is a note for a side that did not call a tool. */
+  /** The same side takes another step. `nudge` is a note to a model that was expected to call a tool and did not. */
   | { readonly type: 'continue'; readonly nudge?: string }
 
 /** The inputs of `decideStep`. */
@@ -37,9 +37,9 @@ export interface StepFacts {
 }
 
 /**
- * Decides what happens after a finished step, in the order of Standard Agents §5: a tool that asked to end
- * the session, the bound session tools (failure first, and only calls that succeeded), the stop tool, a
- * handoff, the response, the limits.
+ * Decides what happens after a finished step, in the order of Standard Agents §5: a tool asked to end
+ * the session; a tool that the agent declares as end of the session was called successfully (failure
+ * first); the stop tool; a handoff to another agent; the response; the limits.
  */
 export function decideStep(facts: StepFacts): StepDecision {
   const ended = endByTool(facts)
@@ -52,7 +52,7 @@ export function decideStep(facts: StepFacts): StepDecision {
   }
   const text = messageText(entry)
   if (text.trim() !== '' && !lacksCall(side, entry)) {
-    // A side without any stop rule ends its turn with any text; otherwise its turn would never end.
+    // Without a stop tool, any text ends the turn; otherwise the turn would never end.
     const isOver = side.stopOnResponse ? entry.calls.length === 0 : side.stopTool === undefined
     if (isOver) return { type: 'yield', reason: 'response', text }
   }
@@ -60,9 +60,9 @@ export function decideStep(facts: StepFacts): StepDecision {
 }
 
 /**
- * Returns the decision if a tool ends the turn or the session: a tool that requested it (`stopSession`), a tool
- * that the side binds to the end of the session, or the side's stop tool. If the side is an `agent()`, its
- * strategy decides when the turn is over, and only these tools can end it earlier.
+ * Returns the decision if a tool ends the turn or the session: a tool that requested it (`stopSession`), a
+ * tool that the agent declares as end of the session, or the stop tool of this side of the conversation. If the side
+ * is an `agent()`, its strategy decides when the turn is over, and only these tools can end the turn earlier.
  */
 export function endByTool({ session, side, entry }: StepFacts): StepDecision | undefined {
   const { stopRequest } = session
@@ -91,7 +91,10 @@ export function endByTool({ session, side, entry }: StepFacts): StepDecision | u
   return undefined
 }
 
-/** Returns the message of a bound session tool: the mapped argument, else the result of the tool. */
+/**
+ * Returns the message of a tool that ended the session: the argument that its declaration (`binding`) names, else
+ * its result.
+ */
 export function boundMessage(
   { call, outcome }: Pick<CallState, 'call' | 'outcome'>,
   binding: ResolvedBinding,
@@ -104,7 +107,7 @@ export function boundMessage(
   return outcome?.type === 'done' ? toText(outcome.result) : ''
 }
 
-/** Returns the file paths in the mapped argument, which is one path or a list. Other values are ignored. */
+/** Returns the file paths (one path or a list) in the argument that the declaration of the tool (binding) names. */
 export function boundAttachments(
   { call }: Pick<CallState, 'call'>,
   { attachmentsProperty }: ResolvedBinding,
@@ -120,7 +123,7 @@ export function toText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
-/** Returns the text of a stop tool: the configured property of its arguments, else of its JSON result. */
+/** Returns the text of a stop tool: the configured property of its arguments or, if missing, of its JSON result. */
 export function stopText({ call, outcome }: CallState, side: ResolvedSide): string | undefined {
   const property = side.stopToolResponseProperty
   if (property === undefined) return undefined
@@ -137,7 +140,7 @@ export function stopText({ call, outcome }: CallState, side: ResolvedSide): stri
   return found === undefined ? undefined : toText(found)
 }
 
-/** Returns the handoff, or the failure when agents have handed the thread over too often. */
+/** Returns the handoff to another agent, or a failure if the thread was handed over too often. */
 function handoff({ session, limits }: StepFacts, agent: string, toolCallId: string): StepDecision {
   const { handoffs } = session.before
   if (handoffs < limits.maxHandoffs) return { type: 'handoff', agent, toolCallId }
@@ -161,7 +164,7 @@ function limit(facts: StepFacts): StepDecision | undefined {
   return undefined
 }
 
-/** Returns the failure when a side may take no further step in this session; undefined when it may. */
+/** Returns the failure if this side of the conversation may take no further step in this session, else undefined. */
 export function limitOf({
   session,
   side,
@@ -191,8 +194,8 @@ function failed(reason: string, message: string): StepDecision {
 }
 
 /**
- * Returns a note for the model, because a model that is asked again after its own message needs a message to
- * answer. Returns undefined if that message has calls, because their results follow it.
+ * Returns a note for the model: a model that is asked again after its own message needs a message to
+ * answer. Returns undefined if the model's message has calls, because then their results follow it.
  */
 function nudge({ side, entry }: StepFacts): string | undefined {
   if (entry.calls.length > 0) return undefined
@@ -205,12 +208,12 @@ function isEmpty(entry: Entry | undefined): boolean {
   return entry !== undefined && entry.calls.length === 0 && messageText(entry).trim() === ''
 }
 
-/** Returns the text of an entry; empty for results of calls. */
+/** Returns the text of an entry of the conversation; empty for results of calls. */
 export function messageText({ message }: Entry): string {
   return message.type === 'tool_result' ? '' : message.text
 }
 
-/** What a call may do, as far as the order of the calls of one message depends on it. */
+/** What a call may do; the order in which the calls of one message run depends on it. */
 type CallKind = 'read' | 'child' | 'write'
 
 /**
@@ -230,10 +233,10 @@ function kindOf({ prompt }: ResolvedSide, { toolName }: ToolCall): CallKind {
 }
 
 /**
- * Returns the open calls of a message that can be run or settled now. A write waits for every earlier call of
- * its message that has no outcome, also for one that waits for a person or a child, because the model wrote
- * it in the belief that the earlier calls succeed. Reads and calls to children need not wait for calls that
- * wait, only for a write before them that was held back. Pure.
+ * Returns the calls of a message without an outcome that can be run or settled now. A write waits for every
+ * earlier call of its message that has no outcome, even if that call waits for a person or a child: the
+ * model wrote the message in the belief that the earlier calls succeed. A read, or a call of a child, does
+ * not wait for a waiting call; it waits only for an earlier write that is itself held back. Pure.
  */
 export function callsToRun(state: KernelState, side: ResolvedSide, { calls }: Entry): CallState[] {
   let hasOpen = false
@@ -249,16 +252,16 @@ export function callsToRun(state: KernelState, side: ResolvedSide, { calls }: En
   })
 }
 
-/** Whether the answer that the call waited for is its outcome, so that nothing has to run. */
+/** Whether the answer that the call waited for is already its outcome, so that the call need not run. */
 function isAnswered({ interrupts }: KernelState, { interruptId }: CallState): boolean {
   const { answer, interrupt } = interrupts.get(interruptId ?? '') ?? {}
-  // An approved call has to run, and a call in doubt may have to run again.
+  // In these two kinds the answer is no outcome: an approved call has to run, a call in doubt may have to run again.
   return answer !== undefined && interrupt?.kind !== 'approval' && interrupt?.kind !== 'in_doubt'
 }
 
 /**
- * Whether the call may start only after the earlier call of its message has ended or begun to wait. Children
- * are created one at a time, because their number is limited.
+ * Whether the call may start only after the earlier call of its message has ended or begun to wait.
+ * Children are created one at a time, because the number of children is limited.
  */
 export function mustFollow(side: ResolvedSide, call: ToolCall, earlier: ToolCall): boolean {
   const before = kindOf(side, earlier)
@@ -272,12 +275,12 @@ export function mustFollow(side: ResolvedSide, call: ToolCall, earlier: ToolCall
   }
 }
 
-/** Whether the call waits also for earlier calls that wait for an answer, which may take days. */
+/** Whether the call is a write. A write waits even for earlier calls that wait for an answer, which may take days. */
 export function isWrite(side: ResolvedSide, call: ToolCall): boolean {
   return kindOf(side, call) === 'write'
 }
 
-/** Returns the calls of a message, each with the calls that have to end before it (see `callsToRun`). */
+/** Returns the calls of a message, each with the ids of calls that have to end before it (see `callsToRun`). */
 export function orderedCalls(
   state: KernelState,
   side: ResolvedSide,

@@ -40,8 +40,8 @@ export async function endStep(
 }
 
 /**
- * Ends the turn of a side. If side B is a person, or the side says so, the session ends; between two models, the
- * turn of the other side begins.
+ * Ends the turn of one side of the conversation. If the other side is a model too, its turn begins, unless this
+ * side is configured to end the session (`sessionStopOnResponse`); if it is a person, the session ends.
  */
 async function yieldTurn(
   context: DrainContext,
@@ -95,8 +95,8 @@ async function refuseOutput(
 }
 
 /**
- * Returns the final text of a stop tool or a strategy as a message of the side; nothing if the model wrote
- * the same text itself.
+ * Returns the final text of a stop tool or a strategy as a message of the side whose turn it is; an empty list if
+ * the model's own message has the same text.
  */
 function composedMessage(context: DrainContext, text: string): RuntimeEvent[] {
   const { environment, agent, state } = context
@@ -118,8 +118,8 @@ function composedMessage(context: DrainContext, text: string): RuntimeEvent[] {
 }
 
 /**
- * Hands the thread to another agent. The history stays, and the turn of side A of the new agent begins at
- * once.
+ * Hands the thread to another agent. The history stays, and the turn of the new agent's side A begins
+ * at once.
  */
 async function handOff(context: DrainContext, side: ResolvedSide, to: string): Promise<void> {
   const { environment, agent, state } = context
@@ -150,16 +150,16 @@ async function handOff(context: DrainContext, side: ResolvedSide, to: string): P
   context.dropGovernor()
 }
 
-/** Ends the session. A completed session has to pass the delivery gate first. */
+/** Ends the session. If it is completed, the governor (policies, checks) must first allow to deliver its result. */
 async function endGoverned(context: DrainContext, ending: SessionEnding): Promise<void> {
   if (ending.outcome !== 'completed' || (await passesGate(context, ending.message)))
     return endSession(context, ending)
 }
 
 /**
- * Whether the governor allows the result to be delivered. If not, this function commits the consequence: the
- * model gets the reasons and tries again, or the session fails. A session without a task class that ran no
- * governed tool is not judged.
+ * Whether the governor (UAICP) allows the result to be delivered. If not, this function commits the
+ * consequence: the model gets the reasons and tries again, or the session fails. The governor is not asked
+ * if the agent has no conditions for delivery (`taskClass`) and the session ran no governed tool.
  */
 async function passesGate(context: DrainContext, candidate: JsonValue): Promise<boolean> {
   const { agent, state } = context
@@ -184,7 +184,7 @@ async function passesGate(context: DrainContext, candidate: JsonValue): Promise<
 /** The parsed answer, or a description of why it does not have the declared shape. */
 type SessionOutput = { readonly data: JsonValue } | { readonly problem: string }
 
-/** Parses the answer of a side whose prompt declares an output. Returns undefined when it declares none. */
+/** Parses an answer according to the output that the prompt declares. Returns undefined when it declares none. */
 async function readOutput(
   { prompt }: ResolvedSide,
   text: string,

@@ -25,7 +25,7 @@ import { reportToParent } from '../children/report.ts'
 import type { KernelAction } from '../next.ts'
 import { isStoreError, type ThreadChange, type ThreadLifecycle } from '../store/store.ts'
 
-/** Starts a session with the queued messages. `side` is the side that answers. */
+/** Starts a session with the queued messages. `side` (A or B) is the side of the conversation that answers them. */
 export async function beginSession(context: DrainContext, side: Side): Promise<void> {
   const { environment, agent, state } = context
   const at = context.at()
@@ -40,7 +40,7 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
   const taken = await takeQueue(context, answering)
   events.push(...taken, ...turnStart(context, side))
   const head = { lifecycle: 'running', agent: agent.name } as const
-  // A parent that sent the message has already written into its list that the child is running.
+  // If the parent sent the message, its list of children already says that this child is running.
   const isAsked = state.queue.some(({ metadata }) => metadata?.['from'] === 'parent')
   const others = isAsked || state.session ? [] : listedAs(context, { status: 'running' })
   const write = { events, others, head, isLazy: true, expectsNoMail: taken.length > 0 }
@@ -49,8 +49,8 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
 }
 
 /**
- * Commits events that take messages from the queue. Returns false if the log has moved meanwhile, because a
- * taken message may have been withdrawn; the drain then decides again.
+ * Commits events that take messages from the queue. Returns false if somebody has written to the log
+ * meanwhile: a taken message may have been withdrawn, so the caller must decide again what to do.
  */
 export async function commitTaken(
   context: DrainContext,
@@ -68,8 +68,8 @@ export async function commitTaken(
 }
 
 /**
- * Returns the events that move every queued message into the history, in order. The hooks of `side`, the side
- * that will answer, process the messages. Messages that these hooks queue stay queued until the next step.
+ * Returns the events that move every queued message into the history, in order. The hooks of `side`, the side of the
+ * conversation that will answer, process them. Messages that these hooks queue stay queued until the next step.
  */
 export async function takeQueue(
   context: DrainContext,
@@ -97,7 +97,7 @@ export async function takeQueue(
   return taken
 }
 
-/** Returns a silent message of the runtime for the side whose turn it is. */
+/** Returns a message from the runtime. Only the model whose turn it is sees the message. */
 export function noteMessage(context: DrainContext, text: string, kind: string): RuntimeEvent {
   const { environment, state } = context
   const at = context.at()
@@ -123,8 +123,8 @@ export function turnStart(context: DrainContext, side: Side): RuntimeEvent[] {
 }
 
 /**
- * Returns the event that starts a step. When a step is tried again, `before` is the earlier attempt, and the
- * step keeps its id.
+ * Returns the event that starts a step. If the step is tried again, `before` is the earlier attempt,
+ * and the id of the step stays the same.
  */
 export function stepStart(
   context: DrainContext,
@@ -169,11 +169,11 @@ export interface SessionEnding {
   readonly hint?: string
   readonly attachments?: readonly string[]
   readonly data?: JsonValue
-  /** A last message of the side, which is added in the same commit. */
+  /** The final message of the side of the conversation whose turn it is; it is added in the same commit. */
   readonly spoken?: readonly RuntimeEvent[]
   /** Whether the turn was completed, even if the session failed. */
   readonly isTurnOver?: boolean
-  /** Set when the runtime gives the thread up. */
+  /** Why the runtime gives the thread up; set only if it does. */
   readonly cause?: FailureCause
 }
 
@@ -187,8 +187,8 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const isCut = outcome === 'stopped' || outcome === 'terminated'
   const reports = await reportToParent(context, { ...ending, attachments })
   const isUndelivered = state.parent !== undefined && reports.length === 0 && !isCut
-  // A child that is not resumable ends with its result (Standard Agents §7.3): it takes no more messages and
-  // cannot report again. Its own children are terminated (see `next`).
+  // A child that is not resumable ends with its result (Standard Agents §7.3): it takes no more
+  // messages and reports only once. `next` then terminates the child's own children.
   const isOver = isDisposable(state) && outcome !== 'terminated'
   const turnOutcome =
     outcome === 'completed' || ending.isTurnOver ? 'completed' : isCut ? 'interrupted' : 'failed'
@@ -227,7 +227,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   ]
   const others = [...reports, ...(outcome === 'stopped' ? stopAwaited(context) : [])]
   const lifecycle = isOver ? 'terminated' : outcome === 'completed' ? 'idle' : outcome
-  // Calls of the session wait no longer; effects that ask a person and requests for variables still do.
+  // The session's calls no longer wait, but effects (scheduled work) that ask people and requests for variables do.
   const effects = openForPeople(state).filter(({ effectId }) => effectId !== undefined)
   const variables = openVariables(state, context.environment.clock.now())
   const waiting = isOver || state.terminated ? 0 : effects.length + variables.length
@@ -235,12 +235,12 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const events = eventsIf(isUndelivered)
   const undelivered = eventsIf(!isCut)
   const write: Write = { events, undelivered, others, isProgress: true, head }
-  // Usually the drain parks next, and both become one commit.
+  // Usually the work on the thread ends next, and one commit then writes the end of the session and of the work.
   await context.commit('session_end', { ...write, joinsNext: true })
   context.dropGovernor()
 }
 
-/** Whether the thread is a child that ends with its first result. */
+/** Whether the thread is a child that ends with its first result, because it is not resumable. */
 function isDisposable({ parent }: KernelState): boolean {
   return parent !== undefined && !parent.isResumable
 }
@@ -251,8 +251,8 @@ function reportedEnd(context: DrainContext): RuntimeEvent {
 }
 
 /**
- * Tells the governor that its session failed. A session that is given up has to end also when the governor
- * cannot be opened, e.g. because the agent is no longer defined; its request then stays open in the audit log.
+ * Tells the governor, which judges calls and results, that its session failed. A session that is given up has to end
+ * even if the governor cannot be opened, e.g. without its agent; the audit log then shows the request as open.
  */
 async function failGoverned(
   context: DrainContext,
@@ -283,7 +283,7 @@ export function stopAwaited(context: DrainContext): ThreadChange[] {
   })
 }
 
-/** Ends the session because of the stop button or because the thread was terminated. */
+/** Ends the session, because a user pressed stop or because the thread was terminated. */
 export async function close(
   context: DrainContext,
   outcome: 'stopped' | 'terminated',
@@ -292,7 +292,7 @@ export async function close(
   return endSession(context, { outcome, reason: outcome, message })
 }
 
-/** Answers an expired interrupt with an error. The model gets it as the result of the call. */
+/** Answers an interrupt (a waiting call) that has expired with an error, which the model gets as the call's result. */
 export async function expire(context: DrainContext, interruptId: string): Promise<void> {
   const answer = { type: 'error', message: 'Nobody answered in time.' } as const
   const events = [{ type: 'interrupt_answered' as const, at: context.at(), interruptId, answer }]
@@ -300,8 +300,8 @@ export async function expire(context: DrainContext, interruptId: string): Promis
 }
 
 /**
- * Terminates the children of a terminated thread; each child then terminates its own children. A terminated
- * thread creates no children, so the list is complete.
+ * Terminates the children of a terminated thread; each child then terminates its own children. The list
+ * of children is complete, because a terminated thread creates no more.
  */
 export async function cascade(context: DrainContext, references: readonly string[]): Promise<void> {
   const at = context.at()
@@ -320,14 +320,14 @@ export async function cascade(context: DrainContext, references: readonly string
 }
 
 /**
- * A thread that has to wait longer than `LONG_WAIT_MS` for the model's vendor has the status `waiting`
+ * A thread that waits longer than this for its model's vendor, before a retry, has the status `waiting`
  * instead of `running`.
  */
 const LONG_WAIT_MS = 60_000
 
 /**
- * Commits that the thread is parked until `wakeAt`, and returns true; the drain then ends. Returns false when
- * another writer has appended to the log meanwhile; the drain then continues.
+ * Commits that the thread waits until `wakeAt`, and returns true: the work on it ends. Returns false if
+ * another writer has appended to the log meanwhile: the work goes on.
  */
 export async function park(
   context: DrainContext,
@@ -366,9 +366,9 @@ export async function park(
 }
 
 /**
- * Checks whether the parent's list of subagents says correctly whether this child waits for a person. Returns
- * the change that corrects the list, if one is needed, and the field of `status_changed` that records what the
- * list then says.
+ * Checks whether the parent's list of children says correctly whether this child waits for a person.
+ * Returns the change that corrects the list, if one is needed, and the field of `status_changed` that
+ * records what the list then says.
  */
 export function toldToParent(context: DrainContext): {
   readonly others: readonly ThreadChange[]
@@ -380,12 +380,12 @@ export function toldToParent(context: DrainContext): {
     state.session !== undefined &&
     (openForPeople(state).length > 0 || waitsBelow(state))
   const field = isAwaiting ? ({ awaitsPerson: true } as const) : {}
-  // The end of a session is reported to the parent separately.
+  // Outside a session nothing is corrected: the end of a session is reported to the parent separately.
   if (isAwaiting === state.isToldAwaiting || !state.session) return { others: [], field }
   return { others: listedAs(context, { status: isAwaiting ? 'awaiting_human' : 'running' }), field }
 }
 
-/** Whether a call of the thread waits for a child that waits for a person, perhaps through its own children. */
+/** Whether a call of the thread waits for a child that, itself or through its own children, waits for a person. */
 function waitsBelow(state: KernelState): boolean {
   return awaitedChildren(state).some(
     (reference) => state.children.get(reference)?.lifecycle === 'awaiting_human',
@@ -401,7 +401,7 @@ function awaitedChildren({ interrupts }: KernelState): readonly string[] {
   )
 }
 
-/** Writes into the list of the parent that a child no longer waits for a person; returns whether it had to. */
+/** Corrects the parent's list if it still says that this child waits for a person; returns whether it did. */
 export async function tellParent(context: DrainContext): Promise<boolean> {
   const { state } = context
   if (!state.isToldAwaiting) return false
@@ -413,8 +413,8 @@ export async function tellParent(context: DrainContext): Promise<boolean> {
 }
 
 /**
- * Fails a thread for which `next` returned the same action twice although the first one changed nothing: it
- * would be returned for ever. Returns true when the drain has to end, because there is no session to fail.
+ * Fails a thread for which `next` returned the same action twice, although the first one changed nothing: `next`
+ * would return it for ever. Returns true if the thread has no session to fail, so that the work on it must end.
  */
 export async function failWithoutProgress(context: DrainContext, action: string): Promise<boolean> {
   const { state } = context
@@ -448,7 +448,7 @@ export function waitText({ at, reason }: NonNullable<Step['retry']>): string {
   return `Waits until ${at} to ask the model again: ${reason}`
 }
 
-/** Why a thread cannot continue in this process. `text` is also the status text of the thread that waits. */
+/** Why a thread cannot continue in this process. The waiting thread shows `text` as its status. */
 interface Missing {
   readonly code: 'AGENT_NOT_FOUND' | 'AGENT_CHANGED'
   readonly text: string
@@ -456,8 +456,8 @@ interface Missing {
 }
 
 /**
- * Returns what a thread needs and this process does not have: its agent or, with the pin `session`, the
- * definitions with which its session began. Undefined if the thread can continue here.
+ * Returns what a thread needs and this process lacks: its agent or, with `pin: 'session'`, the
+ * definitions with which its session began. Returns undefined if the thread can continue here.
  */
 export function missingHere(
   { agent, session }: Pick<KernelState, 'agent' | 'session'>,
@@ -475,7 +475,7 @@ export function missingHere(
   return { code: 'AGENT_CHANGED', text: changedText(agent, definitions), hint }
 }
 
-/** Whether the thread waits because a process did not have what it needs. */
+/** Whether the thread waits because the last process lacked its agent, or its version of the agent. */
 export function waitsForAgent({ status, statusText, agent, session }: KernelState): boolean {
   if (status !== 'waiting') return false
   const { definitions = '' } = session ?? {}
@@ -490,14 +490,14 @@ function changedText(agent: string, definitions: string): string {
   return `Waits for the definitions ${definitions.slice(0, 8)} of the agent "${agent}", with which its session began.`
 }
 
-/** Returns the field of a `status_changed` event that tells the parent nothing new. */
+/** Returns the field of a `status_changed` event that repeats what the parent knows: whether a person is awaited. */
 export function asTold({ isToldAwaiting }: KernelState): { readonly awaitsPerson?: true } {
   return isToldAwaiting ? { awaitsPerson: true } : {}
 }
 
 /**
- * Writes that the thread waits for its agent, once, and gives the thread back. It stays due, so that a process
- * that has what it needs continues it at once.
+ * Writes, once, that the thread waits for its agent, and gives its lease back. The thread stays due, so
+ * that a process that has the agent continues it at once.
  */
 export async function awaitAgent(context: DrainContext, missing: Missing): Promise<void> {
   const { state, environment } = context
@@ -521,14 +521,14 @@ const STACK_LINES = 5
 const withoutFolders = (word: string): string =>
   word.slice(Math.max(word.lastIndexOf('/'), word.lastIndexOf('\\')) + 1)
 
-/** Describes an error for the log of the thread that fails because of it. */
+/** Describes an error for the log of the thread that failed because of it. */
 export function failureCause(error: unknown): FailureCause {
   const { code, hint } = SkeinError.is(error) ? error : { code: undefined, hint: undefined }
   const lines = (error instanceof Error ? (error.stack ?? '') : '').split('\n')
   const stack = lines
     .filter((line) => line.trimStart().startsWith('at '))
     .slice(0, STACK_LINES)
-    // Folders say where the program is installed, which readers of the log need not know.
+    // Folders are removed: they tell where the program is installed, which readers of the log need not know.
     .map((line) =>
       line
         .trim()
@@ -542,13 +542,13 @@ export function failureCause(error: unknown): FailureCause {
     hint,
     stack: stack.length > 0 ? stack.join('\n') : undefined,
   }
-  // Events have no members that are undefined.
+  // The conversion removes undefined members, which an event must not have.
   return JSON.parse(JSON.stringify(cause)) as FailureCause
 }
 
 /**
- * Parks a thread that failed too often without progress, and writes the cause to its log. Needs neither the
- * agent nor the governor of the thread, because their absence may be the cause.
+ * Marks a thread as failed that failed too often without progress, and writes the cause to its log. Needs
+ * neither the agent nor the governor of the thread, because a missing agent or governor may be the cause.
  */
 export async function failStuck(context: DrainContext, cause: FailureCause): Promise<void> {
   const { environment, state } = context
@@ -566,8 +566,8 @@ export async function failStuck(context: DrainContext, cause: FailureCause): Pro
   const ending = { outcome: 'failed', reason: 'drain_failed', message, cause } as const
   const hadSession = state.session !== undefined
   if (hadSession) await endSession(context, ending)
-  // If the thread had no session to end, or if a call of the parent waits for a queued message, the parent
-  // needs an answer.
+  // The parent needs an answer if there was no session to end, or if one of its calls still waits for
+  // the answer to a message in the queue.
   const isHeard = hadSession && !isAwaited(context.state)
   const others = isHeard ? [] : await reportToParent(context, { ...ending, attachments: [] })
   const isOver = isDisposable(context.state)
@@ -575,8 +575,8 @@ export async function failStuck(context: DrainContext, cause: FailureCause): Pro
   const lifecycle = isOver ? 'terminated' : 'failed'
   const write: Write = { events, others, head: { lifecycle }, releases: true }
   for (;;) {
-    // A request to resume may arrive at this moment; parking must not overwrite its wake-up. A child that is
-    // over has to terminate its own children.
+    // A request to resume may just have arrived; its wake-up must not be removed. A child that is over
+    // must run once more to terminate its own children.
     const mustGoOn = context.state.resume !== undefined || isOver
     const wake = mustGoOn ? { by: environment.clock.now() } : { exactly: null }
     try {

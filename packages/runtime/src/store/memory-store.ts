@@ -45,14 +45,14 @@ export interface MemoryStoreOptions {
 
 type NumberedLine = AuditLine & { readonly index: number }
 
-// Every method works synchronously, so that no other call can run between its checks and its writes.
+// Every method works synchronously, so that nothing else can run between the checks and the writes of a method.
 class MemoryStore implements Store {
   readonly isTemporary = true
   readonly #heads = new Map<string, ThreadHead>()
   readonly #events = new Map<string, StoredEvent[]>()
   readonly #clientIds = new Map<string, string>()
   readonly #blobs = new Map<string, Uint8Array>()
-  /** The threads that need each blob, by the blob's hash. */
+  /** The ids of the threads that need a blob, by the hash of the blob. */
   readonly #blobUsers = new Map<string, Set<string>>()
   readonly #audit = new Map<string, NumberedLine[]>()
   readonly #auditKeys = new Set<string>()

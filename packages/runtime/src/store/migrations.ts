@@ -4,7 +4,7 @@ import { rowSum, unpackText } from './packed-text.ts'
 import { StoreError } from './store.ts'
 import { calledTools } from './thread-head.ts'
 
-/** One step of the schema from the previous version. A step that was released is never changed. */
+/** One step that changes the schema from the previous version. Once released, a step is never changed. */
 export interface StoreMigration {
   readonly version: number
   readonly sql: string
@@ -254,7 +254,7 @@ export function migrate(
   database.function('row_sum', { deterministic: true }, (key, number, content) =>
     rowSum(String(key), Number(number), content as string | Uint8Array),
   )
-  // The names of the tools that a stored event calls, as a JSON list.
+  // An SQL function that returns the names of the tools that a stored event calls, as a JSON list.
   database.function('called_tools', { deterministic: true }, (content) => {
     try {
       const text = unpackText(content as string | Uint8Array)

@@ -1,9 +1,9 @@
 import { crc32 } from 'node:zlib'
 
 /**
- * Texts that are frequent in events and audit lines. A text is packed as its place in this list, so places never
- * change and nothing is removed: new texts are added at the end, up to `MAX_WORDS`. The first 26 take one byte, the
- * others two.
+ * Texts that are frequent in events and audit lines. Packing replaces such a text by its place in this
+ * list, so no place may ever change: nothing is removed, and new texts are added at the end, up to
+ * `MAX_WORDS`. The first 26 texts take one byte, the others two.
  */
 export const words: readonly string[] = [
   '","turnId":"',
@@ -149,14 +149,14 @@ const SHORT = 32 - FIRST
 export const MAX_WORDS: number = SHORT + 256
 const wordBytes: readonly Uint8Array[] = words.map((word) => Buffer.from(word))
 
-/** Words are looked up by a hash of their first bytes, so many; none is shorter. */
+/** `KEY`: words are looked up by a hash of their first 7 bytes; every word is at least that long. */
 const [KEY, BUCKETS] = [7, 1024] as const
-/** The places of the words whose first bytes have this hash, the longest word first. */
+/** For each hash, the places in `words` of the words whose first bytes have that hash, the longest word first. */
 const buckets: readonly number[][] = Array.from({ length: BUCKETS }, () => [])
 const longestFirst = [...words.keys()].sort((a, b) => words[b]!.length - words[a]!.length)
 for (const place of longestFirst) buckets[bucketOf(wordBytes[place]!, 0)]!.push(place)
 
-/** What may begin with a byte. */
+/** Flags in `kinds`, which say what may begin with a byte: a word, hexadecimal digits, or a code of packed text. */
 const [WORD, HEX, CODE] = [1, 2, 4] as const
 const kinds = new Uint8Array(256).fill(CODE, 0, 32)
 const HEX_DIGITS: Uint8Array = Buffer.from('0123456789abcdef')
@@ -168,13 +168,13 @@ for (const [first] of wordBytes) kinds[first!]! |= WORD
 
 const [DASH, T, ID_LENGTH, TIME_LENGTH] = [45, 84, 36, 24] as const
 
-// Most texts are short. Longer ones get buffers of their own, so that no memory is held for them.
+// Buffers that are used again for every short text. A longer text gets buffers of its own, which are freed afterwards.
 const KEPT = 1 << 16
 const kept = { text: Buffer.alloc(KEPT), packed: Buffer.alloc(KEPT) }
 
 /**
- * Packs a JSON text into fewer bytes: frequent texts, ids, times and hashes. Returns the text itself if it cannot be
- * packed. `unpackText` returns exactly the same text again.
+ * Packs a JSON text into fewer bytes, by encoding frequent texts, ids, times and hashes. Returns the
+ * text itself if it cannot be packed. `unpackText` returns exactly the original text.
  */
 export function packText(text: string): string | Uint8Array {
   if (text.length < 32) return text
@@ -219,7 +219,7 @@ function bucketOf(bytes: Uint8Array, at: number): number {
   return hash & (BUCKETS - 1)
 }
 
-/** Returns the place of the longest word that begins here, or -1. */
+/** Returns the place in `words` of the longest word that begins here, or -1. */
 function wordAt(bytes: Uint8Array, at: number, end: number): number {
   if (at + KEY > end) return -1
   next: for (const place of buckets[bucketOf(bytes, at)]!) {
@@ -240,14 +240,14 @@ function hexRun(bytes: Uint8Array, at: number, end: number): number {
   return place - at
 }
 
-/** Whether an id begins here. Its first eight digits are known to be digits. */
+/** Whether an id (UUID) begins here. The caller has checked its first eight digits. */
 function isId(bytes: Uint8Array, at: number, end: number): boolean {
   const has = (from: number, to: number): boolean =>
     bytes[at + from] === DASH && hexRun(bytes, at + from + 1, at + to) === to - from - 1
   return at + ID_LENGTH <= end && has(8, 13) && has(13, 18) && has(18, 23) && has(23, 36)
 }
 
-/** Returns the time whose text begins here; undefined if it is no time, such as one of February 30. */
+/** Returns the time whose text begins here; undefined if the text is no valid time (e.g. February 30). */
 function timeAt(bytes: Buffer, at: number, end: number): number | undefined {
   if (at + TIME_LENGTH > end || bytes[at + 4] !== DASH || bytes[at + 10] !== T) return undefined
   const text = bytes.toString('latin1', at, at + TIME_LENGTH)
@@ -258,7 +258,7 @@ function timeAt(bytes: Buffer, at: number, end: number): number | undefined {
   return ms
 }
 
-/** The time that was packed or unpacked last. */
+/** The last time that was packed or unpacked, and its text. */
 let lastTime = { ms: NaN, text: '' }
 
 /** Unpacks what `packText` has returned. */
@@ -269,7 +269,7 @@ export function unpackText(packed: string | Uint8Array): string {
   let isAscii = true
   for (let at = 0; at < packed.length;) {
     if (size + 128 > text.length) {
-      // No word, id, time or hash is as long.
+      // 128 bytes are always enough: no word, id, time or hash is longer.
       const larger = Buffer.allocUnsafe(text.length * 2)
       text.copy(larger, 0, 0, size)
       text = larger
@@ -284,7 +284,7 @@ export function unpackText(packed: string | Uint8Array): string {
     } else if (code === TIME) {
       let ms = 0
       for (const end = at + 6; at < end;) ms = ms * 256 + packed[at++]!
-      // Events that were written together mostly have the same time.
+      // Events that were written together mostly have the same time, so the text of the last time is kept.
       if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() }
       size += text.write(lastTime.text, size, 'latin1')
     } else {
@@ -302,12 +302,11 @@ export function unpackText(packed: string | Uint8Array): string {
 }
 
 /**
- * Returns the checksum of a row: CRC-32 of its content, which also depends on the key of the row, so that
- * rows that changed places are noticed. It guards against damage, not against intent; tamper evidence is the
- * audit log.
+ * Returns the checksum of a row: CRC-32 of its content and of its key, so that exchanged rows are
+ * noticed too. It detects damage, not intent; the audit log shows deliberate changes.
  */
 export function rowSum(key: string, number: number, content: string | Uint8Array): number {
-  // A whole log has one key, so its part of the sum is computed once.
+  // All events of a log have the same key, so the sum of the key is computed once.
   if (key !== last.key) last = { key, sum: crc32(key) }
   return crc32(content, (last.sum ^ number) >>> 0)
 }

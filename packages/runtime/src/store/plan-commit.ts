@@ -18,9 +18,9 @@ import { isPlainObject } from '@skein/base'
 export interface StoreView {
   head(id: string): ThreadHead | undefined
   hasClientId(tenant: string, owner: string | null, clientId: string): boolean
-  /** Returns a number for a new log that no log of this store has had. */
+  /** Returns a number for a new log that no log in this store has ever had. */
   newLogId(): number
-  /** Returns the number of this change, for `ThreadHead.change`. */
+  /** Returns the next number of a change to any thread, for `ThreadHead.change`. */
   newChange(): number
   hasAuditLine(requestId: string, seq: number): boolean
   /** Number of lines in the audit log of a root thread. */
@@ -31,13 +31,13 @@ export interface StoreView {
   /** The version of a user's value; undefined if there is none. */
   userVersion(of: UserOf, key: string): number | undefined
   userValueCount(of: UserOf): number
-  /** Returns a number that no value of a user in this store has had. */
+  /** Returns a version number that no value of a user in this store has ever had. */
   newVersion(): number
 }
 
 /** The rows to be written for a commit whose conditions hold. */
 export interface CommitPlan {
-  /** Each head before and after the commit; `before` is undefined for a new thread. */
+  /** The head (summary row) of each thread before and after the commit; `before` is undefined for a new thread. */
   readonly heads: readonly { readonly head: ThreadHead; readonly before: ThreadHead | undefined }[]
   readonly events: readonly EventRow[]
   readonly blobs: readonly Blob[]
@@ -50,7 +50,7 @@ export interface CommitPlan {
   readonly result: CommitResult
 }
 
-/** A value of a user as a row; null removes the row. */
+/** A value of a user as a row of the store. If `json` is null, the row is removed. */
 export interface UserValueRow extends UserOf {
   readonly key: string
   readonly json: string | null
@@ -113,8 +113,8 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
 }
 
 /**
- * Returns the rows to write when the log of a thread is replaced by `skeleton`: the new head, the events, and
- * the blobs that the thread still needs. Throws `THREAD_NOT_FOUND`.
+ * Returns the rows to write when a thread is erased and its log is replaced by the events of `skeleton`: the
+ * new head (summary row), the events, and the blobs that the thread still needs. Throws `THREAD_NOT_FOUND`.
  */
 export function planErase(
   threadId: string,
@@ -148,7 +148,7 @@ function notFound(id: string): StoreError {
   })
 }
 
-/** Returns the heads before the commit; for new threads, new heads. Throws if a condition does not hold. */
+/** Returns the heads (summary rows) before the commit, also for new threads. Throws if a condition does not hold. */
 function checkThreads(
   changes: readonly ThreadChange[],
   view: StoreView,
@@ -178,7 +178,7 @@ function checkThreads(
   return heads
 }
 
-/** Throws `TEXT_INVALID` for ids and names that not every database can store (see `isStorable`). */
+/** Throws `TEXT_INVALID` for ids and names that some database could not store (see `isStorable`). */
 function checkTexts({ threads, audit = [], spent = [], userValues = [] }: Commit): void {
   const check = (text: string | null | undefined, what: string): void => {
     if (text === null || text === undefined || isStorable(text)) return
@@ -225,7 +225,7 @@ function checkConditions({ id, fence, expectSeq, mustBeLive }: ThreadChange, hea
     })
 }
 
-/** The beginning of the names of counters that commits change. */
+/** The names of all counters that commits change begin with this text. */
 export const COUNTERS = 'limit '
 
 function newCounters({ counters = [] }: Commit, view: StoreView): CommitPlan['counters'] {
@@ -264,7 +264,7 @@ function numberAudit({ audit = [] }: Commit, view: StoreView): CommitPlan['audit
   })
 }
 
-/** Checks the conditions of changes to values of users; a later change of a commit sees the earlier ones. */
+/** Checks the conditions of changes to values of users. A change sees the earlier changes of the same commit. */
 function userValueRows(
   changes: readonly UserValueChange[],
   view: StoreView,
@@ -297,8 +297,8 @@ function userValueRows(
 }
 
 /**
- * Matches a JSON string of hexadecimal digits, with or without `sha256:`; one with 64 digits is a hash. A
- * false match only keeps a blob for longer, while a missed match would lose a file.
+ * Matches a JSON string of hexadecimal digits, with or without `sha256:`; with 64 digits it may be the
+ * hash of a blob. A false match only keeps a blob for longer, while a missed match would lose a file.
  */
 const HEX_IN_JSON = /"(?:sha256:)?[0-9a-f]+"/g
 const HASH_LENGTHS: ReadonlySet<number> = new Set(
@@ -312,8 +312,8 @@ export interface BlobName {
 }
 
 /**
- * Lists which threads need which blobs after a commit. A blob that no event names, such as evidence, is
- * assigned to the first thread of its commit.
+ * Lists which threads need which blobs after a commit. A blob that no event names, e.g. evidence,
+ * belongs to the first thread of the commit.
  */
 function blobNames(
   commit: Commit,

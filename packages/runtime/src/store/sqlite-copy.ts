@@ -16,13 +16,13 @@ import { LOW } from './sqlite-tables.ts'
 import { StoreError, type StoreRow, type ThreadHead } from './store.ts'
 import { newHead } from './thread-head.ts'
 
-/** Settings whose names begin with a space belong to the file itself. */
+/** Settings whose names begin with a space are about the file, not about the store; `sqliteRows` leaves them out. */
 const OWN_SETTING = ' '
 const USER_VERSION = 'user_version'
 
 /**
- * Yields everything in an open database, threads first. The caller has begun a transaction, so that all rows
- * are of one moment. Every row is checked against its checksum; the first damaged one ends the reading.
+ * Yields everything in an open database, threads first. The caller has begun a transaction, so that all rows are from
+ * the same moment. Every row is checked against its checksum; the first damaged row ends the reading with an error.
  */
 export function* sqliteRows(database: DatabaseSync): Generator<StoreRow, void, undefined> {
   const all = (sql: string): Iterable<Row> => database.prepare(sql).iterate() as Iterable<Row>
@@ -83,8 +83,8 @@ function* smallRows(all: (sql: string) => Iterable<Row>): Generator<StoreRow, vo
 }
 
 /**
- * Creates a store file from the rows of another store: all of them or, if the rows end with an error, nothing.
- * The rows of a thread have to come after the thread. A file that exists already is refused.
+ * Creates a store file from the rows of another store. If the rows end with an error, no file is created.
+ * The rows of a thread have to come after the row of the thread itself. Throws if the file exists already.
  */
 export async function loadSqliteStore(
   path: string,
@@ -109,7 +109,7 @@ export async function loadSqliteStore(
       for await (const row of rows) writer.write(row)
       writer.finish()
       database.exec('COMMIT')
-      // The name is given to one whole file, so nothing may be left in the write-ahead log.
+      // Only this one file is renamed below, so the write-ahead log, a separate file, must be empty by then.
       database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     } finally {
       database.close()
@@ -180,7 +180,7 @@ class RowWriter {
     }
   }
 
-  /** Writes the sums over all threads, which a store keeps up to date and does not count. */
+  /** Writes the counters that a store updates with each commit and never computes from all threads. */
   finish(): void {
     this.#counter('log_id', this.#logs.size)
     this.#counter('change', this.#lastChange)
@@ -190,7 +190,7 @@ class RowWriter {
   #thread(head: Extract<StoreRow, { type: 'thread' }>['head']): void {
     const logId = this.#logs.size + 1
     this.#logs.set(head.id, logId)
-    // A row of an older store may lack facts that a head has now.
+    // A thread from an older store may lack fields that were added later.
     const { change = 0 } = head
     const made = newHead(head.id, head, logId, change)
     const whole: ThreadHead = { ...made, ...head, logId, lease: null }
@@ -223,8 +223,8 @@ class RowWriter {
 }
 
 /**
- * Copies all pages in one step, because a copy in several steps would start again after every commit in
- * between.
+ * The number of pages that are copied in one step: all, because a copy in several steps would start
+ * again after every commit in between.
  */
 const ALL_PAGES = 2 ** 31 - 1
 
@@ -237,7 +237,7 @@ export async function copyDatabase(
   const part = `${to}.part`
   rmSync(part, { force: true })
   createPrivately(part)
-  // SQLite copies in another thread over a separate connection, while this thread continues to use ours.
+  // SQLite copies on another thread, over a connection of its own, while this thread goes on using `database`.
   const source = path === ':memory:' ? database : new DatabaseSync(path)
   try {
     await backup(source, part, { rate: ALL_PAGES })

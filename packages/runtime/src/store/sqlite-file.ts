@@ -4,7 +4,7 @@ import { isStoreError, StoreError } from './store.ts'
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Opens or creates a database, sets it up for durable commits, and migrates it to the newest version. */
+/** Opens or creates a database, makes its commits durable, and migrates it to the newest version. */
 export function openDatabase({
   path,
   busyTimeoutMs = 5000,
@@ -16,8 +16,8 @@ export function openDatabase({
 }): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs })
   try {
-    // FULL: a confirmed commit survives a power failure. secure_delete: erased data is overwritten.
-    // Small pages, for a new file: a commit changes a few rows on each of several pages, and writes whole pages.
+    // synchronous = FULL: a confirmed commit survives a power failure. secure_delete: erased data is overwritten.
+    // page_size: a commit changes a few rows on several pages and writes whole pages, so small pages write less.
     database.exec(`
       PRAGMA page_size = 2048;
       PRAGMA journal_mode = WAL;
@@ -47,9 +47,9 @@ export interface OwnerLock {
 const BUSY = 5
 
 /**
- * Makes this process the only owner of a store. The lock is a write transaction on a small database beside
- * the store. The transaction is never ended, so the operating system releases the lock when the process dies.
- * Other processes can still read from that database who the owner is.
+ * Makes this process the only owner of a store. The lock is a write transaction on a small database
+ * beside the store. The transaction never ends, so the operating system releases the lock when the
+ * process dies. Other processes can still read in that small database who the owner is.
  */
 export function lockOwner(path: string, startedAt: number): OwnerLock {
   const lockPath = `${path}.lock`
@@ -62,8 +62,8 @@ export function lockOwner(path: string, startedAt: number): OwnerLock {
     database
       .prepare('REPLACE INTO owner (one, pid, started_at) VALUES (1, ?, ?)')
       .run(process.pid, startedAt)
-    // Committed first, so that other processes can read the owner. If another process takes the lock between
-    // the two statements, it becomes the owner and this BEGIN fails.
+    // The row is committed first, so that other processes can read who the owner is. If another process begins its
+    // transaction before this BEGIN, that process is the owner and this BEGIN fails.
     database.exec('COMMIT; BEGIN IMMEDIATE')
   } catch (error) {
     const problem =
@@ -107,7 +107,7 @@ function ownerIn(database: DatabaseSync): string {
 
 /**
  * Creates an empty file that only its owner can read, and its folders; returns false if the file exists. An
- * existing file is not even opened, because closing it would drop this process's locks on it.
+ * existing file is not even opened, because closing a file drops the locks that this process has on it.
  */
 export function createPrivately(path: string): boolean {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -142,7 +142,7 @@ function sqliteCode(error: unknown): number | undefined {
 export function sqliteFailure(error: unknown, path: string): unknown {
   if (isStoreError(error)) return error
   const code = sqliteCode(error)
-  // The statements are fixed, so a table or column that is missing was damaged in the schema.
+  // All statements are fixed, so a missing table or column means that the schema is damaged.
   const isSchemaDamaged = code === 1 && /no such (?:table|column)|has no column/.test(String(error))
   if (code === CORRUPT || code === NOT_A_DATABASE || isSchemaDamaged)
     return new StoreError(`The store ${path} is damaged or not a database.`, {
@@ -153,7 +153,7 @@ export function sqliteFailure(error: unknown, path: string): unknown {
   return unwritable(error, path) ?? error
 }
 
-/** Returns the error for a file that cannot be written; undefined if that is not what the error says. */
+/** Returns the error for a file that cannot be written; undefined if the cause is something else. */
 function unwritable(cause: unknown, path: string): StoreError | undefined {
   const system = cause instanceof Error && 'code' in cause ? cause.code : undefined
   switch (sqliteCode(cause) ?? system) {
@@ -202,7 +202,7 @@ interface Job {
   readonly reject: (error: unknown) => void
 }
 
-/** The result of a job inside the transaction. Its promise settles once the transaction is durable. */
+/** The result of one write inside the transaction. The caller gets it only once the transaction is durable. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
 
 /**
@@ -216,7 +216,7 @@ export class GroupCommit {
   readonly #commit: StatementSync
   #jobs: Job[] = []
 
-  /** `onRollBack` is called when writes were undone that had read or written something already. */
+  /** `onRollBack` is called when a write was undone, because rows that it had read or written may be cached. */
   constructor(database: DatabaseSync, onRollBack: () => void = () => {}) {
     this.#database = database
     this.#onRollBack = onRollBack
@@ -225,8 +225,8 @@ export class GroupCommit {
   }
 
   /**
-   * Adds a write. A lazy write survives a crash of the process, but it survives a power failure only after a
-   * later write was synced to disk.
+   * Adds a write. A lazy write survives a crash of the process at once, but a power failure only after
+   * a later write was synced to disk.
    */
   write<T>(work: () => T, { isLazy = false }: { readonly isLazy?: boolean } = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -270,7 +270,8 @@ export class GroupCommit {
       this.#database.exec('RELEASE job')
       return { value }
     } catch (error) {
-      // A full disk may have ended the whole transaction; then all writes are rejected with its error.
+      // If the disk is full, SQLite may have ended the whole transaction; all its writes are then
+      // rejected with this error.
       if (!this.#database.isTransaction) throw error
       this.#database.exec('ROLLBACK TO job; RELEASE job')
       this.#onRollBack()

@@ -14,7 +14,7 @@ import { pageOf, searchText } from './thread-head.ts'
 /** A row as SQLite returns it. */
 export type Row = Record<string, SQLOutputValue>
 
-/** Converts a row of the table `threads` to a head. */
+/** Converts a row of the table `threads` to a head, the summary of a thread. */
 export function headFrom(row: Row): ThreadHead {
   return {
     id: row['id'] as string,
@@ -73,12 +73,12 @@ function namesFrom(row: Row, column: 'tags' | 'tools'): readonly string[] {
     const names: unknown = JSON.parse(row[column] as string)
     if (Array.isArray(names)) return names as string[] // only the store writes this column
   } catch {
-    // Reported below, without the parser's message, which quotes what was stored.
+    // The error is thrown below, without the parser's message, because that message quotes stored content.
   }
   throw damaged(`The head of thread ${String(row['id'])}`)
 }
 
-/** Converts a row of the table `events`; throws `STORE_CORRUPT` if it is not what was written. */
+/** Converts a row of the table `events`; throws `STORE_CORRUPT` if its checksum is wrong. */
 export function eventFrom(threadId: string, row: Row): StoredEvent {
   const seq = row['seq'] as number
   const json = textFrom(threadId, seq, row['json'], row['sum'])
@@ -86,7 +86,7 @@ export function eventFrom(threadId: string, row: Row): StoredEvent {
   return { seq, event: JSON.parse(json) as RuntimeEvent }
 }
 
-/** Returns the text of a row, packed or not; undefined if it is not what was written. */
+/** Returns the text of a row, packed or not; undefined if its checksum is wrong. */
 export function textFrom(
   key: string,
   number: number,
@@ -98,7 +98,7 @@ export function textFrom(
   return rowSum(key, number, content) === sum ? unpackText(content) : undefined
 }
 
-/** Converts a row of the table `user_values`; throws `STORE_CORRUPT` if it is not what was written. */
+/** Converts a row of the table `user_values`; throws `STORE_CORRUPT` if its checksum is wrong. */
 export function userValueFrom(row: Row): UserValue {
   const [tenant, user, key] = [row['tenant'], row['user'], row['key']].map(String)
   const { json, version } = row
@@ -114,7 +114,7 @@ export function userValueName(tenant: string, user: string, key: string): string
   return JSON.stringify([tenant, user, key])
 }
 
-/** Creates the error for a row that is not what was written. */
+/** Creates the error for a row whose content differs from what was written. */
 export function damaged(what: string, why = 'its checksum is wrong'): StoreError {
   return new StoreError(`${what} is damaged: ${why}.`, {
     code: 'STORE_CORRUPT',
@@ -138,7 +138,7 @@ const PROGRESS =
 
 /**
  * Returns the statement that updates the columns that differ; undefined if none does. Columns that stay the
- * same are left out, because SQLite writes every index of a column that is set, also to the same value.
+ * same are left out, because SQLite rewrites the indexes of every column that is set, even to the same value.
  */
 export function headUpdate(
   head: ThreadHead,
@@ -155,8 +155,8 @@ export function headUpdate(
 }
 
 /**
- * Updates the columns that seldom change; separate, because updating their indexes and the search text is
- * slow.
+ * Updates the columns that seldom change. They have a statement of their own, because updating their
+ * indexes and the search text is slow.
  */
 export const updateLabels =
   'UPDATE threads SET owner = ?, agent = ?, title = ?, tags = ?, tools = ?, first_words = ?, forked_from = ?, forked_at = ?, search = ? WHERE id = ?'

@@ -30,13 +30,13 @@ import { copyDatabase, scrub } from './sqlite-copy.ts'
 
 /** Options of `sqliteStore`. */
 export interface SqliteStoreOptions {
-  /** The file; it and its folder are created if missing. `:memory:` keeps nothing after `close`. */
+  /** The path of the file, which is created with its folder if missing. `:memory:` keeps nothing after `close`. */
   readonly path: string
   /** The largest size of the file; a commit beyond it is refused (`STORE_FULL`). Default: no limit. */
   readonly maxBytes?: number
-  /** How long to wait for another program that reads the file. Default 5 s. */
+  /** How long to wait if another program is using the file. Default 5 s. */
   readonly busyTimeoutMs?: number
-  /** The clock that decides when leases end, and for the start time in the owner's record. */
+  /** The clock that decides when leases expire, and that gives the start time in the record of the owner. */
   readonly clock?: Clock
 }
 
@@ -71,7 +71,7 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   }
 }
 
-/** The setting that records that erased bytes may still be in the file. */
+/** The name of a setting which says that erased bytes may still be in the file. */
 const SCRUB = ' scrub'
 
 class FileStore implements SqliteStore {
@@ -93,7 +93,7 @@ class FileStore implements SqliteStore {
     this.#clock = clock
     this.#lock = lock
     this.#tables = new SqliteTables(database)
-    // One process owns the file, and it has just begun: whoever held leases in it is dead.
+    // Only one process can own the file, and it has just started: the processes whose leases are stored are dead.
     this.#tables.endLeases()
     this.#writes = new GroupCommit(database, () => this.#tables.forget())
   }
@@ -108,8 +108,8 @@ class FileStore implements SqliteStore {
   }
 
   claim(threadId: string, options: ClaimOptions): Promise<Claim | HeldThread | undefined> {
-    // A claim need not be synced by itself: the first commit of the drain that relies on it also syncs the
-    // claim.
+    // A claim is not synced to disk by itself: the first commit of the process that claimed the thread
+    // syncs it too.
     return this.#write(
       () => {
         const head = this.#tables.claim(threadId, options, this.#clock.now())
@@ -261,14 +261,14 @@ class FileStore implements SqliteStore {
     }
   }
 
-  /** Finishes committed erasures, including those of a process that died before it could. */
+  /** Overwrites the bytes of erased threads, also of those that a process erased before it died. */
   scrub(): void {
     if (this.#tables.setting(SCRUB) === undefined) return
     if (this.path !== ':memory:') scrub(this.#database, this.path)
     this.#tables.removeSetting(SCRUB)
   }
 
-  /** Scrubs the file once for all erasures that were requested together. */
+  /** Rewrites the file once for all erasures that were requested together. */
   #scrub(): Promise<void> {
     this.#nextScrub ??= this.#inTurn(() => {
       this.#nextScrub = undefined
@@ -278,7 +278,7 @@ class FileStore implements SqliteStore {
     return this.#nextScrub
   }
 
-  /** Runs copies and scrubs one after the other, because each reads or writes the whole file. */
+  /** Runs copies and scrubs (which overwrite erased data) one after the other: each uses the whole file. */
   #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
     const done = this.#wholeFile.then(work)
     this.#wholeFile = done.catch(() => {})

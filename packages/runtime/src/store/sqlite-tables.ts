@@ -31,10 +31,10 @@ import {
 } from './store.ts'
 import { claimedHead } from './thread-head.ts'
 
-/** The beginning of the names of counters that count the threads of a lifecycle. */
+/** The names of counters that count the threads of a lifecycle begin with this text. */
 const THREADS = 'threads '
 
-/** Masks the lower 32 bits of a row's id, which are its number in its log; the higher bits say which log it is. */
+/** Masks the lower 32 bits of a row's id, which number the row within its log; the higher bits name the log. */
 export const LOW = 0xff_ff_ff_ff
 
 /** The condition for the events of the thread `?1` whose number is greater than `?2`. */
@@ -42,7 +42,7 @@ function inLog(): string {
   return range('(SELECT log_id FROM threads WHERE threads.id = ?1)', '>')
 }
 
-/** The condition for the audit lines of the tree `?1` from the index `?2`. */
+/** The condition for the audit lines of the tree of threads `?1` from the index `?2` on. */
 function inTree(): string {
   return range('(SELECT key FROM audit_trees WHERE tree = ?1)', '>=')
 }
@@ -55,22 +55,22 @@ function range(log: string, compare: string): string {
 export class SqliteTables implements StoreView {
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
-  /** The number of the last change; undefined until it was read. Only this process changes threads. */
+  /** The number of the last change to any thread; undefined until it was read. No other process changes threads. */
   #lastChange: number | undefined
-  /** Heads of threads as they are in the table, those that were used last. */
+  /** Cache of rows of the table `threads`, for the threads that were used last. */
   readonly #heads = new Map<string, ThreadHead>()
-  /** Key and number of lines of audit logs, those that were written last. */
+  /** Cache for the audit logs that were written last: key and number of lines of each. */
   readonly #trees = new Map<string, { readonly key: number; length: number }>()
-  /** The greatest number of an audit line of a request, for those that were used last. -1: it has no lines. */
+  /** Cache, by request: the position of its last audit line (the first has 0); -1 if it has no line. */
   readonly #lastLines = new Map<string, number>()
-  /** Blobs that are in the table, and which thread names which blob; those that were written last. */
+  /** Cache of what was written last: blobs, and which thread needs which blob. */
   readonly #written = new Map<string, true>()
 
   constructor(database: DatabaseSync) {
     this.#database = database
   }
 
-  /** Forgets what was remembered of the tables, because a transaction was rolled back. */
+  /** Empties the caches, because a transaction was rolled back and they may be wrong. */
   forget(): void {
     for (const known of [this.#heads, this.#trees, this.#lastLines, this.#written]) known.clear()
   }
@@ -128,7 +128,7 @@ export class SqliteTables implements StoreView {
       last = (row?.['last'] as number | null) ?? -1
       remember(this.#lastLines, requestId, last)
     }
-    // A request goes on after its last line, so this is nearly always known without looking.
+    // New lines of a request get higher numbers than its last line, so usually the table need not be read.
     if (seq > last) return false
     return this.#has('SELECT 1 FROM audit WHERE request_id = ? AND seq = ?', requestId, seq)
   }
@@ -150,7 +150,7 @@ export class SqliteTables implements StoreView {
   }
 
   counters(prefix: string): Map<string, number> {
-    // U+10FFFF is the last character in the order of the key.
+    // U+10FFFF sorts after every other character, so this range has exactly the names that begin with the prefix.
     const sql = `SELECT name, value FROM counters WHERE name >= ?1 AND name < ?1 || char(0x10ffff)`
     const rows = this.#all(sql, prefix)
     return new Map(rows.map((row) => [row['name'] as string, Number(row['value'])]))
@@ -194,7 +194,7 @@ export class SqliteTables implements StoreView {
     const from = Math.max(Math.floor(after), 0)
     const expected = Math.max(Math.min(log.seq - from, limit), 0)
     if (expected === 0) return [] // a drain that looks for mail mostly finds none
-    // The last number is known, so there is no LIMIT: SQLite would prepare the statement anew for each value of it.
+    // The range ends at a known number instead of a LIMIT, because SQLite prepares a statement anew for each LIMIT.
     const rows = this.#all(
       `SELECT id & ${LOW} AS seq, json, sum FROM events
       WHERE id > (?1 << 32) + ?2 AND id <= (?1 << 32) + ?3 ORDER BY id`,
@@ -207,7 +207,7 @@ export class SqliteTables implements StoreView {
     return rows.map((row) => eventFrom(threadId, row))
   }
 
-  /** Returns which log a thread has and how long it is, also if the rest of its head is damaged. */
+  /** Returns the id and length of a thread's log, even if other columns of the thread's row are damaged. */
   #log(id: string): Pick<ThreadHead, 'logId' | 'seq'> | undefined {
     const known = this.#heads.get(id)
     if (known) return known
@@ -216,7 +216,7 @@ export class SqliteTables implements StoreView {
   }
 
   due(now: number, limit: number): string[] {
-    // Usually at most one thread is due, and then no order has to be computed.
+    // Usually at most one thread is due, and then the sorting below is not needed.
     const first = this.#all('SELECT id FROM threads WHERE wake_at <= ? LIMIT 2', now)
     const sql = `SELECT id FROM (
         SELECT id, wake_at, row_number() OVER (PARTITION BY tenant ORDER BY wake_at, id) AS turn
@@ -307,7 +307,7 @@ export class SqliteTables implements StoreView {
     for (const { head, before } of plan.heads) this.#writeHead(head, before)
     this.#append(plan.events, new Map(plan.heads.map(({ head }) => [head.id, head.logId])))
     for (const { hash, bytes } of plan.blobs) {
-      // The frame of a model's requests comes with each of them.
+      // Many commits bring the same blob again, e.g. the system text and tools of a model request.
       if (this.#written.has(hash)) continue
       this.#run(
         'INSERT OR IGNORE INTO blobs (hash, bytes, sum) VALUES (?, ?, ?)',
@@ -382,7 +382,7 @@ export class SqliteTables implements StoreView {
     for (const id of ids ?? []) this.#run(`${free} WHERE id = ? AND lease_owner = ?`, id, owner)
   }
 
-  /** Ends all leases without releasing them, because the process that held them no longer runs. */
+  /** Ends all leases at once. They count as not released, because the process that held them has died. */
   endLeases(): void {
     this.#heads.clear()
     this.#run('UPDATE threads SET lease_until = 0 WHERE lease_owner IS NOT NULL')
@@ -407,14 +407,14 @@ export class SqliteTables implements StoreView {
     this.#count([{ before: head, after: undefined }])
     if (head) {
       this.#add(new Map([[removalsOf(head.tenant), 1]]))
-      // The thread may have the greatest number, which must not be given again after a restart.
+      // The removed thread may have the greatest change number, which must not be used again after a restart.
       this.#run(`UPDATE counters SET value = ? WHERE name = 'change'`, this.newChange())
     }
     this.#deleteLog(id)
     this.#heads.delete(id)
     this.#trees.delete(id)
     this.#lastLines.clear()
-    // The database deletes the blob names of the thread with it.
+    // The database deletes the rows of `blob_names` together with the thread.
     this.#run('DELETE FROM threads WHERE id = ?', id)
     this.#run(`DELETE FROM audit WHERE ${inTree()}`, id, 0)
     this.#run('DELETE FROM audit_trees WHERE tree = ?', id)
@@ -444,7 +444,7 @@ export class SqliteTables implements StoreView {
       )
   }
 
-  /** Updates the counters for threads that change from `before` to `after`. */
+  /** Updates the sums over all threads (lifecycles, tokens, cost) for threads that change from `before` to `after`. */
   #count(changes: readonly { readonly before?: ThreadHead; readonly after?: ThreadHead }[]): void {
     const sums = new Map<string, number>()
     const add = (name: string, value: number): void => {
@@ -493,7 +493,7 @@ export class SqliteTables implements StoreView {
     this.#heads.delete(head.id) // SQLite does not return every text as it was given
   }
 
-  /** Returns what is known of the audit log of a tree, which is begun if there is none. */
+  /** Returns key and length of the audit log of a tree of threads; creates the log if there is none. */
   #tree(tree: string): { readonly key: number; length: number } {
     const known = this.#trees.get(tree)
     if (known) return known
@@ -526,7 +526,7 @@ export class SqliteTables implements StoreView {
     }
   }
 
-  /** Returns the blobs that a thread names, before its names are removed. */
+  /** Returns the hashes of the blobs that a thread needs, before the thread's rows are removed. */
   #blobsOf(threadId: string): string[] {
     this.#written.clear()
     const found = this.#all('SELECT hash FROM blob_names WHERE thread_id = ?', threadId)
@@ -574,7 +574,7 @@ function remember<T>(all: Map<string, T>, id: string, value: T): void {
   all.set(id, value)
 }
 
-/** Converts a limit for SQLite, which does not accept infinity. */
+/** Converts a limit that may be infinite, which SQLite does not accept. */
 function rowCount(limit: number): number {
   return Math.min(limit, Number.MAX_SAFE_INTEGER)
 }

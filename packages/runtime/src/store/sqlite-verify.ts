@@ -14,7 +14,7 @@ import { searchText } from './thread-head.ts'
 
 /** The result of reading a whole store. */
 export interface StoreReport {
-  /** One sentence for each thing that is not what was written; empty if the store is whole. */
+  /** One sentence for each row that differs from what was written; empty if the store is undamaged. */
   readonly problems: readonly string[]
   readonly threads: number
   readonly events: number
@@ -23,8 +23,8 @@ export interface StoreReport {
 }
 
 /**
- * Reads everything in a store file (events, heads, audit lines, contents, settings, counters) and checks it
- * against its checksums and hashes. The file is only read, so a running owner is not disturbed.
+ * Reads everything in a store file (events, summaries of threads, audit lines, blobs, settings, counters) and
+ * checks it against its checksums and hashes. The file is only read, so a running owner is not disturbed.
  */
 export function verifyStore(path: string): StoreReport {
   const database = openToRead(path)
@@ -38,11 +38,11 @@ export function verifyStore(path: string): StoreReport {
 }
 
 /**
- * Opens a store file to read what is in it, as it is now. Nothing is written and no lease is ended, so a
- * running owner is not disturbed. Close it soon: until then SQLite keeps the old state, and the file grows.
+ * Opens a store file to read it as it is now. Nothing is written and no lease is ended, so a running owner
+ * is not disturbed. Close it soon: as long as it is open, SQLite keeps the old state, and the file grows.
  */
 export function readSqliteStore(path: string): Pick<Store, 'list' | 'events' | 'close'> & {
-  /** Yields everything in the store as of the moment when it was opened, for a copy or a backup. */
+  /** Yields everything that was in the store when it was opened, for a copy or a backup. */
   rows(): Iterable<StoreRow>
 } {
   const database = openToRead(path)
@@ -69,7 +69,7 @@ export function readSqliteStore(path: string): Pick<Store, 'list' | 'events' | '
   }
 }
 
-/** Opens a file in one transaction, so that everything that is read belongs to the same commits. */
+/** Opens a file and begins a transaction, so that everything that is read belongs to one moment. */
 function openToRead(path: string): DatabaseSync {
   if (!existsSync(path))
     throw new StoreError(`There is no store ${path}.`, {
@@ -92,10 +92,10 @@ const EVENTS = `SELECT id >> 32 AS log, id & ${LOW} AS seq, json, sum FROM event
 const AUDIT = `SELECT tree, id & ${LOW} AS idx, line, sum
   FROM audit LEFT JOIN audit_trees ON key = id >> 32 ORDER BY id`
 
-/** The number of problems that a report lists. */
+/** The largest number of problems that a report lists. */
 const MAX_PROBLEMS = 100
 
-/** The part of an open `DatabaseSync` of `node:sqlite` that is read here. */
+/** The methods of a `DatabaseSync` of `node:sqlite` that are used here. */
 interface SqliteReader {
   prepare(sql: string): { iterate(): Iterable<unknown> }
 }
@@ -130,7 +130,7 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
     try {
       const head = headFrom(row)
       heads.set(head.id, head)
-      // The search text repeats every label, so a label that changed by itself is noticed.
+      // The search text repeats every label (title, tags ...), so damage to one of the two is noticed.
       expect(row['search'] === searchText(head), () => `${what} is damaged: its labels differ.`)
     } catch (error) {
       expect(false, () => messageOf(error))
@@ -176,10 +176,10 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
   checkValues({ expect, read })
   read('The counters', 'SELECT name, value FROM counters', (row) => {
     const name = String(row['name'])
-    // Counters of commits (spending, refusals) cannot be checked, because no other row repeats them.
+    // Counters that commits change (spending, refusals) cannot be checked, because no other row repeats their values.
     if (name === 'log_id' || name === 'user_version' || name.startsWith(COUNTERS)) return
     if (name === 'change' || name.startsWith(removalsOf(''))) return
-    // Costs are sums of fractions, so their last digits depend on the order of adding.
+    // Costs are sums of fractions, and their last digits depend on the order of the additions.
     const isRight = Math.abs((sums.get(name) ?? 0) - Number(row['value'])) < 1e-6
     expect(isRight, () => `The counter "${name}" is wrong.`)
     sums.delete(name)
@@ -191,7 +191,10 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
 interface Checks {
   readonly problems: string[]
   expect(isRight: boolean, problem: () => string): void
-  /** Runs one check. A damaged page ends the check with an error of SQLite, and the next check runs. */
+  /**
+   * Runs one check on the rows of a query. If a page is damaged, SQLite's error ends this check, and
+   * the others still run.
+   */
   read(what: string, sql: string, check: (row: Row) => void): void
 }
 

@@ -5,31 +5,31 @@ import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 export type ThreadLifecycle =
   'idle' | 'queued' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated' | 'erased'
 
-/** One row per thread with the facts that lists and queries need, so that they do not read logs. */
+/** The head of a thread: one row with the facts that lists and queries need, so that they need not read its log. */
 export interface ThreadHead {
   readonly id: string
   readonly tenant: string
   readonly owner: string | null
   readonly agent: string
   readonly parentId: string | null
-  /** The outermost ancestor; a thread without a parent has its own id here. */
+  /** The id of the outermost ancestor; for a thread without a parent, its own id. */
   readonly rootId: string
   readonly title: string | null
   /** The beginning of the first message that a person or a parent sent, safe to show on one line. */
   readonly firstWords: string | null
-  /** The thread that this one is a fork of, and the last message that was copied; null if none was. */
+  /** The thread of which this one is a copy, and the last message that was copied; null if this is no copy. */
   readonly forkedFrom: { readonly threadId: string; readonly messageId: string | null } | null
   readonly tags: readonly string[]
-  /** The names of the tools that its models have called, each once, in the order of the first calls. */
+  /** The names of the tools that the thread's models have called, each once, in the order of the first calls. */
   readonly tools: readonly string[]
-  /** When the last of its standing grants ends, if none is revoked; null if it never had one. */
+  /** When the last grant (a standing permission for a tool) ends, revoked or not; null if there never was one. */
   readonly grantedUntil: number | null
-  /** An id chosen by the client, unique among the threads of one owner in the tenant. */
+  /** An id that the client chose, unique among the threads of one owner in the tenant. */
   readonly clientId: string | null
   readonly lifecycle: ThreadLifecycle
-  /** The number of interrupts and requests for variables that wait for a person. */
+  /** How many questions to a person (calls that wait, requests for variables) are open. */
   readonly waiting: number
-  /** The tokens of the thread itself, without its descendants. */
+  /** The tokens used by the thread itself, without its descendants. */
   readonly tokens: number
   /** The part of `tokens` that models have written; the rest is what they have read. */
   readonly outputTokens: number
@@ -44,54 +44,54 @@ export interface ThreadHead {
   /** Number of the last event. */
   readonly seq: number
   /**
-   * Orders the latest changes of all threads: a commit, an erasure and a new thread set it to a number that is
+   * Orders the latest changes of all threads: a commit, an erasure or a new thread sets it to a number
    * greater than all that readers have seen. Two threads may have the same number. Claims do not change it.
    */
   readonly change: number
   /**
-   * Names the log itself: a new number when a thread is created and when its log is replaced (erasure), never
-   * used twice in one store. A fold of events that was kept under another number belongs to another log.
+   * The id of the log. A thread gets a new one when it is created and when its log is replaced (erasure); none
+   * is ever used twice in one store. A state that was computed under another id belongs to another log.
    */
   readonly logId: number
   /**
-   * A number that each claim raises; writes with a lower epoch are refused, so that an old drain cannot
-   * write.
+   * A number that each claim raises. Writes with a lower number are refused, so that a process that has
+   * lost the thread cannot write any more.
    */
   readonly epoch: number
-  /** When the thread is to be drained, in ms; null while it waits for a message or an answer. */
+  /** When work on the thread is to begin, in ms; null while the thread waits for a message or an answer. */
   readonly wakeAt: number | null
   /**
-   * How often the thread has failed since its last progress: its drain rejected, or a process died while the
-   * thread was on trial. See `limits.drainAttempts`.
+   * How often the thread has failed since its last progress: the work on it threw, or a process died
+   * while only this thread was working (a trial). See `limits.drainAttempts`.
    */
   readonly attempts: number
-  /** Who works on the thread; null if nobody does. A process that dies leaves its lease behind. */
+  /** Which process works on the thread; null if none does. A process that dies leaves its lease behind. */
   readonly lease: Lease | null
 }
 
-/** The right of one process to work on a thread, until a time by the store's clock. */
+/** The right of one process to work on a thread, until a certain time by the store's clock. */
 export interface Lease {
   /** The name of the process. No two processes ever have the same name, not even one after the other. */
   readonly owner: string
-  /** When the lease ends unless it is renewed, in ms, by the clock of the store. */
+  /** When the lease expires unless it is renewed, in ms, by the clock of the store. */
   readonly until: number
   /**
-   * How many owners in a row did not release the lease, because they died or lost it. Progress of the thread
-   * sets it back to 0; above 0 the thread is a suspect.
+   * How many owners in a row did not release the lease, because they died or lost it. Progress of the
+   * thread resets the number to 0; above 0, the thread is suspected of killing its process.
    */
   readonly deaths: number
-  /** How many trials the thread has survived since its last progress. */
+  /** How many times the suspected thread has worked alone (a trial) without a crash since its last progress. */
   readonly survived: number
-  /** Whether the death of this owner is charged to the thread, because no other thread worked beside it. */
+  /** Whether the death of this owner counts as a failure of the thread, because no other thread worked at that time. */
   readonly isOnTrial: boolean
-  /** Where other nodes reach the owner; absent if it did not say so when it claimed the thread. */
+  /** The address at which other nodes reach the owner; absent if the owner gave none in its claim. */
   readonly address?: string
 }
 
 /** The sums of a thread and all its descendants. */
 export type TreeUsage = Pick<ThreadHead, 'tokens' | 'costUsd' | 'unpriced' | 'waiting'>
 
-/** Columns of the head that a writer may set. */
+/** The columns of a thread's row that a writer may set. */
 export type HeadPatch = Partial<
   Pick<
     ThreadHead,
@@ -125,27 +125,27 @@ export interface ThreadChange {
    */
   readonly create?: NewThread
   /**
-   * The epoch that the writer has claimed; if the thread has another epoch, the commit is refused (`FENCED`).
+   * The epoch of the writer's claim; if the thread has another epoch, the commit is refused (`FENCED`).
    */
   readonly fence?: number
-  /** The last event that the writer has seen; if the log is longer, the commit is refused (`LOG_MOVED`). */
+  /** Number of the last event that the writer has seen; if the log is longer, the commit is refused (`LOG_MOVED`). */
   readonly expectSeq?: number
   /** Refuses the commit if the thread is terminated or erased (`THREAD_TERMINATED`). */
   readonly mustBeLive?: boolean
   readonly append?: readonly RuntimeEvent[]
   readonly head?: HeadPatch
-  /** Raises the epoch, so that the drain that has claimed the thread can no longer write. */
+  /** Raises the epoch, so that the process that has claimed the thread can no longer write to it. */
   readonly raisesEpoch?: boolean
   /**
-   * Changes the lease of the thread, if it has one. `released`: the owner has stopped working. `cleared`: the
-   * thread has made progress, so its deaths no longer count. `on_trial` and `survived` begin and end a trial
-   * (see `TrialGate`).
+   * Changes the lease of the thread, if it has one. `released`: the owner has stopped working.
+   * `cleared`: the thread has made progress, so its deaths no longer count. `on_trial` and `survived`
+   * begin and end the time in which a suspected thread works alone (see `TrialGate`).
    */
   readonly lease?: 'released' | 'cleared' | 'on_trial' | 'survived'
   /**
-   * The next drain of the thread. `by` requests a drain by this time and keeps an earlier time. `exactly`
-   * replaces the time and is for a drain that parks. Use `exactly` with `expectSeq`: otherwise it would erase
-   * the wake-up of a message that arrived during the drain, and the message would never be processed.
+   * When work on the thread is to begin next. `by` asks for work by this time, but keeps an earlier time.
+   * `exactly` replaces the time; it is used when work ends. Use `exactly` with `expectSeq`: otherwise it would
+   * erase the wake-up of a message that arrived during the work, and the message would never be processed.
    */
   readonly wake?: { readonly by: number } | { readonly exactly: number | null }
 }
@@ -156,8 +156,8 @@ export interface AuditLine {
   readonly tree: string
   readonly requestId: string
   /**
-   * The position of the line in its request; a second line with the same position is refused
-   * (`STATE_CONFLICT`).
+   * The position of the line among the lines of its request; a second line with the same position is
+   * refused (`STATE_CONFLICT`).
    */
   readonly seq: number
   readonly line: string
@@ -169,48 +169,48 @@ export interface AuditLine {
  */
 export interface Commit {
   /**
-   * The name of the place in the code, for traces, tests and crash coverage. A commit that joins the writes of
-   * several places has all their names, in order, with `+` between them.
+   * The name of the place in the code, for traces, tests and crash coverage. If a commit combines the
+   * writes of several places, it has all their names in order, with `+` between them.
    */
   readonly point: string
   /**
-   * Whether the commit need not be synced by itself. It is visible to every reader when its promise resolves
-   * and survives the death of the process; a failure of the machine may undo it until a later commit that is
-   * not lazy has resolved. A store without that difference ignores it.
+   * Whether the commit need not be synced to disk by itself. It is visible to every reader when its
+   * promise resolves, and survives the death of the process; a failure of the machine may undo it until
+   * a later commit that is not lazy has resolved. A store without that difference ignores `isLazy`.
    */
   readonly isLazy?: boolean
   readonly threads: readonly ThreadChange[]
-  /** Contents by hash; a hash that is already stored is not written again. */
+  /** Contents by hash. A content whose hash is already stored is not written again. */
   readonly blobs?: readonly Blob[]
   readonly audit?: readonly AuditLine[]
   /** Approval tokens to be marked as spent; a token that is already spent is refused (`TOKEN_SPENT`). */
   readonly spent?: readonly { readonly jti: string; readonly exp: number }[]
   readonly counters?: readonly CounterChange[]
-  /** Values of users to set or remove. A commit that has only these names no thread. */
+  /** Values of users to set or remove. A commit may have only these and change no thread. */
   readonly userValues?: readonly UserValueChange[]
 }
 
-/** A change of a counter of the whole store, such as what a tenant has spent today. */
+/** A change of a counter of the whole store, e.g. of what a tenant has spent today. */
 export interface CounterChange {
   /** Begins with `limit `; other names belong to the store. */
   readonly name: string
-  /** A counter that does not exist is 0. `null` removes the counter. */
+  /** The number to add; a counter that does not exist counts as 0. `null` removes the counter. */
   readonly add: number | null
   /** Refuses the commit (`LIMIT_REACHED`) unless the counter is below this number before the addition. */
   readonly below?: number
 }
 
-/** A user of a tenant. Users of two tenants with the same name are two users. */
+/** A user of a tenant. The same name in two tenants means two users. */
 export interface UserOf {
   readonly tenant: string
   readonly user: string
 }
 
-/** A value that belongs to a user, whatever the thread. */
+/** A value that belongs to a user and that all threads of the user share. */
 export interface UserValue {
   readonly key: string
   readonly value: JsonValue
-  /** A new number with every write, never used twice in one store, also not after the value was removed. */
+  /** A new number with every write. No number is used twice in one store, not even after the value was removed. */
   readonly version: number
   readonly updatedAt: string
 }
@@ -223,13 +223,13 @@ export interface UserValueChange extends UserOf {
   /** The time of the change (ISO 8601). */
   readonly at: string
   /**
-   * The version that the writer has read, or null if there was no value. If the value has another version, the
-   * commit is refused (`VALUE_MOVED`). Without it, the value is set whatever it is.
+   * The version that the writer has read, or null if there was no value. If the value has another version,
+   * the commit is refused (`VALUE_MOVED`). If `expectVersion` is missing, the value is set in any case.
    */
   readonly expectVersion?: number | null
 }
 
-/** Names the counter of the threads that were removed from a tenant. */
+/** Returns the name of the counter that counts the removed threads of a tenant. */
 export function removalsOf(tenant: string): string {
   return `removed ${tenant}`
 }
@@ -248,7 +248,7 @@ export interface Blob {
 export interface CommitResult {
   /** Number of the last event of each thread, by id. */
   readonly seqs: ReadonlyMap<string, number>
-  /** Index of the first audit line of this commit in its tree. */
+  /** Index of this commit's first audit line in the audit log of its tree of threads. */
   readonly auditFrom?: number
 }
 
@@ -262,8 +262,8 @@ export interface ClaimOptions {
 }
 
 /**
- * The right to write to a thread: writes with this epoch are accepted until the thread is claimed again. The
- * head contains the lease.
+ * The right to write to a thread: writes with this epoch are accepted until the thread is claimed
+ * again. `head` contains the lease.
  */
 export interface Claim {
   readonly head: ThreadHead
@@ -273,9 +273,9 @@ export interface Claim {
 /** The answer to a claim of a thread that another process works on. */
 export interface HeldThread {
   readonly heldBy: string
-  /** When the lease ends unless it is renewed, by the clock of the store. */
+  /** When the lease expires unless it is renewed, by the clock of the store. */
   readonly until: number
-  /** The time until then. A process waits this long by its own clock, and compares no times of two clocks. */
+  /** How long until then. The process waits this long by its own clock, so times of two clocks are never compared. */
   readonly leftMs: number
 }
 
@@ -287,22 +287,22 @@ export interface ThreadQuery {
   readonly lifecycle?: ThreadLifecycle
   readonly parentId?: string | null
   readonly rootId?: string
-  /** Whether something of the thread waits for a person. */
+  /** Whether the thread waits for a person, e.g. with a call that needs approval. */
   readonly isWaiting?: boolean
   readonly search?: string
   readonly tag?: string
-  /** Threads that have called this tool, and the roots of their trees. */
+  /** Only threads that have called this tool, and the root threads above them. */
   readonly tool?: string
-  /** Threads with a standing grant that ends after this time, unless it was revoked. */
+  /** Only threads with a grant (standing permission for a tool) that ends after this time, even if it was revoked. */
   readonly grantedAfter?: number
   /** Forks of this thread. */
   readonly forkedFrom?: string
   /**
-   * Threads whose last change comes after this place: by number, and by id where the number is the same. The
-   * earliest change comes first, whatever `sort` says.
+   * Only threads that come after this place in the order of changes: by number, and by id for the same
+   * number. They are listed in that order, the earliest change first, whatever `sort` says.
    */
   readonly changedAfter?: Pick<ThreadHead, 'change' | 'id'>
-  /** Default `activity`. All but `oldest` begin with the latest. */
+  /** The order. Default `activity`. All except `oldest` begin with the latest. */
   readonly sort?: 'activity' | 'created' | 'oldest' | 'change'
   /** Default 50, at most 1000. */
   readonly limit?: number
@@ -325,29 +325,29 @@ export interface Store {
   /** Whether everything is lost when the process ends. Default false. */
   readonly isTemporary?: boolean
   /**
-   * Resolves when all writes are durable. When it rejects with a `StoreError`, nothing was written; with
-   * `STORE_UNREACHABLE` it may have been, because the answer of a database did not arrive for too long.
+   * Resolves when all writes are durable. If it rejects with a `StoreError`, nothing was written; but
+   * with `STORE_UNREACHABLE` the writes may have happened, because the database did not answer in time.
    */
   commit(commit: Commit): Promise<CommitResult>
   /**
-   * Takes the lease of a thread and raises its epoch; returns who holds the lease if another owner does, and
-   * undefined if there is no thread. Only a lease that was released or has ended can be taken, because the
-   * calls of the former owner count as dead from then on. The store's clock decides, so that the clocks of
-   * several processes need not agree. A lease that was not released counts as a death: see `claimedHead`,
-   * which every store uses.
+   * Takes the lease of a thread and raises its epoch. If another owner holds the lease, returns who; if
+   * there is no such thread, undefined. Only a lease that was released or has expired can be taken,
+   * because the calls of the former owner then count as dead. The store's clock decides, so that the
+   * clocks of several processes need not agree. A lease that expired without a release counts as a
+   * death: see `claimedHead`, which every store uses.
    */
   claim(threadId: string, options: ClaimOptions): Promise<Claim | HeldThread | undefined>
   /**
-   * Renews the leases of an owner, and returns the threads that it still holds. A lease that has ended is
+   * Renews the leases of an owner, and returns the threads that it still holds. An expired lease is
    * renewed too, unless another owner has taken it.
    */
   renew(threadIds: readonly string[], options: ClaimOptions): Promise<readonly string[]>
-  /** Releases leases of an owner: those of the given threads, or all. Leases of others are left alone. */
+  /** Releases leases of an owner: those of the given threads, or all of them. Leases of other owners stay. */
   release(owner: string, threadIds?: readonly string[]): Promise<void>
   head(threadId: string): Promise<ThreadHead | undefined>
   /**
-   * Returns the thread of this owner with this client id. Without `owner`, the oldest thread of the tenant
-   * with this client id, whoever owns it.
+   * Returns the thread of `owner` for which a client chose this id. Without `owner`, returns the oldest
+   * thread of the tenant with this chosen id, whoever owns it.
    */
   headByClientId(
     tenant: string,
@@ -361,64 +361,64 @@ export interface Store {
     options?: { readonly after?: number; readonly limit?: number },
   ): Promise<readonly StoredEvent[]>
   /**
-   * Returns the threads that are due at this time. Tenants take turns: first the longest waiting thread of
-   * each tenant, then the second of each, so that a tenant with many threads does not fill the list. A store
-   * that several processes share may leave out threads that another process holds.
+   * Returns the threads that are due at this time. Tenants take turns: first the longest waiting thread
+   * of each tenant, then the second of each, so that a tenant with many threads does not fill the list.
+   * A store that several processes share may leave out threads on which another process works.
    */
   due(now: number, limit: number): Promise<readonly string[]>
   /** Returns the earliest wake-up time of all threads; with `after`, the earliest one later than that. */
   nextWake(after?: number): Promise<number | undefined>
   /** Returns the tokens and the cost of a root thread with all descendants. */
   treeUsage(rootId: string): Promise<TreeUsage>
-  /** Returns how many threads there are and what they have used. Kept up to date, not counted. */
+  /** Returns how many threads there are and what they have used. These sums are stored, not computed on demand. */
   totals(): Promise<StoreTotals>
-  /** Returns the counters of commits whose names begin with `prefix`. */
+  /** Returns the counters that commits change (`CounterChange`) whose names begin with `prefix`. */
   counters(prefix: string): Promise<ReadonlyMap<string, number>>
   blob(hash: string): Promise<Uint8Array | undefined>
   audit(
     tree: string,
     options?: { readonly from?: number; readonly requestId?: string },
   ): Promise<readonly { readonly index: number; readonly line: string }[]>
-  /** Replaces the events of a thread with `skeleton` and deletes blobs that no other thread names. */
+  /** Replaces all events of a thread with those of `skeleton`, and deletes the blobs that only this thread needed. */
   erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void>
   /**
-   * Removes a thread with its events, audit log and blobs, and adds 1 to the counter that `removalsOf` names,
-   * so that readers of changes learn that there is one thread less.
+   * Removes a thread with its events, audit log and blobs, and adds 1 to the counter that `removalsOf`
+   * names, by which readers of changes learn that a thread is gone.
    */
   remove(threadId: string): Promise<void>
-  /** Returns the values of a user whose keys begin with the prefix, by key. */
+  /** Returns the values of a user whose keys begin with the prefix, sorted by key. */
   userValues(of: UserOf, prefix?: string): Promise<readonly UserValue[]>
-  /** Removes all values of a user, with their bytes, and returns how many there were. */
+  /** Removes all values of a user, so that their bytes are overwritten too, and returns how many there were. */
   eraseUserValues(of: UserOf): Promise<number>
-  /** Reads a setting of the whole store, such as the development key. */
+  /** Reads a setting of the whole store, such as a key that is kept in the store. */
   setting(name: string): Promise<JsonObject | undefined>
   setSetting(name: string, value: JsonObject): Promise<void>
-  /** Where folds of long logs are kept, so that a cold start need not read them from the start. Optional. */
+  /** Stored states of long logs, so that after a start these logs need not be read from the beginning. Optional. */
   readonly snapshots?: Snapshots
   close(): Promise<void>
 }
 
 /**
- * Keeps a snapshot of the fold of a log, as parts that only the fold can read. It is only a cache: a snapshot
- * that is missing, old or damaged makes a thread slower to open, and nothing else. So a store may drop it at
- * any time, and need not sync it. Erasing or removing a thread removes its snapshot.
+ * Keeps snapshots: stored states of logs, in parts that only the code that computes states can read. A snapshot
+ * is only a cache: if it is missing, old or damaged, its thread opens more slowly, and nothing else happens. So
+ * a store may drop it at any time, and need not sync it. Erasing or removing a thread removes its snapshot.
  */
 export interface Snapshots {
-  /** A snapshot is taken when a log has grown by this many events, the first after five times as many. Default 1000. */
+  /** How many new events of a log lead to a new snapshot; the first is taken after five times as many. Default 1000. */
   readonly every?: number
-  /** Returns the parts by their place; empty if there is no snapshot of this log. */
+  /** Returns the parts of the snapshot, by their numbers; empty if this log has no snapshot. */
   read(threadId: string, logId: number): Promise<ReadonlyMap<number, Uint8Array>>
   /**
-   * Writes all these parts or none, and keeps the parts at other places. Writes nothing if the thread no longer
-   * has this log.
+   * Writes all these parts or none, and keeps the parts with other numbers. Writes nothing if the thread
+   * has another log by now.
    */
   save(threadId: string, logId: number, parts: ReadonlyMap<number, Uint8Array>): Promise<void>
 }
 
 /**
- * One record of a store, in the form in which copies and backups move it to another store. Texts of events and
- * values are carried as they were stored, so that their bytes stay the same. Data that is valid only in one
- * store is left out: leases, numbers of logs, and sums over its own rows.
+ * One record of a store, in the form in which copies and backups move it to another store. Texts of
+ * events and values are moved as they were stored, so that their bytes stay the same. Data that is
+ * valid only in its own store is left out: leases, ids of logs, and sums over all threads.
  */
 export type StoreRow =
   | { readonly type: 'thread'; readonly head: Omit<ThreadHead, 'logId' | 'lease'> }
@@ -433,7 +433,7 @@ export type StoreRow =
   /** A thread needs a blob. */
   | { readonly type: 'blob_name'; readonly threadId: string; readonly hash: string }
   | { readonly type: 'spent'; readonly jti: string; readonly exp: number }
-  /** A counter of commits, or `user_version`: the last version that a value of a user has had. */
+  /** A counter that commits change, or `user_version`: the last version that a value of a user has had. */
   | { readonly type: 'counter'; readonly name: string; readonly value: number }
   | (UserOf & {
       readonly type: 'user_value'
@@ -488,14 +488,14 @@ const UNWRITABLE: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether the store cannot be written at the moment, so that nothing can be recorded, not even a failure. It
- * works again once there is space, permission or a connection.
+ * Whether the store cannot be written at the moment, so that not even a failure can be recorded. The
+ * store works again once it has space, permission or a connection.
  */
 export function isUnwritable(error: unknown): error is StoreError {
   return isStoreError(error) && UNWRITABLE.has(error.code)
 }
 
-/** Whether this is a store error (with this code, if given), also from another copy of this package. */
+/** Whether this is a store's error (with this code, if given); it may come from another copy of this package. */
 export function isStoreError(error: unknown, code?: StoreErrorCode): error is StoreError {
   return SkeinError.is(error) && error.name === 'StoreError' && (!code || error.code === code)
 }

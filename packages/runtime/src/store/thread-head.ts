@@ -12,7 +12,7 @@ import type {
   ThreadQuery,
 } from './store.ts'
 
-/** Creates the head of a thread that has no events yet. */
+/** Creates the head (summary row) of a thread that has no events yet. */
 export function newHead(id: string, thread: NewThread, logId: number, change: number): ThreadHead {
   const { tenant, owner, agent, parentId, rootId, title, tags, clientId, createdAt } = thread
   return {
@@ -49,9 +49,9 @@ export function newHead(id: string, thread: NewThread, logId: number, change: nu
 }
 
 /**
- * Returns the head after a claim at `now`, by the clock of the store, or who holds the thread. A lease that
- * another owner did not release counts as a death: the thread becomes a suspect and, if it was on trial, gets a
- * failed attempt.
+ * Returns the head (summary row) after a claim at `now`, by the clock of the store, or who holds the
+ * thread. If the lease of another owner expired without a release, that owner counts as dead: the
+ * thread is then suspected of it and, if it was working alone (on trial), gets a failed attempt.
  */
 export function claimedHead(
   head: ThreadHead,
@@ -91,11 +91,11 @@ function changeLease(lease: Lease | null, change: ThreadChange['lease']): Lease 
   }
 }
 
-/** Returns the head after a change. `number` is the place of the change among those of all threads. */
+/** Returns the head (summary row) after a change. `number` is the position of the change among those of all threads. */
 export function changeHead(head: ThreadHead, change: ThreadChange, number: number): ThreadHead {
   const { append = [], head: patch = {}, raisesEpoch, wake } = change
-  // Fields are picked one by one, so that no other field of a patch gets into the head. Undefined means
-  // unchanged, null is a value.
+  // Fields are picked one by one, so that a patch can set no other fields. Undefined means unchanged;
+  // null is a value.
   const { agent, title, tags, owner, waiting, tokens, costUsd, unpriced, attempts } = patch
   const { outputTokens, cachedTokens } = patch
   return {
@@ -132,8 +132,8 @@ export function changeHead(head: ThreadHead, change: ThreadChange, number: numbe
 const FIRST_WORDS = 120
 
 /**
- * Returns the beginning of the first message to a thread, as a person is shown it in a list: one line, without
- * characters that hide or reorder others. Null if the events have no such message.
+ * Returns the beginning of the first message to a thread, for a list: on one line, without characters
+ * that hide or reorder others. Null if the events have no such message.
  */
 function firstWordsIn(events: readonly RuntimeEvent[]): string | null {
   for (const event of events) {
@@ -159,11 +159,11 @@ function firstWordsIn(events: readonly RuntimeEvent[]): string | null {
   return null
 }
 
-/** The most tools that a head names, and the longest name: a model may call tools that do not exist. */
+/** How many tools a thread's row names at most, and how long a name may be: models may call tools that do not exist. */
 const MAX_TOOLS = 200
 const MAX_TOOL_NAME = 200
 
-/** Returns the known names and those of the tools that events call. Without a new one it is the same list. */
+/** Returns the known names and the names of the tools that events call; the same list if there is no new name. */
 export function calledTools(
   known: readonly string[],
   events: readonly Pick<RuntimeEvent, 'type'>[],
@@ -171,7 +171,7 @@ export function calledTools(
   let all = known
   for (const event of events) {
     if (event.type !== 'message_added') continue
-    // Events of other versions may have another form.
+    // Events of other versions of the runtime may have another form, so every field is checked.
     const { message } = event as { readonly message?: { readonly toolCalls?: readonly unknown[] } }
     if (!Array.isArray(message?.toolCalls)) continue
     for (const call of message.toolCalls as readonly { readonly toolName?: unknown }[]) {
@@ -198,7 +198,7 @@ function forkIn([first]: readonly RuntimeEvent[]): ThreadHead['forkedFrom'] {
   return { threadId: labelText(from['thread_id']), messageId: id }
 }
 
-/** Events from outside that give a resting thread something to do, if the commit also wakes the thread. */
+/** Events from outside that give an idle thread work, if their commit also sets a wake-up time. */
 const GIVES_WORK: ReadonlySet<RuntimeEvent['type']> = new Set([
   'thread_created',
   'message_queued',
@@ -208,9 +208,9 @@ const GIVES_WORK: ReadonlySet<RuntimeEvent['type']> = new Set([
 ] as const)
 
 /**
- * Returns the lifecycle after a commit that does not set one. A thread that rests and is given work is
- * `queued`; the first commit of the drain that takes it up, which is fenced, makes it `running`, and one that
- * parks it without saying more makes it `idle`.
+ * Returns the lifecycle after a commit that does not set one. A thread at rest that is given work
+ * becomes `queued`; the first commit of the process that works on it (with a `fence`) makes it
+ * `running`; the commit that ends this work makes it `idle`, unless it sets another lifecycle.
  */
 function lifecycleAfter(
   { lifecycle }: ThreadHead,
@@ -232,7 +232,7 @@ function lifecycleAfter(
   }
 }
 
-/** Returns the head of a thread after its contents were erased; owner and cost are kept. */
+/** Returns the head (summary row) of a thread after its contents were erased; owner and cost are kept. */
 export function erasedHead(
   head: ThreadHead,
   skeleton: readonly { at: string }[],
@@ -251,7 +251,7 @@ export function erasedHead(
     seq: skeleton.length,
     change,
     logId,
-    // Raises the epoch, so that a drain that still has the erased contents in memory cannot write them.
+    // The epoch is raised, so that a process that still has the erased contents in memory cannot write them.
     epoch: head.epoch + 1,
     wakeAt: null,
     attempts: 0,
@@ -272,7 +272,7 @@ export function labelText(text: string): string {
   return isStorable(text) ? text : text.replaceAll('\0', '').replace(/[\ud800-\udfff]/gu, '\ufffd')
 }
 
-/** Whether a thread neither runs nor is due. `wakeAt` is a number in heads and a text in the API. */
+/** Whether no process works on the thread and it is not due. `wakeAt` is a number in stores and a text in the API. */
 export function isParked(
   thread: Pick<ThreadHead, 'lifecycle'> & { readonly wakeAt: number | string | null },
   now: number,
@@ -392,14 +392,14 @@ export async function treeOf(
 ): Promise<readonly ThreadHead[]> {
   const tree: ThreadHead[] = []
   for (let offset = 0; ; offset += PAGE) {
-    // Sorted by age, so that pages neither overlap nor skip threads while threads change.
+    // Sorted by age, so that pages neither overlap nor skip threads while the threads change.
     const page = await store.list({ rootId, sort: 'oldest', limit: PAGE, offset })
     tree.push(...page)
     if (page.length < PAGE) return tree
   }
 }
 
-/** Returns those threads of a tree that are descendants of a thread, parents before their children. */
+/** Selects from all threads of a tree the descendants of one thread, parents before their children. */
 export function below(tree: readonly ThreadHead[], id: string): readonly ThreadHead[] {
   const children = new Map<string, ThreadHead[]>()
   for (const head of tree) {

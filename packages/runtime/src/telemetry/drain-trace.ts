@@ -8,16 +8,16 @@ import { type OpenSpan, parseTraceparent, type Telemetry } from './telemetry.ts'
 type EventOf<Type extends RuntimeEvent['type']> = Extract<RuntimeEvent, { type: Type }>
 
 /**
- * The spans and measurements of one drain, made from the events that it commits.
+ * The spans and measurements of one drain (one stretch of work on a thread), made from the events that it commits.
  *
- * A span lives no longer than its drain: a thread may wait for days and continue in another process, and no
- * SDK keeps a span that long. So a session has one `invoke_agent` span per drain that works for it. The first
- * one is written to the log with `session_start`; later ones are its children, also after a restart. The time
- * between them is shown by `wait` spans, which are made when the wait is over.
+ * A span lives no longer than its drain: a thread may wait for days and continue in another process, and no SDK
+ * keeps a span that long. So a session has one `invoke_agent` span per drain. The first of these spans is written
+ * to the log with `session_start`; later ones are its children, even after a restart. `wait` spans show the time
+ * between them; they are made when the wait is over.
  *
- * Every message that the drain queues, in its own thread or in another, is stored with the span that caused
- * it. The session that takes the message begins beneath that span. This joins children to the call that made
- * them, and reports of children to the thread that receives them.
+ * Every message that the drain queues, in its own thread or in another, is stored with the span that caused it. The
+ * span of the session that takes the message is a child of that span. So the trace connects child threads with the
+ * call that created them, and their reports with the parent thread.
  */
 export class DrainTrace {
   readonly #telemetry: Telemetry
@@ -29,7 +29,7 @@ export class DrainTrace {
   #turn: OpenSpan | undefined
   readonly #tools = new Map<string, OpenSpan>()
   readonly #effects = new Map<string, OpenSpan>()
-  /** The latest request to a model; its answer names no model. */
+  /** The latest request to a model, kept because the event of its answer does not name the model. */
   #asked: EventOf<'model_requested'> | undefined
 
   constructor(telemetry: Telemetry, head: ThreadHead, state: () => KernelState) {
@@ -39,24 +39,24 @@ export class DrainTrace {
     telemetry.metrics.drains.add(1)
   }
 
-  /** Runs an action of the drain. The spans of user code begin beneath the turn, if there is one. */
+  /** Runs an action of the work on a thread. Spans of user code become children of the turn's span, if any. */
   perform<T>(work: () => T): T {
     return this.#telemetry.api.context.with(this.#current(), work)
   }
 
-  /** Runs user code. The spans that it makes are children of the call or effect with this id, if it has one. */
+  /** Runs user code. Its spans become children of the span of the call or scheduled work (effect) with this id. */
   run<T>(id: string | undefined, work: () => T): T {
     const span = this.#tools.get(id ?? '') ?? this.#effects.get(id ?? '')
     return this.#telemetry.api.context.with(span?.context ?? this.#current(), work)
   }
 
-  /** Returns the middleware for an inference: its `chat` span is a child of the turn. */
+  /** Returns the middleware that makes the `chat` span of an inference, as a child of the turn's span. */
   middleware(): Middleware {
     const attributes = { 'gen_ai.conversation.id': this.#head.id }
     return this.#telemetry.inferenceMiddleware(this.#open(), attributes)
   }
 
-  /** Writes the current span into new sessions and queued messages, before they are committed. */
+  /** Writes the id of the current span into new sessions and queued messages, before they are committed. */
   stamp<
     T extends {
       readonly events: readonly RuntimeEvent[]
@@ -78,11 +78,11 @@ export class DrainTrace {
     return { ...write, events: events.map(stamped), others }
   }
 
-  /** Performs a commit and measures it. Commits without events, such as parking, have no span. */
+  /** Performs a commit and measures it. Commits without events, e.g. that only set the next wake-up, have no span. */
   async commit<T>({ point, threads }: Commit, work: () => Promise<T>): Promise<T> {
     const { clock, metrics } = this.#telemetry
     const count = threads.reduce((sum, { append = [] }) => sum + append.length, 0)
-    // The events of a session's end may have been reported before their commit (see `Write.joinsNext`).
+    // The end of a session may have been reported to telemetry before this commit writes it (see `Write.joinsNext`).
     const isEnd = threads.some(({ append = [] }) =>
       append.some(({ type }) => type === 'session_end'),
     )
@@ -106,12 +106,12 @@ export class DrainTrace {
     }
   }
 
-  /** Starts and ends spans for events that were committed or join the next commit. Called before they are folded. */
+  /** Starts and ends spans for events that were, or will be, committed. Called before the thread's state has them. */
   committed(events: readonly RuntimeEvent[]): void {
     for (const event of events) this.#committed(event)
   }
 
-  /** Ends the drain: spans that are still open end here, because the thread waits or the drain failed. */
+  /** Called when the work on the thread ends or fails. Spans that are still open end here. */
   close(error?: unknown): void {
     const code = error === undefined ? undefined : codeOf(error)
     const state = { 'skein.session.state': error === undefined ? 'waiting' : 'interrupted' }
@@ -123,14 +123,14 @@ export class DrainTrace {
     this.#telemetry.metrics.drains.add(-1)
   }
 
-  /** The context of the innermost open span, without starting one. */
+  /** The context of the innermost open span; starts no span. */
   #current(): unknown {
     return (this.#turn ?? this.#session)?.context ?? this.#telemetry.api.ROOT_CONTEXT
   }
 
   /**
-   * The context of the turn. A session or turn that began in an earlier drain gets its span here, when a child
-   * span is needed, so that a drain that does nothing makes no spans.
+   * The context of the turn's span. If the session or turn began earlier, before the thread waited, its
+   * span is started here, when a child span is needed, so that work without spans of its own makes none.
    */
   #open(): unknown {
     const { session } = this.#state()
@@ -147,7 +147,7 @@ export class DrainTrace {
     this.#session?.end()
     const { queue, lastSession } = this.#state()
     const traces = new Set(queue.flatMap(({ trace }) => trace ?? []))
-    // After a handoff or a resume nothing may be queued; the session then continues the trace of the last.
+    // After a handoff or a resume no message may be queued; the session then continues the trace of the last session.
     const [first = lastSession?.trace, ...others] = traces
     const links = others.flatMap((trace) => parseTraceparent(trace) ?? [])
     this.#session = this.#start(`invoke_agent ${event.agent}`, {
@@ -177,7 +177,7 @@ export class DrainTrace {
     this.#turn = this.#start('skein.turn', { parent, attributes })
   }
 
-  /** Returns the span that caused a commit: the call that it ends or lets wait, else the turn. */
+  /** Returns the span that caused a commit: that of the call that it ends or makes wait, else that of the turn. */
   #causeOf(events: readonly RuntimeEvent[]): OpenSpan | undefined {
     for (const event of events) {
       const callId =
@@ -233,7 +233,7 @@ export class DrainTrace {
       case 'usage_recorded':
         return this.#spent(event, { cost: event.costUsd })
       case 'inference_recorded': {
-        // With a `messageId`, the usage is counted with the `message_added` of the same commit.
+        // If there is a `messageId`, the `message_added` event of the same commit counts the usage.
         if (event.messageId !== undefined) return
         const { inputTokens, outputTokens } = event.usage as Partial<Record<string, number>>
         const usage = { input_tokens: inputTokens, output_tokens: outputTokens }
@@ -299,20 +299,20 @@ export class DrainTrace {
   #toolEnded({ toolCallId, outcome }: EventOf<'tool_execution_end'>): void {
     const error = outcome === 'failed' ? 'tool_error' : undefined
     const span = this.#tools.get(toolCallId)
-    // A call that did not run in this drain has no span; it may have waited instead.
+    // A call without a span has not run since this work on the thread began; perhaps its wait is over now.
     if (!span) this.#waited(toolCallId)
     span?.end({ 'skein.call.outcome': outcome }, { error })
     this.#tools.delete(toolCallId)
     if (error !== undefined) this.#fail(error)
   }
 
-  /** Makes the span of a wait that is over: from the opening of the interrupt to its answer. */
+  /** Makes the span of a wait that is over: from the time the call began to wait to the answer. */
   #waited(toolCallId: string): void {
     const { interrupts, entries, callPlaces } = this.#state()
     const calls = entries[callPlaces.get(toolCallId) ?? -1]?.calls ?? []
     const call = calls.find((one) => one.call.toolCallId === toolCallId)
     const open = call?.interruptId === undefined ? undefined : interrupts.get(call.interruptId)
-    // The wait of a call that had already started was shown earlier.
+    // If the call had started, its wait ended before that and already has its span.
     if (!open || call?.startedEpoch !== undefined) return
     const { openedAt, answeredAt, interrupt, answer } = open
     const kind = interrupt.kind

@@ -5,11 +5,11 @@ import type { KernelState } from '../contract/state.ts'
 import type { ThreadHead } from '../store/store.ts'
 
 /**
- * A logger in the shape of pino's: each method is called with details and a message. A logger of pino fits as
- * it is.
+ * A logger with the methods of pino's: each is called with details and a message. A logger of pino can
+ * be passed as it is.
  */
 export interface RuntimeLogger {
-  /** The lowest level that is written, if the logger says so. */
+  /** The lowest level that the logger writes, if the logger says so. */
   readonly level?: string
   trace?(details: object, message?: string): void
   debug(details: object, message?: string): void
@@ -81,7 +81,7 @@ function textLine(name: Level, line: { readonly time: number; readonly msg: stri
   return safeText(parts.join(' '), { isLine: true })
 }
 
-/** An error as it is logged. pino logs it like an `Error`. */
+/** An error in the form in which it is logged; pino treats it like an `Error`. */
 interface LoggedError {
   readonly name: string
   readonly message: string
@@ -90,7 +90,7 @@ interface LoggedError {
   readonly stack?: string
 }
 
-/** Returns a logger that never throws, because a full disk of logs must not stop a thread. */
+/** Returns a logger that never throws, because a disk that is full of logs must not stop a thread. */
 export function guardedLogger(logger: RuntimeLogger): RuntimeLogger {
   const at =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
@@ -104,16 +104,16 @@ export function guardedLogger(logger: RuntimeLogger): RuntimeLogger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** By error: the function that removes secrets from its text. It is set where the secrets are known. */
+/** For each error, the function that removes secrets from its texts. It is set by code that knows the secrets. */
 const redactors = new WeakMap<object, (text: string) => string>()
 
-/** Records how to remove the secrets of a thread from an error that its code threw. */
+/** Remembers how to remove the secrets of a thread from an error that was thrown in that thread. */
 export function rememberRedactor(error: unknown, redact: (text: string) => string): void {
   if (typeof error === 'object' && error !== null && !redactors.has(error))
     redactors.set(error, redact)
 }
 
-/** Converts an error for a log line, without secrets. `secrets` are those of the request, if there is one. */
+/** Converts an error for a log line, without secrets. `secrets` are those of the HTTP request, if there is one. */
 export function loggedError(error: unknown, secrets: readonly string[] = []): LoggedError {
   const own = typeof error === 'object' && error !== null ? redactors.get(error) : undefined
   const safe = (text: string): string => {
@@ -131,11 +131,11 @@ export function loggedError(error: unknown, secrets: readonly string[] = []): Lo
   if (typeof code === 'string') logged['code'] = code
   if (typeof hint === 'string') logged['hint'] = safe(hint)
   if (typeof stack === 'string') logged['stack'] = safe(stack)
-  // pino names the type of an error after its constructor, and after `name` where there is none.
+  // Without a prototype, pino shows `name` as the type of the error; otherwise it would show the constructor's name.
   return Object.setPrototypeOf(logged, null) as LoggedError
 }
 
-/** Logs events that a drain has committed. They contain no secrets; texts of conversations are left out. */
+/** Logs events that were committed. They contain no secrets; texts of conversations are left out. */
 export function logEvents(
   logger: RuntimeLogger,
   { head, state }: { readonly head: ThreadHead; readonly state: KernelState },

@@ -17,7 +17,9 @@ export interface RuntimeTelemetry {
   readonly attributes?: SpanAttributes
 }
 
-/** The part of `@opentelemetry/api` that the runtime uses. The type of its contexts is not needed. */
+/**
+ * The part of `@opentelemetry/api` that the runtime uses. Contexts are passed on unread, so their type is `unknown`.
+ */
 export interface OpenTelemetryApi {
   readonly ROOT_CONTEXT: unknown
   readonly trace: {
@@ -41,7 +43,7 @@ export interface TraceParent {
   readonly isRemote?: boolean
 }
 
-/** A span that can be the parent of others. */
+/** A span whose id can be read, so that other spans can be its children. */
 export interface RuntimeSpan extends Span {
   spanContext(): TraceParent
 }
@@ -98,7 +100,7 @@ export class Telemetry {
     this.#options = options
   }
 
-  /** Starts a span. Without a parent it is the first of a new trace. */
+  /** Starts a span. Without a parent, the span begins a new trace. */
   start(
     name: string,
     {
@@ -126,7 +128,7 @@ export class Telemetry {
     return new OpenSpan(this, span, parent)
   }
 
-  /** Returns the middleware that makes the `chat` span of each inference, beneath the given context. */
+  /** Returns the middleware that makes the `chat` span of each inference, as a child of the span in this context. */
   inferenceMiddleware(parent: unknown, attributes: SpanAttributes): Middleware {
     const { attributes: common, captureContent } = this.#options
     return telemetryMiddleware({
@@ -137,14 +139,14 @@ export class Telemetry {
     })
   }
 
-  /** Returns a context whose span is the one that a stored `traceparent` names. */
+  /** Returns a context in which the span that a stored `traceparent` names is the parent of new spans. */
   contextOf(traceparent: string | undefined): unknown {
     const parent = parseTraceparent(traceparent)
     const { trace, ROOT_CONTEXT } = this.api
     return parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
   }
 
-  /** Returns the `traceparent` of the span that is active where this is called; undefined without one. */
+  /** Returns the `traceparent` of the span that is active in the calling code; undefined if there is none. */
   active(): string | undefined {
     const { trace, context } = this.api
     const span = trace.getSpanContext(context.active())
@@ -152,7 +154,7 @@ export class Telemetry {
   }
 }
 
-/** A span of the runtime with the context in which its children start. It ends once. */
+/** A span of the runtime, with the context in which its children start. Only the first `end` counts. */
 export class OpenSpan {
   readonly context: unknown
   readonly traceparent: string | undefined
@@ -167,7 +169,7 @@ export class OpenSpan {
     this.traceparent = formatTraceparent(span.spanContext())
   }
 
-  /** Ends the span. `error` is a code; it marks the span as failed. */
+  /** Ends the span. If an error code is given, the span is marked as failed. */
   end(
     attributes: SpanAttributes = {},
     { error, at }: { readonly error?: string | undefined; readonly at?: Date } = {},
@@ -241,21 +243,21 @@ export function parseTraceparent(header: string | null | undefined): TraceParent
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true }
 }
 
-/** Writes a `traceparent`. Returns undefined for a span without an id, which a disabled SDK makes. */
+/** Writes a `traceparent`. Returns undefined for a span without a valid id, as a disabled SDK makes them. */
 function formatTraceparent({ traceId, spanId, traceFlags }: TraceParent): string | undefined {
   const text = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
   return parseTraceparent(text) && text
 }
 
-/** The `traceparent` of the request that is being answered. */
+/** The `traceparent` of the HTTP request that is being answered. */
 export const incomingTraceparent: {
   getStore(): string | undefined
   run<T>(traceparent: string, work: () => T): T
 } = new AsyncLocalStorage<string>()
 
 /**
- * Runs the code that answers a request. Messages that are queued meanwhile are stored with the request's
- * `traceparent`, so that the session they begin belongs to the caller's trace, also after a restart.
+ * Runs the code that answers a request. Messages that this code queues are stored with the request's
+ * `traceparent`, so that the session they begin belongs to the caller's trace, even after a restart.
  */
 export function withTraceparent<T>(header: string | null, work: () => T): T {
   return header !== null && parseTraceparent(header)

@@ -21,45 +21,45 @@ export interface LoopWatchOptions {
 /** A time in which the event loop stood still. */
 export interface Blocked {
   readonly blockedMs: number
-  /** The code that did not return; if that is unknown, all code that ran then. */
+  /** The user code that blocked the loop; if that is not known, all user code that ran during that time. */
   readonly suspects: readonly UserCode[]
   /** The function and line that was running, if it is known. */
   readonly place: string | undefined
-  /** Whether the code was found running; otherwise the whole machine may have been slow. */
+  /** Whether the code was seen running; if not, the whole machine may have been slow. */
   readonly isCertain: boolean
 }
 
 /** Notices when user code keeps the event loop from running. */
 export interface LoopWatch {
-  /** Runs user code. Reports name it if it keeps the event loop from running. */
+  /** Runs user code. If the code blocks the event loop, the report names it. */
   run<T>(code: UserCode, work: () => T): T
   start(): void
   stop(): void
 }
 
-/** How many pieces of user code that run at the same time can be named in reports; more can run. */
+/** How many pieces of user code that run at the same time have a slot for their name, so that reports can name them. */
 const SLOTS = 64
 const SLOT_BYTES = 256
-/** Two more slots for what the second thread found: the name of the code, and its function and line. */
+/** Two more slots, for what the second thread found out: the name of the running code, and its function and line. */
 const CULPRIT = SLOTS
 const PLACE = SLOTS + 1
 
-/** The positions of the numbers that both threads use. `FOUND` is 1 when the two slots are filled. */
+/** Positions in the array of numbers that both threads use. `FOUND` is 1 when the two slots above are filled. */
 const BEATS = 0
 const FOUND = 1
 
-/** The slot of the user code that is running, in whatever asynchronous part of it. */
+/** The slot of the user code that is running, kept across `await`. */
 const running = new AsyncLocalStorage<number>()
 const READER = 'skein.watchdog'
 
 /**
- * Creates a watchdog. Once started, the main thread counts a beat four times in `blockedMs`. A second thread waits for the
- * count to change. If it does not, the second thread pauses the main thread for a moment through the
- * inspector, reads which user code is running and where, and writes that to standard error, because the main
- * thread cannot. When the main thread runs again, it reports how long it stood still.
+ * Creates a watchdog. Once started, the main thread raises a counter four times in `blockedMs`. A second thread
+ * waits for the counter to change. If it does not change, the second thread pauses the main thread for a moment
+ * through the inspector, reads which user code is running and where, and writes that to standard error, because the
+ * main thread is blocked. When the main thread runs again, it reports how long it stood still.
  *
- * The second thread starts after the first `blockedMs`, so that short-lived programs do not pay for it. It
- * keeps no process alive, and is not started while a debugger is attached, which stops the loop on purpose.
+ * The second thread starts after the first `blockedMs`, so that short programs do not pay for it. It does not keep
+ * the process alive. It is not started while a debugger is attached, because a debugger stops the loop on purpose.
  */
 export function createLoopWatch(options: LoopWatchOptions): LoopWatch {
   return new RunningLoopWatch(options)
@@ -70,9 +70,9 @@ class RunningLoopWatch implements LoopWatch {
   readonly #numbers = new Int32Array(new SharedArrayBuffer(8))
   readonly #names = new Uint8Array(new SharedArrayBuffer((SLOTS + 2) * SLOT_BYTES))
   readonly #encoder = new TextEncoder()
-  /** The code that has begun and not ended, by slot. */
+  /** The user code that has begun and not ended, by slot. */
   readonly #open: (UserCode | undefined)[] = Array.from({ length: SLOTS })
-  /** The code that began since the last beat, also if it has ended. */
+  /** The user code that began since the counter was last raised, including code that has ended. */
   #recent: UserCode[] = []
   #timer: NodeJS.Timeout | undefined
   #startedAt = 0
@@ -143,7 +143,7 @@ class RunningLoopWatch implements LoopWatch {
     if (blockedMs < longest) return
     const name = isFound ? this.#text(CULPRIT) : undefined
     const place = isFound ? this.#text(PLACE) : undefined
-    // A long name is cut to the size of its slot.
+    // `name` may be only the beginning of the code's name, because a slot has a limited size.
     const culprit = name && recent.find((code) => nameOf(code).startsWith(name))
     const suspects = culprit ? [culprit] : recent
     const blocked = { blockedMs, suspects, place, isCertain: Boolean(culprit) }
@@ -167,7 +167,7 @@ class RunningLoopWatch implements LoopWatch {
     const workerData = { ...shared, blockedMs, SLOTS, SLOT_BYTES, READER }
     this.#worker = new Worker(WATCH, { eval: true, workerData, env: {}, execArgv: [] })
     this.#worker.unref()
-    // Without the second thread the main thread still reports, only later and less exactly.
+    // If the second thread cannot run, the main thread still reports, only later and less exactly.
     this.#worker.on('error', () => undefined)
   }
 }
@@ -192,11 +192,11 @@ function blockedError({ blockedMs, suspects, place }: Blocked): RuntimeError {
 }
 
 /**
- * The second thread. It is a string, because a bundled package has no file of its own for it. It writes with
+ * The second thread. It is a string, because a bundle has no separate file for a worker. It writes with
  * `writeSync`, because the streams of a worker go through the main thread, which is blocked.
  *
- * If the second thread itself was paused for much longer than it waited, the whole process was stopped, e.g.
- * with its machine, and no code is to blame.
+ * If this thread itself stood still for much longer than it meant to wait, the whole process was
+ * suspended, e.g. with its machine, and no user code is to blame.
  */
 const WATCH = `
 const { Session } = require('node:inspector')

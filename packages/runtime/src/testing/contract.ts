@@ -26,7 +26,7 @@ export async function refused(promise: Promise<unknown>, code: StoreErrorCode): 
     throw new Error(`Expected a refusal with ${code}, but got ${String(error)}.`, { cause: error })
 }
 
-/** Returns the columns of a new root thread, for tests. */
+/** Returns the columns of a new thread without a parent, for tests. */
 export function newThread(rootId: string, rest: Partial<NewThread> = {}): NewThread {
   return {
     tenant: 'acme',
@@ -44,7 +44,7 @@ export function newThread(rootId: string, rest: Partial<NewThread> = {}): NewThr
 
 /** Returns a `value_set` event; `time` is in ms. */
 export function valueSet(value: unknown, time = 2000): RuntimeEvent {
-  // The value is not always JSON, because some tests expect it to be refused.
+  // The cast hides that the value may not be JSON: some tests expect the store to refuse it.
   return { type: 'value_set', at: new Date(time).toISOString(), key: 'k', value: value as string }
 }
 

@@ -22,8 +22,8 @@ export interface DispatcherContract {
     readonly onError: (error: unknown) => void
   }) => Dispatcher
   /**
-   * `virtual` (default): every case, with time that the suite sets. `real`: the cases that a dispatcher
-   * outside the process has to pass, with the time of the system and small delays.
+   * `virtual` (default): all cases, with time that the suite controls. `real`: only the cases that a
+   * dispatcher outside the process has to pass, with the system's time and small delays.
    */
   readonly time?: 'virtual' | 'real'
 }
@@ -65,7 +65,7 @@ export function describeDispatcher(functions: TestFunctions, contract: Dispatche
 interface Run {
   readonly id: string
   readonly signal: AbortSignal
-  /** Ends the drain; before that, it parks the thread unless `parks` is false. */
+  /** Ends the drain (work on a thread). It first writes when the thread is due again, unless `parks` is false. */
   end(outcome?: {
     readonly wakeAt?: number
     readonly parks?: boolean
@@ -73,7 +73,7 @@ interface Run {
   }): void
 }
 
-/** A dispatcher whose drains end when the test ends them. */
+/** A dispatcher for which work on a thread (a drain) ends only when the test ends it. */
 class Drains {
   readonly store: Store
   readonly dispatcher: Dispatcher
@@ -108,7 +108,7 @@ class Drains {
   }
 }
 
-/** A rig whose time is virtual. */
+/** A dispatcher under test whose time passes only when the test says so. */
 class Rig extends Drains {
   readonly timers: ManualTimers
 
@@ -134,11 +134,11 @@ class Rig extends Drains {
   }
 }
 
-/** How long a case in real time waits for what has to happen, and for what must not happen. */
+/** How long a case in real time waits for something that must happen, and for something that must not happen. */
 const PATIENCE_MS = 10_000
 const QUIET_MS = 250
 
-/** A rig in real time, for dispatchers that work outside the process. */
+/** A dispatcher under test in real time, for dispatchers that work outside the process. */
 class RealRig extends Drains {
   readonly errors: readonly unknown[]
 
@@ -158,7 +158,7 @@ class RealRig extends Drains {
     this.runs[index]?.end(how)
   }
 
-  /** Waits until so many drains were started, and then whether more follow. */
+  /** Waits until work has begun on as many threads as there are ids, then a little longer, and compares which ones. */
   async shows(ids: string, what: string): Promise<void> {
     await this.until(() => this.runs.length >= ids.length)
     await pass(QUIET_MS)

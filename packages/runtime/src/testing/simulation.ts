@@ -21,7 +21,7 @@ export interface SeededScheduler {
   step(): Promise<boolean>
   /** Resolves when all pending promises have run. */
   quiet(): Promise<void>
-  /** The number of waiting jobs that may run. */
+  /** The number of waiting jobs, except those of frozen and dead lanes (groups of jobs). */
   readonly waiting: number
 }
 
@@ -36,14 +36,14 @@ export interface Lane {
   /** Prevents all jobs of the lane from running until `thaw`. */
   freeze(): void
   thaw(): void
-  /** Prevents all jobs of the lane from ever running or settling again, as when a process dies. */
+  /** Prevents all jobs of the lane from ever running or settling again, like the death of a process. */
   kill(): void
 }
 
 /** Whether the jobs of a lane may run. */
 export type LaneState = 'running' | 'frozen' | 'dead'
 
-/** The work of `perform` throws this error to be run again at a later turn. */
+/** Thrown by the work of `perform` when it cannot run now; `perform` then runs it again at a later turn. */
 export class NotNowError extends Error {}
 
 interface Job {
@@ -57,7 +57,7 @@ export interface SeededSchedulerOptions {
   readonly random: Random
   /** Called at every turn, for traces. */
   readonly onTurn?: (lane: string, label: string) => void
-  /** Resolves when what answers in real time, such as a database, has answered everything. */
+  /** Resolves when everything that answers in real time, e.g. a database, has answered. */
   readonly settled?: (() => Promise<void>) | undefined
 }
 
@@ -155,8 +155,8 @@ class OwnLane implements Lane {
 }
 
 /**
- * Waits until all pending promise callbacks have run. This takes two turns of the event loop, because a drain
- * that gives way to other work goes on in the next turn (see `Breaks` in `drain.ts`).
+ * Waits until all pending promise callbacks have run. This takes two turns of the event loop, because
+ * work on a thread that pauses for timers goes on only in the next turn (see `Breaks` in `drain.ts`).
  */
 function quiet(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
@@ -170,11 +170,11 @@ export type CrashMoment = 'before' | 'after'
 
 /** Options of `crashStore`. */
 export interface CrashStoreOptions {
-  /** The lane of the runtime that uses the store; every write waits for its turn in this lane. */
+  /** The lane (group of jobs) of the runtime that uses the store; every write waits for its turn in this lane. */
   readonly lane: Lane
   /** Decides whether the process dies at a commit. Called once per commit. */
   readonly crashAt?: (commit: Commit) => CrashMoment | undefined
-  /** Ends the runtime, by killing or freezing its lane. */
+  /** Ends the runtime, by killing or freezing its lane (group of jobs). */
   readonly onCrash?: (moment: CrashMoment, commit: Commit) => void
   /** Called with the result of each commit, or with the reason why it was refused. */
   readonly onCommit?: (commit: Commit, outcome: CommitOutcome) => void
@@ -244,7 +244,7 @@ export function crashStore(store: Store, options: CrashStoreOptions): Store {
 
 /** Timers that fire only when a test advances the time. */
 export interface ManualTimers extends Timers {
-  /** Advances the time and fires due timers in order; the work of each one finishes before the next fires. */
+  /** Advances the time and fires due timers in order; the work of each timer finishes before the next fires. */
   advance(ms: number): Promise<void>
   /** Advances the time to the next timer. Returns false when there is none. */
   advanceToNext(): Promise<boolean>
@@ -257,7 +257,7 @@ interface Ring {
   readonly callback: () => void
 }
 
-/** Creates virtual time for tests and simulations; `clock` advances with it. */
+/** Creates virtual time for tests and simulations; `clock` shows that time. */
 export function manualTimers(clock: ManualClock = manualClock()): ManualTimers {
   const rings = new Set<Ring>()
   const next = () => [...rings].toSorted((a, b) => a.at - b.at)[0]

@@ -4,7 +4,7 @@ import { addThreads, claimed, newThread, refused, same, valueSet } from './contr
 /** A case about leases; `pass` lets time pass by the clock of the store. */
 type LeaseCase = (store: Store, pass: (ms: number) => void | Promise<void>) => Promise<void>
 
-/** Short enough to wait for, where the clock of the store is a real one. */
+/** The length of leases: short, because some stores have a real clock and the test waits for the end of a lease. */
 const LEASE_MS = 300
 
 function by(owner: string): ClaimOptions {
@@ -15,7 +15,7 @@ async function leaseOf(store: Store, id = 't') {
   return (await store.head(id))?.lease
 }
 
-/** The cases that every store has to pass about claims and leases, with any number of processes. */
+/** The tests of claims and leases that every store has to pass, with any number of processes. */
 export const leaseCases: Readonly<Record<string, LeaseCase>> = {
   'a claimed thread is held: another owner is told by whom and for how long': async (store) => {
     await addThreads(store, 't')

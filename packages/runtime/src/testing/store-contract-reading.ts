@@ -114,7 +114,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     await library(store)
     const headOf = async () => ({ ...(await store.head('a')), change: 0 }) as ThreadHead
     const before = await headOf()
-    // An untyped program might pass columns that writers may not set, or a column whose value is undefined.
+    // A program without types might pass columns that writers may not set, or a column with the value undefined.
     const wrong = { seq: 99, epoch: 99, id: 'x', wakeAt: 1, title: undefined } as object
     await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...wrong, owner: null } }] })
     same(await headOf(), { ...before, owner: null }, 'the head')

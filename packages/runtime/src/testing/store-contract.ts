@@ -11,7 +11,7 @@ export interface StoreContract {
   readonly open: () => Store | Promise<Store>
   /** Closes a store and opens it again, as a new process would; absent for stores that are not durable. */
   readonly reopen?: (store: Store) => Promise<Store>
-  /** Moves the clock of the store forward, by which leases end. Default: waits for that long. */
+  /** Moves the store's clock, which decides when leases expire, forward. Default: waits for that long. */
   readonly pass?: (ms: number) => void | Promise<void>
 }
 
@@ -63,7 +63,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     const { seqs } = await store.commit(change({ create: thread }))
     same([...seqs], [['t', 0]], 'the numbers')
     const made = { lifecycle: 'idle', waiting: 0, tokens: 0, costUsd: 0, seq: 0, epoch: 0 }
-    // A store may number its logs and changes as it likes.
+    // Each store may choose its own numbers for logs and changes, so the test takes them from the head.
     const { logId, change: number } = (await store.head('t'))!
     const rest = { unpriced: 0, updatedAt: 1000, wakeAt: null, attempts: 0, lease: null, logId }
     const used = { outputTokens: 0, cachedTokens: 0 }
@@ -242,7 +242,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await store.totals()).tokens, 0, 'the tokens of all threads')
     await refused(count({ name: 'tokens', add: 1 }), 'TEXT_INVALID')
     await refused(count({ name: 'limit a', add: Number.NaN }), 'TEXT_INVALID')
-    // Many at once: as many succeed as fit.
+    // Many additions at once: only as many succeed as fit below the limit.
     const tries = Array.from({ length: 64 }, () => count({ name: 'limit c', add: 3, below: 20 }))
     const done = (await Promise.allSettled(tries)).filter(({ status }) => status === 'fulfilled')
     same(done.length, 7, 'the additions that fit')

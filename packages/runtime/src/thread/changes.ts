@@ -20,7 +20,7 @@ import { createThreadFacade, type FacadeChanges } from './facade.ts'
 import { type CopiedFiles, findFiles, copyFiles } from './paths.ts'
 
 /**
- * Creates the facade through which a tool, a hook or an effect of this drain reads and changes the thread.
+ * Creates the facade: the object through which a tool, a hook or an effect (scheduled work) uses its thread.
  */
 export function openFacade(
   context: DrainContext,
@@ -44,8 +44,8 @@ export function openFacade(
 }
 
 /**
- * Publishes the events of `emit` and `setStatus`. Transient events are only shown; the others are committed
- * at once. A status text is also written to the parent, in the same commit.
+ * Publishes the events of `emit` and `setStatus`. Transient events are only sent to readers; the others
+ * are committed at once. A status text is also written to the parent thread, in the same commit.
  */
 async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): Promise<void> {
   const kept = events.filter((event) => !(event.type === 'custom_event' && event.isTransient))
@@ -76,14 +76,14 @@ export function listedAs(
   const updated = { type: 'subagent_updated', at, reference: head.id, ...status } as const
   const { threadId: id } = state.parent
   const isTold = status.statusText === undefined && id !== head.rootId
-  // A parent that is itself a child is woken, because its entry in the list of its own parent may change.
+  // The parent is woken if it is itself a child, because its own parent's list may have to change too.
   const wake = isTold && { wake: { by: context.environment.clock.now() } }
   return [{ id, mustBeLive: true, append: [updated], ...wake }]
 }
 
 /**
- * Runs a read-only tool for another tool. The call is not judged by the governor and is not part of the
- * history.
+ * Runs a read-only tool for another tool. The governor (policies, approvals) does not judge this call, and the
+ * history does not contain it.
  */
 async function invoke(
   context: DrainContext,
@@ -106,11 +106,11 @@ async function invoke(
   return tool.run(args, { state, signal, ...names })
 }
 
-/** The changes of a facade in the form of a commit. */
+/** The changes that user code made through the facade (its view of the thread), in the form of a commit. */
 export type ChangesWrite = Required<Pick<Write, 'events' | 'others' | 'blobs'>> &
   Pick<Write, 'head' | 'values'>
 
-/** Converts the changes of a facade into writes: to this thread, to its parent and to its descendants. */
+/** Converts the changes that user code made into writes to this thread, to its parent and to its descendants. */
 export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Promise<ChangesWrite> {
   const { blobs, stopSession, terminates, toParent, values } = changes
   const at = context.at()
@@ -136,7 +136,7 @@ export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Pro
   return { events, others, blobs, values, head: { lifecycle: 'terminated' } }
 }
 
-/** Returns the changes that pass newly set variables on to live descendants, in the same commit. */
+/** Returns the changes that pass newly set variables on to descendants that have not ended, for the same commit. */
 async function inheritedChanges(
   context: ThreadPlace,
   events: readonly RuntimeEvent[],
@@ -183,8 +183,8 @@ export function queuedText(
 }
 
 /**
- * Returns the event that queues a text with its files as a silent message at the parent, marked with the id
- * of this child. The file paths are those of the copies in the parent.
+ * Returns the event that queues a text with its files at the parent, as a message that is not shown to
+ * people and names this child. The file paths are those of the copies in the parent.
  */
 export function silentMessage(
   context: ThreadPlace,
@@ -195,14 +195,14 @@ export function silentMessage(
   return queuedText(context, { text, files }, { role: 'user', isSilent: true, subagentId })
 }
 
-/** Returns a text followed by one path per line. */
+/** Returns a text, followed by the paths of files, one per line. */
 export function withPaths(text: string, { paths }: CopiedFiles): string {
   return paths.length === 0 ? text : [text, '', ...paths].join('\n')
 }
 
 /**
- * Returns the changes for `state.notifyParent`, which queue a silent message at the parent. `pending`
- * contains uncommitted events of the same call. Nothing is sent to a parent that was terminated or erased.
+ * Returns the changes for `state.notifyParent`: they queue a message at the parent that is not shown to people.
+ * `pending` contains uncommitted events of the same call. Nothing is sent to a parent that was terminated or erased.
  */
 async function noticeToParent(
   context: ThreadPlace,
@@ -237,14 +237,14 @@ interface InheritingEnv extends Pick<
   'store' | 'registry' | 'vault' | 'instanceEnv'
 > {
   at(): string
-  /** Returns the folded state of a descendant. */
+  /** Returns the state of a descendant, computed from its log. */
   load(threadId: string): Promise<KernelState | undefined>
 }
 
 /**
- * Returns the changes that set a variable in every live descendant that inherits it. A thread does not
- * inherit a variable that its parent's agent reserves for particular children, or for which it has a scoped
- * value of its own; the threads below such a thread do not inherit it either.
+ * Returns the changes that set a variable in every descendant that inherits it and has not ended. A thread
+ * does not inherit a variable that its parent's agent reserves for particular children, or of which it has
+ * a reserved (scoped) value of its own; the threads below such a thread do not inherit it either.
  */
 export async function inheritedEnv(
   parts: InheritingEnv,

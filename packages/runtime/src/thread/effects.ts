@@ -11,10 +11,10 @@ const MAX_ARGUMENT_BYTES = 256 * 1024
 /** The latest time that a JavaScript Date can represent. */
 const MAX_TIME = 8.64e15
 
-/** The beginning of the name of an effect that runs a tool (`queueTool`). */
+/** The name of an effect (scheduled work) that runs a tool (`queueTool`) begins with this text. */
 const QUEUED_TOOL = 'tool:'
 
-/** Returns the tool that an effect with this name runs; undefined if it is an effect that was defined. */
+/** Returns the tool that an effect (scheduled work) with this name runs; undefined if the effect runs no tool. */
 export function queuedTool(
   { tools, effects }: Pick<Registry, 'tools' | 'effects'>,
   name: string,
@@ -29,14 +29,17 @@ type EffectMembers = Pick<
 >
 
 interface FacadeEffects extends EffectMembers {
-  /** Schedules an effect that runs a tool at once. The caller has checked that the tool may be queued. */
+  /**
+   * Schedules the run of a tool as an effect (scheduled work) that is due at once. The caller has checked that the
+   * tool may be queued.
+   */
   queueTool(name: string, args: JsonValue): string
   clear(): void
 }
 
 /**
- * Creates the methods of a thread's state for scheduled effects (`scheduleEffect` …). Reads include
- * uncommitted changes.
+ * Creates the methods with which user code schedules effects, i.e. later work (`scheduleEffect` …). Reads include
+ * changes that are not committed yet.
  */
 export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
   const { kernel, environment, events } = buffer
@@ -105,7 +108,7 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
   }
 }
 
-/** Returns the effects in the form that users see, the next one first. */
+/** Returns the effects (scheduled work) of a thread in the form that users see, the next one first. */
 export function scheduledEffects(
   effects: ReadonlyMap<string, EffectState>,
   name?: string,

@@ -8,18 +8,18 @@ import { envContext, type Vault } from '../secrets/vault.ts'
 import type { EnvSet } from '../contract/event.ts'
 import type { FacadeBuffer } from './values.ts'
 
-/** The variables as one side of a thread, or one of its tools, sees them. */
+/** The variables as one side of the conversation, or one of its tools, sees them. */
 export interface EnvReader {
   get(name: string): string | undefined
-  /** Returns the type of a variable; undefined when it has no value. */
+  /** Returns the type of a variable; undefined if the variable has no value. */
   typeOf(name: string): 'text' | 'secret' | undefined
   /** Whether a variable of this name is a secret, even if it has no value. */
   isSecret(name: string): boolean
   /** Returns the value of a variable; throws `ENV_MISSING` when it has none. */
   require(name: string): string
-  /** Returns every secret value, including values that another source overrides. */
+  /** Returns every secret value, including values that a value from another source overrides. */
   secrets(): string[]
-  /** Returns a reader in which `pending` entries override committed ones; a null entry removes a variable. */
+  /** Returns a reader in which `pending` values override the committed ones; null removes a variable. */
   over(pending: ReadonlyMap<string, EnvEntry | null>): EnvReader
 }
 
@@ -31,7 +31,7 @@ export interface EnvReaderOptions {
   readonly instanceEnv: Values
   /** The variables that the prompt sets for the tool. */
   readonly toolEnv?: Values
-  /** The variables that the tool itself declares, for a tool that no prompt lists. */
+  /** The variables that the tool itself declares; only for a tool that no prompt lists. */
   readonly variables?: readonly VariableDefinition[]
   readonly vault: Vault
   readonly threadId: string
@@ -40,8 +40,8 @@ export interface EnvReaderOptions {
 type Values = Readonly<Record<string, string>>
 
 /**
- * Creates a reader of variables with five sources. Earlier ones override later ones: the tool's settings, the
- * thread, this installation, the agent, its prompt.
+ * Creates a reader of variables with five sources. An earlier source overrides a later one: the
+ * settings of the tool, the thread, this installation, the agent, its prompt.
  */
 export function createEnvReader(options: EnvReaderOptions): EnvReader {
   return readerOver(options, new Map())
@@ -156,7 +156,7 @@ function own(values: Values | undefined, name: string): string | undefined {
   return values && Object.hasOwn(values, name) ? values[name] : undefined
 }
 
-/** Returns the names that either side declares as secret; neither side may show their values. */
+/** Returns the names that a side of the conversation declares as secret; neither side may show their values. */
 function declaredSecrets({ agent, variables = [] }: EnvReaderOptions): Set<string> {
   const all = sidesOf(agent).flatMap(({ prompt }) => [
     ...prompt.variables,
@@ -192,8 +192,8 @@ export function scopedNames(agent: ResolvedAgent): ReadonlySet<string> {
 }
 
 /**
- * Returns the variables that no model may see: those scoped to children, except declared hints (Standard
- * Agents §7.6).
+ * Returns the variables that no model may see: those reserved for particular children, except the variables
+ * that hold a child's name and description for the model (Standard Agents §7.6).
  */
 function hiddenNames(agent: ResolvedAgent): readonly string[] {
   const relations = relationsOf(agent)
@@ -211,14 +211,14 @@ const MAX_VALUE_BYTES = 64 * 1024
 type EnvMembers = Pick<ThreadState, 'env' | 'hasEnv' | 'envType' | 'setEnv'>
 
 interface FacadeEnv extends EnvMembers {
-  /** Returns every secret value, including values that were set through this facade. */
+  /** Returns every secret value, including values set here that are not committed yet. */
   secrets(): string[]
   clear(): void
 }
 
 /**
- * Creates the methods of a thread's state for variables (`env`, `setEnv` …). Reads include uncommitted
- * changes.
+ * Creates the methods with which user code reads and sets variables (`env`, `setEnv` …). Reads include
+ * changes that are not committed yet.
  */
 export function facadeEnv(
   { kernel, environment, events, at }: FacadeBuffer,
@@ -234,7 +234,8 @@ export function facadeEnv(
     setEnv(name, value, { type } = {}) {
       // A secret stays a secret, even if the caller sets it as text.
       const valueType = reader.isSecret(name) ? 'secret' : (type ?? 'text')
-      // A scoped value stays scoped when the child changes it: its own children do not inherit it.
+      // A value reserved for this child (scoped) stays reserved when the child changes it: the child's
+      // own children do not inherit it.
       const isScoped = kernel.env.get(name)?.isScoped ?? false
       const { threadId } = kernel
       const { vault } = environment

@@ -27,21 +27,21 @@ export interface ThreadFacadeOptions {
   readonly environment: KernelEnvironment
   readonly env: EnvReader
   readonly signal: AbortSignal
-  /** Commits and shows events at once; used by `emit` and `setStatus`. */
+  /** Commits events and shows them to readers at once; used by `emit` and `setStatus`. */
   readonly immediate: (events: readonly RuntimeEvent[]) => Promise<void>
-  /** Runs another tool. If absent, `invokeTool` always throws. */
+  /** Runs another tool for `invokeTool`. If it is missing, `invokeTool` always throws. */
   readonly invoke?: (name: string, args: JsonValue) => Promise<unknown>
   /** The names of the tools that `invokeTool` may run; if absent, it may run every tool. */
   readonly allowedTools?: readonly string[]
-  /** The name of the tool that uses the facade, for error messages. */
+  /** The name of the tool whose code uses this state, for error messages. */
   readonly toolName?: string
   readonly turnId?: string
   readonly toolCallId?: string
 }
 
 /**
- * The changes that were made through a facade. They are committed together with the outcome of the tool, hook
- * or effect that made them.
+ * The changes that user code made through the facade, the state object that it was given. They are
+ * committed together with the outcome of that code: a tool, a hook or an effect (scheduled work).
  */
 export interface FacadeChanges {
   readonly events: readonly RuntimeEvent[]
@@ -56,21 +56,21 @@ export interface FacadeChanges {
   readonly terminates: boolean
 }
 
-/** The state of a thread, and the changes that were made through it. */
+/** The state object that user code of a thread is given, and the changes that the code made through it. */
 export interface ThreadFacade {
   readonly state: ThreadState
   /** Returns the changes since the last call and empties the buffer. */
   takeChanges(): FacadeChanges
   /**
-   * Returns every secret value, including values that were set through this facade, so that they can be
-   * removed from the result of the user's code.
+   * Returns every secret value, including values that the user's code has just set, so that they can be
+   * removed from the result of that code.
    */
   secrets(): string[]
 }
 
 /**
- * Creates the state of a thread for tools, hooks, effects and endpoints. Their writes are buffered and
- * visible to their own reads; the thread itself changes only when the changes are committed.
+ * Creates the state object of a thread for tools, hooks, effects (scheduled work) and endpoints. Their writes are
+ * buffered: their own reads see them, but the thread changes only when the changes are committed.
  */
 export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
   const { kernel, environment, head, signal } = options
@@ -87,7 +87,7 @@ export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
   const env = facadeEnv(buffer, options.env)
   const effects = facadeEffects(buffer)
   const session = facadeSession(kernel, files.existing)
-  // `existing`, `clear`, `take` and `secrets` are internal, so the state that users get does not have them.
+  // `existing`, `clear`, `take` and `secrets` are internal, so they are left out of the object that users get.
   const { existing: _existing, clear: _files, ...fileMembers } = files
   const { clear: _messages, ...messageMembers } = messages
   const { take: takeValues, ...valueMembers } = values
@@ -142,8 +142,8 @@ type SessionMembers = Pick<
 >
 
 /**
- * Creates the methods of a thread's state that message its parent or end the session or the thread
- * (`notifyParent`, `stopSession`, `terminate` …).
+ * Creates the methods of a thread's state that send a message to its parent, or end the session or the
+ * thread (`notifyParent`, `stopSession`, `terminate` …).
  */
 function facadeSession(
   { parent, children }: Pick<KernelState, 'parent' | 'children'>,
@@ -165,7 +165,7 @@ function facadeSession(
       notifyParent(content, attachments) {
         if (typeof content !== 'string') throw noText('notifyParent')
         const paths = existing(attachments)
-        // The agent may also run in a thread without a parent; the message is then ignored.
+        // The same agent may also run in a thread without a parent; the message is then ignored.
         if (parent) toParent.push({ text: content, attachments: paths })
       },
       terminate() {
@@ -189,8 +189,8 @@ function facadeSession(
 type LiveMembers = Pick<ThreadState, 'setStatus' | 'emit' | 'invokeTool' | 'queueTool'>
 
 /**
- * Creates the methods of a thread's state that take effect at once, `setStatus`, `emit` and `invokeTool`, and
- * `queueTool`, which runs a tool later.
+ * Creates the methods of a thread's state that do not wait for the end of the user's code: `setStatus`,
+ * `emit` and `invokeTool` act at once, `queueTool` runs a tool later.
  */
 function liveMembers(
   options: ThreadFacadeOptions,
@@ -252,10 +252,10 @@ function noText(member: string): RuntimeError {
 }
 
 /**
- * Returns the children that a thread can still reach (Standard Agents §7.11): resumable ones always, others
- * until they have ended. `status` is the text that a running child published, else its lifecycle. A resumable
- * child that has finished is shown as idle, because it waits for its next message. `includesEnded` adds those that
- * can no longer be reached.
+ * Returns the children that a thread can still send messages to (Standard Agents §7.11): resumable ones
+ * always, others until they have ended. `status` is the text that a running child published, else its
+ * lifecycle. A resumable child that has finished is shown as idle, because it waits for its next
+ * message. `includesEnded` adds the children that take no more messages.
  */
 export function childRegistry(
   { children }: Pick<KernelState, 'children'>,

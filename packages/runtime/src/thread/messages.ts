@@ -29,14 +29,14 @@ type MessageMembers = Pick<
   | 'deleteMessage'
 >
 
-/** The message methods of a thread's state, and `clear`, which the facade itself uses. */
+/** The message methods of a thread's state, and `clear`, which is internal. */
 export interface FacadeMessages extends MessageMembers {
   clear(): void
 }
 
 /**
  * Creates the methods of a thread's state for messages (`getMessages`, `queueMessage` …). Reads include
- * uncommitted changes.
+ * changes that are not committed yet.
  */
 export function facadeMessages(
   buffer: FacadeBuffer,
@@ -73,7 +73,7 @@ export function facadeMessages(
     injectMessage(given) {
       const { message, fields } = make(given)
       const { id } = message
-      // The role decides the side: a user's message belongs to side B, or to the person in its place.
+      // The role decides the side of the conversation: `user` messages come from side B or the person in its place.
       const side = (given.role ?? 'user') === 'user' ? 'b' : 'a'
       const at = buffer.at()
       const turnId = environment.ids()
@@ -108,7 +108,7 @@ export function facadeMessages(
   }
 }
 
-/** The messages of a thread, with the uncommitted changes of one facade applied. */
+/** The messages of a thread, with the uncommitted changes of one piece of user code applied. */
 class PendingMessages {
   readonly added = new Map<string, StoredMessage>()
   readonly queued = new Set<string>()
@@ -130,7 +130,7 @@ class PendingMessages {
     return stored && this.#shown(stored)
   }
 
-  /** Returns a message that may be changed; throws for any other id. */
+  /** Returns a message that may be changed; throws for an id that does not exist or must not be changed. */
   find(id: string): StoredMessage {
     const stored = this.get(id)
     if (!stored)
@@ -142,7 +142,7 @@ class PendingMessages {
     return stored
   }
 
-  /** Whether the id is used, also by a message that is still queued. */
+  /** Whether the id is used already, also if its message is still queued. */
   has(id: string): boolean {
     const { places, queuedIds } = this.#kernel
     return places.has(id) || queuedIds.has(id) || this.added.has(id) || this.queued.has(id)
@@ -154,7 +154,7 @@ class PendingMessages {
 
   #shown(stored: StoredMessage): StoredMessage | undefined {
     const { id } = stored
-    // The results of a removed message are removed with it.
+    // When a message is removed, the results of its calls are removed too.
     if (this.removed.has(id) || this.removed.has(id.replace(/\.results$/, ''))) return undefined
     const message = this.updated.get(id)
     return message ? { ...stored, message } : stored
@@ -175,8 +175,8 @@ function toMessage(
 }
 
 /**
- * Returns the message with new content. It keeps its id, time and calls, because results in the log belong to
- * its calls.
+ * Returns the message with new content. Its id, time and calls stay, because results in the log refer
+ * to the calls.
  */
 function changed(before: Message, content: string | Message): Message {
   if (typeof content !== 'string' && (!isMessage(content) || content.type !== before.type)) {
@@ -216,9 +216,9 @@ function badContent(problem: string): RuntimeError {
 }
 
 /**
- * Returns the messages of a thread in the order of its log, results directly after their calls; removed
- * messages are left out. With `last`, returns at least so many messages from the end that are not silent, and none
- * before them is looked at: the old entries of a long thread are decoded only when they are used.
+ * Returns the messages of a thread in the order of its log, the results of calls directly after the
+ * calls, without removed messages. With `last`, starts from the end and stops after so many messages
+ * that people are shown: the old entries of a long thread are decoded only when they are used.
  */
 export function storedMessages(
   { entries }: Pick<KernelState, 'entries'>,
@@ -235,7 +235,7 @@ export function storedMessages(
   return found.reverse().flat()
 }
 
-/** Returns a message, or a message with results, by its id. */
+/** Returns the message, or the message with the results of its calls, that has this id. */
 export function storedMessage(
   { entries, places }: Pick<KernelState, 'entries' | 'places'>,
   id: string,
@@ -245,7 +245,7 @@ export function storedMessage(
   return linesOf(entry).find((line) => line.id === id)
 }
 
-/** Selects messages: silent ones only on request, then by order, offset and limit. */
+/** Selects messages by order, offset and limit; silent messages, which people are not shown, only on request. */
 export function selectMessages(
   messages: readonly StoredMessage[],
   { limit, offset = 0, order = 'asc', includeSilent = false }: MessageQuery = {},

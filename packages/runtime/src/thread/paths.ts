@@ -10,8 +10,8 @@ const MAX_STEM_BYTES = 100
 const MAX_EXTENSION_BYTES = 16
 
 /**
- * Returns the normal form of a path in a thread: absolute, in NFC, without empty segments. Throws for paths
- * that another program could read as a different file.
+ * Returns the normal form of a path in a thread: absolute, in Unicode NFC, without empty segments.
+ * Throws for paths that another program could take for a different file.
  */
 export function normalisePath(path: string): string {
   if (typeof path !== 'string') throw refused(String(path), 'it is not a text')
@@ -27,7 +27,7 @@ export function normalisePath(path: string): string {
   if (path.endsWith('/')) throw refused(name, 'it ends with "/"')
   const segments = path.normalize('NFC').split('/').filter(Boolean)
   for (const segment of segments) {
-    // Addresses and some file systems drop spaces at the end of a name, so ".. " is read as "..".
+    // Browsers and some file systems drop spaces at the end of a name, so they take ".. " for "..".
     const read = segment.trim()
     if (read === '.' || read === '..') throw refused(name, `it has a segment "${segment}"`)
     if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) {
@@ -47,7 +47,7 @@ export function normalisePath(path: string): string {
  */
 export function attachmentPath(sourcePath: string, salt: string): string {
   const name = normalisePath(sourcePath).split('/').at(-1)!
-  // A leading dot, or an ending that is too long, is not an extension but part of the name.
+  // A dot at the beginning, or a very long ending, makes no extension: it belongs to the name.
   const dot = name.lastIndexOf('.')
   const ending = name.slice(dot)
   const isPlain = dot <= 0 || ending.length < 2 || Buffer.byteLength(ending) > MAX_EXTENSION_BYTES
@@ -95,13 +95,13 @@ export function createGlob(pattern: string): (path: string) => boolean {
     )
 }
 
-/** The item of a pattern that matches any number of items. */
+/** The item of a pattern that matches any number of items (`*` or `**`). */
 const ANY = Symbol('any')
 
 /**
- * Matches items greedily and backtracks only to the last `ANY`: when an item does not fit, that `ANY` takes
- * one more item. Earlier ones need not be tried again, because the last `ANY` can take every item that they
- * could.
+ * Matches items greedily and backtracks only to the last `ANY`: if an item does not fit, that `ANY`
+ * takes one more item. An earlier `ANY` need not be tried again, because the last one can take every
+ * item that an earlier one could.
  */
 function matches<Item, One>(
   items: readonly Item[],
@@ -131,7 +131,7 @@ function matches<Item, One>(
 }
 
 const DEFAULT = 'application/octet-stream'
-/** The number of bytes that are read to distinguish text from binary data. */
+/** How many bytes of a file are examined to tell text from binary data. */
 const SAMPLE_BYTES = 8192
 
 const byExtension: Readonly<Record<string, string>> = {
@@ -189,7 +189,7 @@ const byExtension: Readonly<Record<string, string>> = {
   zip: 'application/zip',
 }
 
-/** Bytes that identify a format: the bytes in Latin-1, their offset, and the media type. */
+/** Bytes that identify a format: the bytes as a Latin-1 text, their offset in the file, and the media type. */
 const signatures: readonly (readonly [string, number, string])[] = [
   ['\x89PNG\r\n\x1a\n', 0, 'image/png'],
   ['\xff\xd8\xff', 0, 'image/jpeg'],
@@ -208,7 +208,7 @@ const signatures: readonly (readonly [string, number, string])[] = [
   ['\0asm', 0, 'application/wasm'],
 ]
 
-/** Returns the media type of a file: by its extension, else by its first bytes, else text or plain bytes. */
+/** Returns the media type of a file: by its extension, else by its first bytes, else `text/plain` or the default. */
 export function fileMediaType(path: string, bytes: Uint8Array): string {
   const name = path.slice(path.lastIndexOf('/') + 1)
   const extension = name.includes('.') ? name.slice(name.lastIndexOf('.') + 1).toLowerCase() : ''
@@ -219,7 +219,7 @@ export function fileMediaType(path: string, bytes: Uint8Array): string {
   return bytes.length > 0 && isTextFile(bytes) ? 'text/plain' : DEFAULT
 }
 
-/** Returns the extension of a media type, with its dot; `.bin` for a type without one. */
+/** Returns the file extension for a media type, with its dot; `.bin` if none is known. */
 export function fileExtension(mediaType: string): string {
   const type = mediaType.split(';')[0]!.trim().toLowerCase()
   if (type === 'text/plain') return '.txt'
@@ -232,7 +232,7 @@ export function isTextFile(bytes: Uint8Array): boolean {
   const sample = bytes.subarray(0, SAMPLE_BYTES)
   if (sample.includes(0)) return false
   try {
-    // With `stream`, the sample may end within a character.
+    // With `stream`, the decoder accepts a sample that ends in the middle of a character.
     new TextDecoder('utf-8', { fatal: true }).decode(sample, {
       stream: bytes.length > SAMPLE_BYTES,
     })
@@ -252,8 +252,8 @@ export interface CopiedFiles {
 }
 
 /**
- * Returns the files of this thread with these paths. `pending` contains uncommitted events of the same call;
- * files that they write are found too.
+ * Returns the files of this thread with these paths. `pending` contains events of the same call that
+ * are not committed yet; files that these events write are found too.
  */
 export function findFiles(
   { state }: Pick<ThreadPlace, 'state'>,
@@ -274,9 +274,9 @@ export function findFiles(
 }
 
 /**
- * Returns copies of files, which refer to the same content by its hash. `salt` identifies the delivery (a
- * message or a report): the same salt gives the same paths, so a delivery that is repeated after a crash
- * copies nothing twice.
+ * Returns copies of files for another thread; they refer to the same content by its hash. `salt` names
+ * the message or report with which they are sent: the same salt gives the same paths, so if sending is
+ * repeated after a crash, nothing is copied twice.
  */
 export function copyFiles(
   context: Pick<ThreadPlace, 'at'>,

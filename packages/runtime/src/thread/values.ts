@@ -14,42 +14,42 @@ const MAX_VALUE_BYTES = 256 * 1024
 type ValueMembers = Pick<ThreadState, 'getValue' | 'setValue' | 'updateValue' | 'listValues'>
 
 interface FacadeValues extends ValueMembers {
-  /** Returns how the code has used values since the last call, and forgets its pending changes. */
+  /** Returns how the code has used values since the last call of `take`, and forgets its pending changes. */
   take(): ValueUse
 }
 
-/** How code has used the values of a thread, so that its commit can find out if they have changed since. */
+/** How code has used the values of a thread; tells at the commit whether another writer has changed them since. */
 export interface ValueUse {
   readonly reads: readonly ValueRead[]
-  /** The functions passed to `updateValue`, by the event that contains the result of the first call. */
+  /** The functions passed to `updateValue`, by the event that contains the result of their first call. */
   readonly updates: ReadonlyMap<RuntimeEvent, ValueUpdate>
   /** The changes to values of the user; absent if there are none. */
   readonly user?: UserValueUse
 }
 
 interface ValueRead {
-  /** The key, or the beginning of the keys that were listed. */
+  /** The key that was read, or the prefix of the keys that were listed. */
   readonly key: string
   readonly isPrefix: boolean
-  /** The number of the last event at the first read. */
+  /** The number of the log's last event when the key was first read. */
   readonly seq: number
 }
 
 interface ValueUpdate {
   readonly change: (value: JsonValue | undefined) => JsonValue | null
-  /** The value that the function was called with. */
+  /** The value with which the function was called. */
   readonly base: JsonValue | undefined
 }
 
 /**
- * Creates the methods of a thread's state for values (`getValue`, `setValue` …). Reads include uncommitted
- * changes.
+ * Creates the methods of a thread's state for values (`getValue`, `setValue` …). Reads include changes
+ * that are not committed yet.
  */
 export function facadeValues({ kernel, events, at }: FacadeBuffer): FacadeValues {
   const pending = new Map<string, JsonValue | null>()
   let reads = new Map<string, ValueRead>()
   let updates = new Map<RuntimeEvent, ValueUpdate>()
-  /** Keys whose pending value was computed from the committed one. */
+  /** Keys whose pending value was computed from the committed value, so that it depends on other writers. */
   const derived = new Set<string>()
 
   function noteRead(key: string, isPrefix: boolean): void {
@@ -69,8 +69,8 @@ export function facadeValues({ kernel, events, at }: FacadeBuffer): FacadeValues
   return {
     getValue(key) {
       if (!pending.has(key) || derived.has(key)) noteRead(key, false)
-      // The value is frozen, because a caller that changed it in place would change the thread without an
-      // event.
+      // The value is frozen: a caller that changed it in place would change the thread without an event
+      // in the log.
       return deepFreeze(overlaid(pending, kernel.values, key))
     },
     setValue(key, value) {
@@ -81,7 +81,7 @@ export function facadeValues({ kernel, events, at }: FacadeBuffer): FacadeValues
       const base = deepFreeze(overlaid(pending, kernel.values, key))
       const isDerived = !pending.has(key) || derived.has(key)
       const event = put(key, change(base))
-      // The code has set this value itself before, so its change does not depend on other writers.
+      // If the code has set this value itself before, the result does not depend on other writers.
       if (!isDerived) return
       derived.add(key)
       updates.set(event, { change, base })
@@ -115,13 +115,13 @@ interface PendingUserValue {
   readonly value: JsonValue | null
   /** The version that the code has read, null if there was no value; absent if the code has not read it. */
   readonly expectVersion?: number | null
-  /** The functions of `update` that computed the value, to be called again if it was changed meanwhile. */
+  /** The functions passed to `update` that computed the value; they are called again if another writer changed it. */
   readonly changes: readonly ValueUpdate['change'][]
 }
 
 /**
- * Creates the values of the user of a thread. They are in no log, so they are read from the store; writes wait
- * for the commit, and reads include them.
+ * Creates the values of the thread's user. They are in no log, so they are read from the store. Writes
+ * take effect with the commit; reads include writes that are not committed yet.
  */
 export function facadeUser(
   { environment: { store } }: Pick<FacadeBuffer, 'environment'>,
@@ -130,7 +130,7 @@ export function facadeUser(
   let owner: Promise<UserOf> | undefined
   let of: UserOf | undefined
   let pending = new Map<string, PendingUserValue>()
-  /** The versions that the code has seen, by key. */
+  /** The versions of the values that the code has read, by key. */
   let seen = new Map<string, number | null>()
   let listed: { readonly prefix: string; readonly versions: ReadonlyMap<string, number> }[] = []
 
@@ -156,7 +156,7 @@ export function facadeUser(
       checkUserKey(key)
       await ofUser()
       const own = pending.get(key)
-      // A value that the code has set itself does not depend on other writers.
+      // A value that the code has set itself, without `update`, does not depend on other writers.
       if (own && own.changes.length === 0) return deepFreeze(own.value ?? undefined)
       const found = own ? undefined : await read(key)
       const version = own ? (own.expectVersion ?? null) : (found?.version ?? null)
@@ -199,7 +199,7 @@ export function facadeUser(
   return {
     user: Object.freeze(user),
     take() {
-      // A value that the code has also read must not be computed again from a newer value.
+      // A value that the code has also read must not be computed again: the code may have used the value it read.
       const changes = [...pending.values()].map((one) =>
         versionSeen(one.key) === undefined ? one : { ...one, changes: [] },
       )
@@ -211,7 +211,7 @@ export function facadeUser(
   }
 }
 
-/** Returns whose values a thread uses: those of its owner; a child has none and uses those of its root. */
+/** Returns the user whose values a thread uses: its owner or, for a child without one, the owner of its root thread. */
 async function userOf(store: Store, { id, tenant, owner, rootId }: ThreadHead): Promise<UserOf> {
   const user = owner ?? (rootId === id ? null : (await store.head(rootId))?.owner)
   if (user !== null && user !== undefined) return { tenant, user }
@@ -236,8 +236,8 @@ export function userChanges(
 }
 
 /**
- * Returns the changes for the values as they are now, after a commit was refused with `VALUE_MOVED`. Throws
- * `STATE_CONFLICT` if a value that was read, and not changed with `update`, is another one now.
+ * Computes the changes again from the present values, after a commit was refused with `VALUE_MOVED`. Throws
+ * `STATE_CONFLICT` if a value that the code read, and did not only change with `update`, has changed since.
  */
 export async function freshUserValues(store: Store, use: UserValueUse): Promise<UserValueUse> {
   const now = new Map((await store.userValues(use.of)).map((one) => [one.key, one]))
@@ -309,7 +309,7 @@ export function checkReads(
   }
 }
 
-/** Returns the events with the results of `updateValue` for the values as they are now. */
+/** Returns the events with the functions passed to `updateValue` applied to the values as they are now. */
 export function withUpdates(
   events: readonly RuntimeEvent[],
   { updates }: ValueUse,
@@ -347,16 +347,16 @@ export function checkedValue(key: string, value: unknown): JsonValue {
   })
 }
 
-/** The data that all parts of a facade use: the state they read, and the buffers they write to. */
+/** What all parts of a thread's state object share: the state that they read, and the buffers to which they write. */
 export interface FacadeBuffer {
   readonly kernel: KernelState
   readonly environment: KernelEnvironment
-  /** The turn and the call of the code that writes, for events that name them. */
+  /** The turn and the call in which the user's code runs, for events that name them. */
   readonly turnId?: string
   readonly toolCallId?: string
   readonly events: RuntimeEvent[]
   readonly blobs: Map<string, Blob>
-  /** Returns the current time as events store it. */
+  /** Returns the current time in the form in which events have it. */
   at(): string
 }
 
@@ -392,7 +392,7 @@ export function allOverlaid<Key, Value>(
 export function jsonCopy(
   value: unknown,
   limits: {
-    /** Names the thing in errors, e.g. `The value "cart"`. */
+    /** What errors call the value, e.g. `The value "cart"`. */
     readonly subject: string
     readonly code: RuntimeErrorCode
     readonly maxBytes: number
@@ -430,7 +430,7 @@ type FileMembers = Pick<
   | 'grepFiles'
 >
 
-/** The file methods of a thread's state, and two methods that other parts of the facade use. */
+/** The file methods of a thread's state, and two methods that are internal. */
 export interface FacadeFiles extends FileMembers {
   /** Returns the normalised paths; throws `FILE_NOT_FOUND` for a path without a file. */
   existing(paths: readonly string[] | undefined): readonly string[]
@@ -438,8 +438,8 @@ export interface FacadeFiles extends FileMembers {
 }
 
 /**
- * Creates the methods of a thread's state for files (`writeFile`, `readFile` …). Reads include uncommitted
- * changes.
+ * Creates the methods of a thread's state for files (`writeFile`, `readFile` …). Reads include changes
+ * that are not committed yet.
  */
 export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
   const { kernel, environment, events, blobs } = buffer
@@ -485,8 +485,8 @@ export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
   }
 
   return {
-    // The functions that return promises are async, so that errors reject the promise and are never thrown
-    // directly.
+    // All methods that return promises are `async`, so that an error rejects the promise and is never
+    // thrown directly.
     async writeFile(path, data, { mediaType } = {}) {
       const normal = normalisePath(path)
       // The bytes are copied, because the caller may change its own array later.

@@ -4,10 +4,10 @@ type AnyEvent = NumberedEvent['event']
 
 const HIDDEN = '[secret]'
 
-/** The JSON of events that were already encoded. All readers of a thread get the same event objects. */
+/** The JSON of events that were encoded before, by event: all readers of a thread get the same event objects. */
 const written = new WeakMap<AnyEvent, string>()
 
-/** Returns the JSON of an event without anything that clients must not see. */
+/** Returns the JSON of an event without the values that clients must not see. */
 export function publicEventJson(event: AnyEvent): string {
   const known = written.get(event)
   if (known !== undefined) return known
@@ -16,7 +16,7 @@ export function publicEventJson(event: AnyEvent): string {
   return json
 }
 
-/** Returns an event without sealed values, approval tokens and signed grants, which clients must not see. */
+/** Returns an event without encrypted values, approval tokens and signed grants, which clients must not see. */
 export function publicEvent<Event extends AnyEvent>(event: Event): Event {
   return withoutSecrets(event) as Event // removing values does not change the type of an event
 }
@@ -47,8 +47,8 @@ function withoutSecrets(event: AnyEvent): AnyEvent {
 }
 
 /**
- * Returns an event whose results of tools have at most `maxChars` characters, or undefined if nothing is longer. A
- * longer result becomes a text: the beginning of it, or of its JSON, and how much is missing.
+ * Returns the event with tool results of at most `maxChars` characters; undefined if none is longer. A longer
+ * result becomes a text: the beginning of the result, or of its JSON, and how many characters are missing.
  */
 export function withoutLongResults<Event extends AnyEvent>(
   event: Event,
@@ -58,7 +58,7 @@ export function withoutLongResults<Event extends AnyEvent>(
 }
 
 function shortened(event: AnyEvent, maxChars: number): AnyEvent | undefined {
-  // Most events are short; the JSON of an event is kept, because readers of streams need it too.
+  // Most events are short. `publicEventJson` caches the JSON, which readers of streams need anyway.
   if (publicEventJson(event).length <= maxChars) return undefined
   if (event.type === 'tool_execution_end') {
     const result = startOf(event.result, maxChars)

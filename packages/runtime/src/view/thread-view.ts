@@ -6,9 +6,9 @@ import type { LoggedOutcome } from '@skein/threads'
 import type { SessionOutcome } from '../contract/event.ts'
 
 /**
- * A thread as it is shown to people. It is a fold of the thread's events alone, so the command line, the API
- * and a page show the same view, live or from a file. A fold of fewer events shows the thread at an earlier
- * time.
+ * A thread as it is shown to people. It is computed from the thread's events alone, so the command
+ * line, the API and a page show the same view, live or from a file. Computed from the first events
+ * only, it shows the thread at an earlier time.
  */
 export interface ThreadView {
   readonly threadId: string
@@ -27,7 +27,7 @@ export interface ThreadView {
   readonly items: readonly ViewItem[]
   /** The part of the next message that the model has streamed so far. */
   readonly draft?: string
-  /** Messages that the thread has not read yet. */
+  /** Messages in the queue: the thread has not taken them up yet. */
   readonly queued: readonly ViewMessage[]
   /** Everything that the thread waits for, the oldest first. */
   readonly waiting: readonly ViewWait[]
@@ -35,12 +35,12 @@ export interface ThreadView {
   /** The usage of this thread alone, without its children. */
   readonly usage: ViewUsage
   /**
-   * The sums of the thread and all its descendants. Only in answers of the API: the log of a thread does not
-   * hold what its children have spent.
+   * The sums of the thread and all its descendants. Only in answers of the API, because the log of a
+   * thread does not contain what its children have spent.
    */
   readonly tree?: ThreadInfo['tree']
   readonly failures: readonly ViewFailure[]
-  /** How the last session ended; absent while one runs. */
+  /** How the last session ended; absent while a session runs. */
   readonly result?: {
     readonly outcome: SessionOutcome
     readonly reason: string
@@ -58,7 +58,7 @@ export interface ViewMessage {
   readonly id: string
   readonly at: string
   readonly from: 'user' | 'agent'
-  /** `<agent>/<side>`, only for messages of agents. */
+  /** The agent and its side of the conversation, e.g. `support/a`; only for messages of agents. */
   readonly agentId?: string
   readonly userId?: string
   /** The child that reported this message. */
@@ -79,15 +79,17 @@ export interface ViewCall {
   readonly agentId?: string
   readonly toolName: string
   readonly arguments: unknown
-  /** `requested` before it runs, `waiting` while somebody has to answer, `running`, then its outcome. */
+  /**
+   * `requested` before the call runs, `waiting` while somebody has to answer, `running`, then the outcome of the call.
+   */
   readonly state: 'requested' | 'waiting' | 'running' | LoggedOutcome
   readonly result?: unknown
   readonly endedAt?: string
-  /** The thread of the child that the call created. */
+  /** The id of the child thread that the call created. */
   readonly childId?: string
 }
 
-/** Another event worth showing: a handoff, a summary, a refused answer. */
+/** Another event that is worth showing, e.g. a handoff, a summary, a refused answer. */
 export interface ViewNote {
   readonly type: 'note'
   readonly at: string
@@ -96,10 +98,10 @@ export interface ViewNote {
 
 /** Something that the thread waits for. */
 export interface ViewWait {
-  /** Who has to act: a person, the client's own code, a child, a timer, or the vendor of a model. */
+  /** Who or what ends the wait: a person, the client's code, a child, a timer, or the vendor of a model. */
   readonly for: 'person' | 'client' | 'child' | 'timer' | 'model'
   readonly since: string
-  /** The time when the wait ends by itself. */
+  /** The time when the wait ends even without an answer. */
   readonly until?: string
   readonly interruptId?: string
   readonly toolCallId?: string
@@ -122,11 +124,11 @@ export interface ViewChild {
 export interface ViewUsage {
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Null when the cost of any request is unknown, because the sum would be too low. */
+  /** Null if the cost of any request is unknown, because the sum would then be too low. */
   readonly costUsd: CostUsd
   /** The number of requests to models. */
   readonly requests: number
-  /** The number of turns of agents; a turn that was parked and continued is counted once. */
+  /** The number of turns of agents; a turn that waited and was continued counts once. */
   readonly turns: number
 }
 
@@ -145,8 +147,8 @@ h1{font-size:1.3rem}article{border-top:1px solid #8884;padding:.6rem 0}header,fo
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.3rem 0}`
 
 /**
- * Writes a view as one HTML file: no scripts, nothing from elsewhere, and every text safe to show, so that it can
- * be kept or sent to somebody.
+ * Writes a view as one HTML file without scripts and without links to other files, in which every text
+ * is escaped, so that it can be kept or sent to somebody.
  */
 export function viewHtml(view: ThreadView, title: string): string {
   const { agent, threadId, createdAt, updatedAt, status, usage, items, waiting } = view
@@ -196,13 +198,13 @@ function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)!};`)
 }
 
-/** Larger differences are paired in order, because comparing every step with every other would take too long. */
+/** If more pairs of steps would have to be compared, steps are paired in order instead, which is fast. */
 const MAX_COMPARED = 4_000_000
 
 /**
- * Aligns the steps of two threads or branches: messages, calls, or anything else in order, also words or lines.
- * Steps are the same if they are equal apart from their ids and times. Steps that differ stand beside each other
- * if they are of the same kind (`type`, `from` and `toolName`).
+ * Aligns two lists of steps, e.g. the messages and calls of two threads or branches, or words, or
+ * lines. Two steps are the same if they are equal apart from their ids and times. Different steps are
+ * paired if they are of the same kind (`type`, `from` and `toolName`).
  */
 export function alignSteps<T>(
   before: readonly T[],
@@ -237,7 +239,7 @@ export function alignSteps<T>(
   return pairs
 }
 
-/** Returns the places of a longest common subsequence between `start` and the ends. */
+/** Returns the indexes of a longest common subsequence, between `start` and the end of each list. */
 function commonSteps(
   left: readonly string[],
   right: readonly string[],
@@ -263,7 +265,7 @@ function commonSteps(
   return found
 }
 
-/** The text by which steps are compared: without ids and times, which differ in any two runs. */
+/** The text by which steps are compared: without ids and times, because these always differ between two runs. */
 function stepText(step: unknown): string {
   if (!isObject(step)) return JSON.stringify(step) ?? ''
   const kept = Object.entries(step).filter(([name]) => !/^(?:id|at|.*Id|.*At)$/.test(name))

@@ -29,7 +29,7 @@ export function threadView(
 }
 
 /**
- * Builds the view of a thread event by event, from stored events and from those that are only streamed.
+ * Builds the view of a thread event by event, from stored events and from events that are only streamed.
  *
  *     const fold = new ViewFold()
  *     for await (const { id, event } of client.stream(threadId)) {
@@ -51,12 +51,12 @@ export class ViewFold {
   }
   #items: Draft<ViewItem>[] = []
   readonly #calls = new Map<string, Draft<ViewCall>>()
-  /** The calls of messages that were changed: one of them may take the place of another call. */
+  /** The calls of edited messages, by id; `call_changed` says which call each of them replaces. */
   readonly #changed = new Map<string, Pick<ViewCall, 'toolName' | 'arguments'>>()
   readonly #queued = new Map<string, ViewMessage>()
   /**
-   * Everything that the thread waits for, by interrupt id. A model retry has no interrupt and is stored under
-   * its step id.
+   * Everything that the thread waits for, by interrupt id. The wait before a model is asked again has
+   * no interrupt; its key is the id of the step.
    */
   readonly #waiting = new Map<string, ViewWait>()
   readonly #children = new Map<string, Draft<ViewChild>>()
@@ -64,7 +64,7 @@ export class ViewFold {
   #agentId: string | undefined
   /** The status before the thread was `queued`. */
   #rest: 'idle' | 'stopped' | 'failed' = 'idle'
-  /** The request whose usage was counted last; an event that records it again adds nothing. */
+  /** The id of the request whose usage was counted last; a second event about the same request adds nothing. */
   #counted: string | undefined
 
   /** The view after all events pushed so far. */
@@ -88,7 +88,7 @@ export class ViewFold {
     handle(event)
   }
 
-  // A record, so that the compiler reports a missing event type.
+  // A record with one handler per event type, so that the compiler reports a missing type.
   readonly #handlers: { readonly [Type in AnyEvent['type']]: (event: EventOf<Type>) => void } = {
     thread_created: (event) => {
       const { threadId, at, title, parentThreadId } = event
@@ -118,7 +118,7 @@ export class ViewFold {
 
     message_queued: (event) => {
       const { queueId, message, at, isSilent, userId, attachments, subagentId, resumes } = event
-      // A stopped thread is continued only by a message that says so.
+      // A stopped thread is continued only by a message with `resumes`.
       if (this.#view.status !== 'stopped' || resumes === true) this.#giveWork()
       if (isSilent) return
       const said = { at, from: 'user', userId, subagentId, attachments: attachments ?? [] } as const
@@ -220,7 +220,7 @@ export class ViewFold {
       this.#setChild(reference, { status: outcome, statusText: undefined }),
 
     agent_handoff: ({ at, toAgentId }) =>
-      // The id of an agent ends with its side, which readers have not chosen and need not know.
+      // The id of an agent ends with its side of the conversation (`/a` or `/b`), which does not interest readers.
       this.#note(at, `Handed over to ${toAgentId.replace(/\/[ab]$/, '')}.`),
     context_compacted: ({ at }) =>
       this.#note(at, 'Earlier messages were replaced by a summary in what the model sees.'),
@@ -236,7 +236,7 @@ export class ViewFold {
       this.#counted = logId
       if (usage || !error) this.#spend({ usage: usage ?? {}, costUsd })
     },
-    // This event adds nothing, because the request and the answer of an inference have events of their own.
+    // Nothing to add: the request and the answer of an inference have events of their own.
     inference_recorded: () => {},
     usage_recorded: (event) => {
       const { logId, costUsd }: Partial<RuntimeUsageRecorded> = event
@@ -328,7 +328,7 @@ export class ViewFold {
     if (!call) return
     Object.assign(call, change)
     if (change.endedAt === undefined) return
-    // A call that has ended no longer waits, however it ended.
+    // Once a call has ended, in whatever way, it no longer waits for anything.
     for (const [id, wait] of this.#waiting)
       if (wait.toolCallId === toolCallId) this.#waiting.delete(id)
   }
@@ -338,7 +338,7 @@ export class ViewFold {
     if (child && child.status !== 'terminated') Object.assign(child, change)
   }
 
-  /** A thread that rests and is given something to do is `queued` until it begins. */
+  /** Marks a thread at rest that is given something to do as `queued`, until it begins to work. */
   #giveWork(): void {
     const { status } = this.#view
     if (status !== 'idle' && status !== 'stopped' && status !== 'failed') return

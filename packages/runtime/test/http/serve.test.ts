@@ -83,6 +83,7 @@ test('closing ends streams with a word, lets requests finish and takes no more',
   const socket: Socket = connect(serving.port, '127.0.0.1')
   let answer = ''
   socket.on('data', (data) => (answer += data.toString()))
+  socket.on('error', () => undefined)
   const isOver = new Promise((resolve) => socket.on('close', resolve))
   socket.write(
     `POST /threads/${id}/messages HTTP/1.1\r\nhost: localhost\r\nauthorization: ${headers.authorization}\r\ncontent-type: application/json\r\ncontent-length: 16\r\n\r\n`,

@@ -1,4 +1,4 @@
-import type { Store } from '@skein/runtime'
+import type { Store, ThreadHead } from '@skein/runtime'
 import { expect } from 'vitest'
 import { foldKernel } from '../../src/fold/fold.ts'
 import { callsHaveOneResult } from '../simulation/invariants/calls.ts'
@@ -9,6 +9,16 @@ import { messagesAreTakenOnce } from '../simulation/invariants/messages.ts'
 import { actionOf, type EffectsFile } from './kill-agents.ts'
 
 type Threads = ReadonlyMap<string, FinishedThread>
+
+/** Returns the heads of all threads, oldest first. */
+export async function allHeads(store: Pick<Store, 'list'>): Promise<readonly ThreadHead[]> {
+  const heads: ThreadHead[] = []
+  for (;;) {
+    const page = await store.list({ limit: 1000, offset: heads.length, sort: 'oldest' })
+    heads.push(...page)
+    if (page.length < 1000) return heads
+  }
+}
 
 /** What must be true of the agents of `kill-agents.ts` when all their work is done, whoever died meanwhile. */
 export async function checkKilled(
@@ -23,7 +33,7 @@ export async function checkKilled(
   },
 ): Promise<{ readonly threads: number; readonly outcomes: Record<string, number> }> {
   const threads = new Map<string, FinishedThread>()
-  for (const head of await store.list({ limit: 1000, sort: 'oldest' })) {
+  for (const head of await allHeads(store)) {
     const log = await store.events(head.id)
     threads.set(head.id, {
       head,

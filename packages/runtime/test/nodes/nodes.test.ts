@@ -1,10 +1,12 @@
+import { systemTimers } from '@skein/runtime'
 import { afterEach, expect, test } from 'vitest'
 import type { NumberedEvent, SubscribeOptions } from '../../src/contract/runtime-api.ts'
+import { Relay, type RelayParts } from '../../src/nodes/relay.ts'
 import { agentOf } from '../api/machine.ts'
 import { Cluster, type ClusterNode, paced, until } from './cluster.ts'
 
 let cluster: Cluster
-afterEach(() => cluster.stop())
+afterEach(() => cluster?.stop())
 
 const wordy = Array.from({ length: 20 }, (_, index) => `w${index}`).join(' ')
 
@@ -256,4 +258,32 @@ test('a frozen owner that wakes up: its writes are refused, and the log is that 
     event.type === 'message_added' && event.message.type === 'assistant' ? [event.message] : [],
   )
   expect(said).toMatchObject([{ content: [{ text: 'from the other' }] }])
+})
+
+test('an answer of another node that breaks after its head does not end the process', async () => {
+  const unhandled: unknown[] = []
+  const note = (reason: unknown): void => void unhandled.push(reason)
+  process.on('unhandledRejection', note)
+  const broken = new ReadableStream({ start: (stream) => stream.error(new Error('cut')) })
+  const answers: Record<string, () => Response> = {
+    GET: () => new Response(new ReadableStream()),
+    POST: () => new Response(broken, { status: 500 }),
+  }
+  const lease = { owner: 'a', address: 'http://a.test', until: Infinity }
+  const relay = new Relay({
+    owner: 'b',
+    secret: 'a-secret',
+    fetch: async (_: unknown, { method = 'GET' }: RequestInit = {}) => answers[method]!(),
+    store: { head: async () => ({ lease }) },
+    live: { channel: () => ({ deltaReaders: 1 }) },
+    timers: systemTimers(),
+    told: () => {},
+    report: () => {},
+  } as unknown as RelayParts)
+  relay.reading('t')
+  await until(() => relay.forward('t', []))
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  relay.stop()
+  process.off('unhandledRejection', note)
+  expect(unhandled).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { systemClock } from '@skein/base'
-import { systemTimers } from '@skein/runtime'
+import { systemTimers, type ThreadHead } from '@skein/runtime'
 import { type Lane, type LaneState, NotNowError } from '../../src/testing/simulation.ts'
 import { chanceOf } from './chance.ts'
 import { Clients } from './clients.ts'
@@ -103,9 +103,11 @@ async function workLeft({ stored, clock }: World): Promise<{
 }> {
   const heads = await stored.store.list({ sort: 'oldest', limit: 1000 })
   const now = clock.now()
-  const busy = heads.filter(({ lease, wakeAt }) => lease !== null || wakeAt !== null)
+  // A runtime may die with a lease of a thread that has nothing to do: then nobody has to come.
+  const isHeld = ({ lease }: ThreadHead): boolean => lease !== null && lease.until > now
+  const busy = heads.filter((head) => isHeld(head) || head.wakeAt !== null)
   return {
-    isDue: busy.some(({ lease, wakeAt }) => lease !== null || wakeAt! <= now),
+    isDue: busy.some((head) => isHeld(head) || head.wakeAt! <= now),
     isSoon: busy.some(({ wakeAt }) => wakeAt !== null && wakeAt <= now + SOON_MS),
     all: busy.map(
       ({ id, agent, lifecycle, lease, wakeAt }) =>

@@ -55,6 +55,9 @@ export class Supervisor {
   readonly #live: Incarnation[] = []
   /** All that ever ran. */
   readonly #all: Incarnation[] = []
+  /** Starts that nobody waits for. */
+  readonly #starting = new Set<Promise<void>>()
+  #hasEnded = false
   #waiters: (() => void)[] = []
   step = 0
 
@@ -115,9 +118,15 @@ export class Supervisor {
       }),
     })
     const incarnation = { lane, seat, runtime, registry, died, die }
-    this.#live.push(incarnation)
     this.#all.push(incarnation)
-    await runtime.start()
+    if (this.#hasEnded) return kill(incarnation)
+    this.#live.push(incarnation)
+    try {
+      await runtime.start()
+    } catch (error) {
+      // It died while it started: another one was started for it, or the run is over.
+      if (lane.state !== 'dead') throw error
+    }
     for (const wake of this.#waiters.splice(0)) wake()
   }
 
@@ -177,12 +186,17 @@ export class Supervisor {
   }
 
   end(): void {
+    this.#hasEnded = true
     for (const one of [...this.#zombies, ...this.#live]) kill(one)
   }
 
   /** Lets go of everything that runtimes hold in real time. They are dead. */
   async bury(): Promise<void> {
-    await Promise.all(this.#all.map(({ runtime }) => runtime.stop({ graceMs: 0 })))
+    const stop = ({ runtime }: Incarnation): Promise<void> => runtime.stop({ graceMs: 0 })
+    const known = this.#all.length
+    await Promise.all([...this.#all.map(stop), ...this.#starting])
+    // Those that were being created when the run ended.
+    await Promise.all(this.#all.slice(known).map(stop))
   }
 
   #crashAt(lane: Lane, { point }: Commit): CrashMoment | undefined {
@@ -218,7 +232,19 @@ export class Supervisor {
     } else kill(current)
     current.die()
     const rest = time.scaled(chance.pick([0, 0, 10, 5_000, 3_600_000]))
-    time.timers.set(rest, () => void this.boot())
+    time.timers.set(rest, () => this.#bootAgain())
+  }
+
+  /** Starts a runtime for one that died, unless the run is over. */
+  #bootAgain(): void {
+    if (this.#hasEnded) return
+    const starting = this.boot()
+      .catch((error: unknown) => {
+        const text = error instanceof Error ? error.stack : String(error)
+        if (!this.#hasEnded) this.#world.violate(`A runtime did not start: ${text}`)
+      })
+      .finally(() => this.#starting.delete(starting))
+    this.#starting.add(starting)
   }
 
   #committed(lane: Lane, commit: Commit, outcome: CommitOutcome): void {

@@ -181,7 +181,10 @@ export function AnswerForm({ item, decide }: Omit<DialogProps, 'onClose'>): Reac
   )
 }
 
-/** Fields for the values that a child needs. Secrets go to the server once and are never shown. */
+/**
+ * Fields for the variables that a child needs before it can start. Secrets are sent to the server and
+ * never shown again.
+ */
 export function VariablesForm({ item, decide }: Omit<DialogProps, 'onClose'>): ReactNode {
   const { client } = useStudio()
   const { variables = [] } = item

@@ -22,7 +22,7 @@ import { AskFacts, isOnScreen, sentence } from './ask-facts.tsx'
 /** What a person can do about a waiting call. */
 type Decision = 'approve' | 'change' | 'deny'
 
-/** A call that waits for a person: what would happen, the evidence for it, and the buttons. */
+/** A card for a call that waits for a person: what would happen, the evidence for it, and the buttons. */
 export function Approval({
   item,
   evidence = [],
@@ -54,13 +54,13 @@ export function Approval({
   }
   const card = useRef<HTMLElement>(null)
   const byKey = (decision: Decision): void => {
-    // What is no approval has a field to fill in; no key sends it.
+    // Only approvals can be decided with a key. All other questions have a form, so `e` moves the focus there.
     if (item.kind !== 'approval') {
       if (decision === 'change')
         card.current?.querySelector<HTMLElement>('input, textarea, .btns button')?.focus()
       return
     }
-    // A call that is not on the screen cannot be decided: the first press of the key scrolls to it.
+    // A call that is not visible cannot be decided with a key: the first press only scrolls to it.
     if (isOnScreen(card.current)) choose(decision)
     else card.current?.scrollIntoView({ block: 'center' })
   }
@@ -162,11 +162,14 @@ export interface Deciding {
   readonly error: unknown
   /** What became of it, in words. */
   readonly outcome: string | undefined
-  /** `notice` is shown at the edge of the page, after `word` and what it is about by default. */
+  /**
+   * Sends a decision. `notice` is the text shown at the edge of the page; by default `word` and the
+   * subject of the call.
+   */
   run(work: (inbox: Inbox) => Promise<void>, word: string, notice?: string): Promise<boolean>
 }
 
-/** Sends a decision once. If somebody else has decided first, their decision is shown. */
+/** Sends a decision once. If somebody else has decided first, shows that decision instead. */
 function useDecision(item: WaitingItem): Deciding {
   const { client, notify, lists } = useStudio()
   const [isBusy, setBusy] = useState(false)
@@ -186,7 +189,7 @@ function useDecision(item: WaitingItem): Deciding {
         lists.refresh()
         return true
       } catch (failure) {
-        // If somebody else has decided, or the call is over, that is shown instead of the error.
+        // If somebody else has decided, or the call has ended, that is shown instead of the error.
         const isOwn = (failure as { readonly code?: unknown }).code === 'INPUT_INVALID'
         const before = isOwn ? undefined : await firstDecision(client, item).catch(() => undefined)
         if (before === undefined) setError(failure)
@@ -199,7 +202,7 @@ function useDecision(item: WaitingItem): Deciding {
   }
 }
 
-/** Asks who has decided, and what; undefined while nobody has. */
+/** Asks the server who has decided about the call, and how; undefined if nobody has. */
 async function firstDecision(
   client: ReturnType<typeof useStudio>['client'],
   item: WaitingItem,

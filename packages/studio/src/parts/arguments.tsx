@@ -2,7 +2,7 @@ import { useId, useState, type ReactNode } from 'react'
 import { isObject } from '@skein/base'
 import { line } from './format.ts'
 
-/** A JSON Schema, as far as the form reads it. */
+/** The parts of a JSON Schema that the form understands. */
 interface FieldSchema {
   readonly type?: unknown
   readonly enum?: readonly unknown[]
@@ -20,16 +20,16 @@ interface ObjectSchema {
 }
 
 interface ArgumentsFieldsProps {
-  /** The arguments as JSON. They are kept as text, so that what a person types is never lost. */
+  /** The arguments as JSON text. They are kept as text, so that invalid input is not lost while a person types. */
   readonly text: string
   readonly setText: (text: string) => void
-  /** The JSON Schema of the arguments; without one, only JSON can be written. */
+  /** The JSON Schema of the arguments; without a schema there is no form, only a field for JSON. */
   readonly schema?: unknown
 }
 
 /**
- * The arguments of a call: a form with a field for each argument in the schema, or JSON. Both edit the same
- * text, so that a person can switch between them.
+ * The arguments of a call, as a form with a field for each argument in the schema, or as JSON. Both
+ * edit the same text, so that a person can switch between them.
  */
 export function ArgumentsFields({ text, setText, schema }: ArgumentsFieldsProps): ReactNode {
   const [isJson, setJson] = useState(false)
@@ -71,7 +71,7 @@ export function ArgumentsFields({ text, setText, schema }: ArgumentsFieldsProps)
   )
 }
 
-/** Returns the arguments, or what is wrong with the text. */
+/** Returns the parsed arguments, or a sentence about what is wrong with the text. */
 export function parsedArguments(text: string): object | string {
   try {
     const value: unknown = JSON.parse(text)
@@ -83,7 +83,7 @@ export function parsedArguments(text: string): object | string {
   }
 }
 
-/** Returns the first arguments of the form: those that the schema requires, with its defaults. */
+/** Returns the arguments with which the form starts: the schema's defaults, and empty values for required arguments. */
 export function firstArguments(schema: unknown): string {
   const shape = objectSchema(schema)
   const values = Object.entries(shape?.properties ?? {}).flatMap(([name, field]) => {
@@ -100,7 +100,7 @@ function emptyOf({ type, enum: choices, const: only }: FieldSchema): unknown {
   return empty[type as keyof typeof empty] ?? null
 }
 
-/** Returns the schema if it describes an object whose members are known. */
+/** Returns the schema if it describes an object with at least one known property; otherwise undefined. */
 function objectSchema(schema: unknown): ObjectSchema | undefined {
   if (!isObject(schema) || !isObject(schema['properties'])) return undefined
   const entries = Object.entries(schema['properties'])
@@ -125,7 +125,7 @@ function FormFields({
     const { [name]: _, ...others } = value
     onChange(next === undefined ? others : { ...value, [name]: next })
   }
-  // Arguments that the schema does not name are kept and shown, so that none is hidden.
+  // Arguments that the schema does not name are shown too, so that none is hidden.
   const others = Object.keys(value).filter((name) => !Object.hasOwn(properties, name))
   return (
     <>
@@ -237,7 +237,7 @@ function Input({
   )
 }
 
-/** An input for a number, or for any other value as JSON. Text that is not a valid value yet is kept. */
+/** An input for a number, or for any other value as JSON. Text that is not yet a valid value stays in the input. */
 function TypedInput({
   isNumber,
   bounds,

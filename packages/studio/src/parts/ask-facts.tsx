@@ -74,9 +74,9 @@ export function AskFacts({ item }: { readonly item: WaitingItem }): ReactNode {
   )
 }
 
-/** A short call fits one line; a longer one has a box of its own. Nothing of it is left out. */
+/** Shows the arguments of a call in full: on one line if they are short, else in a box. */
 function Arguments({ value }: { readonly value: unknown }): ReactNode {
-  // Line breaks within texts are escaped in JSON, so those that are left stand between values.
+  // In JSON, line breaks inside texts are escaped. So every real line break is between two values and can be removed.
   const text = escapeJson((JSON.stringify(value, null, 1) ?? 'null').replaceAll(/\n */g, ' '))
   if (text.length > 100) return <Json value={value} label="Arguments of the call" />
   return <code>{text}</code>
@@ -99,7 +99,7 @@ function shortDigest(digest: string): string {
   return `${hash.slice(0, 6)}…${hash.slice(-4)}`
 }
 
-/** Returns a sentence that says what would happen. Arguments of the call cannot change its wording. */
+/** Returns a sentence that says what the call would do. The arguments of the call cannot change its wording. */
 export function sentence(item: WaitingItem): string {
   const { toolName, kind, effectId, arguments: args, variables = [] } = item
   const name = line(toolName, 60)

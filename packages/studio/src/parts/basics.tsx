@@ -2,7 +2,7 @@ import { Check, Copy as CopyIcon, X } from 'lucide-react'
 import { Component, useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
 import { age, dateText, money } from './format.ts'
 
-/** The clock of the page: components that show an age are rendered again when it ticks. */
+/** The clock of the page. Components that show an age ("3 min") are rendered again when it ticks. */
 const clock = {
   now: Date.now(),
   listeners: new Set<() => void>(),
@@ -23,13 +23,13 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** Returns the time, which moves on every five seconds. */
+/** Returns the current time; it changes every five seconds. */
 export function useNow(): number {
   useSyncExternalStore(subscribe, () => clock.now)
   return Math.max(clock.now, Date.now() - 5000)
 }
 
-/** A time: how long ago, with the exact time on hover. */
+/** Shows how long ago a time was, with the exact time on hover. */
 export function Time({
   at,
   className = 'soft num',
@@ -90,7 +90,7 @@ export function Copy({
   )
 }
 
-/** Copies a text. Browsers have no clipboard for pages that came over plain HTTP from another machine. */
+/** Copies a text. Pages that came over plain HTTP from another machine have no clipboard, so this can fail. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
@@ -203,7 +203,7 @@ export function Dialog({
   readonly title: string
   readonly onClose: () => void
   readonly children: ReactNode
-  /** A dialog with its own class has no heading and no padding. */
+  /** A class of its own, e.g. for the palette; such a dialog has no heading and no padding. */
   readonly className?: string
 }): ReactNode {
   const ref = useRef<HTMLDialogElement>(null)

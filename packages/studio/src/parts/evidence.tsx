@@ -22,7 +22,10 @@ const GATES: Readonly<Record<string, string>> = {
   pre_deliver: 'Before delivery',
 }
 
-/** The decisions of gates as a list: which gate, what it decided, its reason codes, when. */
+/**
+ * The decisions of gates (checks before a call or an answer) as a list: which gate, its decision, its
+ * reason codes, when.
+ */
 export function Checklist({ verdicts }: { readonly verdicts: readonly GateVerdict[] }): ReactNode {
   return (
     <ul className="check">
@@ -48,7 +51,9 @@ export function Checklist({ verdicts }: { readonly verdicts: readonly GateVerdic
   )
 }
 
-/** Facts that gates may rely on, each with its hash and a way to the call that made it. */
+/**
+ * Facts on which checks (gates) may base their decisions, each with its hash and a link to the call that produced it.
+ */
 export function EvidenceList({
   evidence,
   onSelect,

@@ -2,7 +2,7 @@ import { safeText } from '@skein/base/safe-text'
 
 /** Makes text from outside safe to show in one line. */
 export function line(text: string, maxChars = 200): string {
-  // Cut first: `safeText` looks at every character, and a line of a million of them is never shown whole.
+  // Cut first, because `safeText` checks every character, and a line of a million characters is never shown in full.
   const start = text.length > maxChars * 4 ? text.slice(0, maxChars * 4) : text
   const shown = safeText(start, { isLine: true, maxChars })
   return start === text
@@ -21,7 +21,7 @@ export function age(ms: number): string {
   return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} d`
 }
 
-/** The time of day: `14:03:59`. Made by hand, because long lists show many of them. */
+/** The time of day: `14:03:59`. Formatted by hand, which is fast, because long lists show many times. */
 export function clockText(time: string | number): string {
   const date = new Date(time)
   return [date.getHours(), date.getMinutes(), date.getSeconds()]
@@ -31,7 +31,7 @@ export function clockText(time: string | number): string {
 
 let dates: Intl.DateTimeFormat | undefined
 
-/** Date and time as the person's system writes them. */
+/** Date and time in the format of the person's system. */
 export function dateText(time: string | number): string {
   dates ??= new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
   return dates.format(new Date(time))
@@ -52,7 +52,7 @@ export function countText(count: number): string {
   return count < 1_000_000 ? `${(count / 1000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(1)}M`
 }
 
-/** A cost in US dollars; unknown is a word, never 0. */
+/** A cost in US dollars. An unknown cost is shown as the word `unknown`, never as 0. */
 export function money(costUsd: number | null | undefined): string {
   if (costUsd === null || costUsd === undefined) return 'unknown'
   if (costUsd === 0) return '$0'

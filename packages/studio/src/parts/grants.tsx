@@ -60,13 +60,13 @@ function endOf(forMs: number): string {
   return new Date(Date.now() + forMs).toLocaleTimeString([], { timeStyle: 'short' })
 }
 
-/** Says which tools are allowed in a thread, and opens the list of its grants. */
+/** Shows how many tools a thread may use without asking (grants); a click opens the list of its grants. */
 export function GrantsButton({
   threadId,
   version,
 }: {
   readonly threadId: string
-  /** Changes whenever a grant was made or revoked; 0 if there never was one. */
+  /** A number that grows whenever a grant is made or revoked; 0 if there never was one. */
   readonly version: number
 }): ReactNode {
   const { client } = useStudio()
@@ -100,8 +100,8 @@ export function GrantsButton({
 }
 
 /**
- * Says how many tools are allowed for a time over all threads, and opens the list: who gave what to which tool in
- * which thread until when. It is read again when a thread changes.
+ * Shows for how many tools, over all threads, a grant is active. A click opens the list: who allowed
+ * which tool in which thread until when. The list is loaded again when a thread changes.
  */
 export function AllGrants(): ReactNode {
   const { client, lists } = useStudio()
@@ -111,7 +111,7 @@ export function AllGrants(): ReactNode {
   const version = latest && `${latest.id} ${latest.seq}`
   const grants = useResource('grants', () => client.threads.grants.all())
   useEffect(() => {
-    // Threads change often; what people have allowed does not.
+    // Delayed, because threads change often, but grants seldom.
     const timer = setTimeout(grants.reload, RELOAD_MS)
     return () => clearTimeout(timer)
     // `reload` is a new function at each render.
@@ -165,7 +165,7 @@ function GrantRow({
   readonly grant: StandingGrant
   readonly now: number
   readonly onRevoked?: () => void
-  /** Where it holds, if that is not clear. */
+  /** Names the thread of the grant, where the list shows several threads. */
   readonly children?: ReactNode
 }): ReactNode {
   const { client, notify } = useStudio()

@@ -3,7 +3,7 @@ import { escapeJson } from '@skein/base/safe-text'
 import { bytes } from './format.ts'
 import { Copy } from './basics.tsx'
 
-/** Larger values are shown in part, with a button for the rest that says how large it is. */
+/** Of larger values only this many characters are shown, with a button for the rest that says how large it is. */
 const PART_CHARS = 20_000
 
 interface JsonProps {
@@ -12,8 +12,8 @@ interface JsonProps {
 }
 
 /**
- * A value as JSON. Invisible, reordering and control characters are written as JSON escapes, so that the value
- * looks like what it is.
+ * A value as JSON. Invisible, reordering and control characters are written as JSON escapes, so that
+ * they cannot make the value look different from what it is.
  */
 export const Json: ComponentType<JsonProps> = memo(function Json({
   value,
@@ -39,7 +39,7 @@ export const Json: ComponentType<JsonProps> = memo(function Json({
   )
 })
 
-/** The JSON of any value, indented; a text that is JSON already is read first. */
+/** The JSON of any value, indented. A text that is itself JSON is parsed first. */
 export function indentedJson(value: unknown): string {
   if (value === undefined) return 'nothing'
   const text = typeof value === 'string' ? reparsed(value) : value

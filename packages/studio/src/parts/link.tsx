@@ -9,7 +9,7 @@ export function To({
   ...rest
 }: {
   readonly address: Address
-  /** Whether the address takes the place of the present one in the history. */
+  /** Whether the new address replaces the present one in the browser's history. */
   readonly replace?: boolean
   readonly children: ReactNode
 } & Omit<AnchorHTMLAttributes<HTMLAnchorElement>, 'href'>): ReactNode {

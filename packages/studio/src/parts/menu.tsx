@@ -1,7 +1,7 @@
 import { ChevronDown } from 'lucide-react'
 import { useEffect, useRef, useState, type ReactNode } from 'react'
 
-/** A button that opens a list of actions; each says what it does. */
+/** A button that opens a list of actions; each action says what it does. */
 export function Menu({
   label,
   children,

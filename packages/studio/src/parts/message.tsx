@@ -38,7 +38,7 @@ interface MessageViewProps {
   readonly facts: MessageFacts | undefined
   readonly name: string
   readonly threadId: string
-  /** Whether two models talk, and this is the second. */
+  /** Whether two models talk to each other and the second one (side B) wrote this message. */
   readonly isSideB?: boolean
   readonly isSelected?: boolean
   readonly children?: ReactNode
@@ -105,7 +105,7 @@ export function Reasoning({
   )
 }
 
-/** A file of the thread: a picture is shown, any other file is a link. */
+/** A file of the thread: a picture is displayed, any other file is a link. */
 export function AttachedFile({
   threadId,
   path,

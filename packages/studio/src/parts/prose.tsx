@@ -3,7 +3,7 @@ import { Fragment, memo, useMemo, useState, type ComponentType, type ReactNode }
 import { safeText } from '@skein/base/safe-text'
 import { Copy } from './basics.tsx'
 
-/** Longer texts are shown in parts: a browser that lays out a million characters does nothing else. */
+/** Longer texts are shown in parts of this many characters, because laying out a long text would block the browser. */
 const PART_CHARS = 20_000
 
 interface ProseProps {
@@ -11,9 +11,9 @@ interface ProseProps {
 }
 
 /**
- * Words of a model, a person or a tool, as Markdown. The text becomes elements, never HTML: a tag in it is shown
- * as text, a link leads only to the web or a mail address, and no picture is loaded. Blocks that are finished
- * are not rendered again while the text grows.
+ * Text of a model, a person or a tool, shown as Markdown. The text becomes React elements, never HTML:
+ * a tag in it is shown as text, a link leads only to the web or to a mail address, and no picture is
+ * loaded. Finished blocks are not rendered again while the text grows.
  */
 export const Prose: ComponentType<ProseProps> = memo(function Prose({
   text,
@@ -21,7 +21,7 @@ export const Prose: ComponentType<ProseProps> = memo(function Prose({
   const [limit, setLimit] = useState(PART_CHARS)
   const isLong = text.length > limit
   const shown = useMemo(() => safeText(isLong ? text.slice(0, limit) : text), [text, isLong, limit])
-  // Once more than two parts of a text are opened, all of it is shown as plain text instead of Markdown.
+  // If a person opens more than two parts, the whole text is shown as plain text instead of Markdown.
   const blocks = useMemo(
     () => (limit > PART_CHARS * 2 ? undefined : Lexer.lex(shown)),
     [shown, limit],
@@ -45,7 +45,7 @@ export const Prose: ComponentType<ProseProps> = memo(function Prose({
   )
 })
 
-/** One block. Rendered again only when its source text has changed. */
+/** One block of Markdown. It is rendered again only if its source text has changed. */
 const Block = memo(
   function Block({ token }: { readonly raw: string; readonly token: Token }): ReactNode {
     return block(token)
@@ -171,7 +171,7 @@ function words(token: Token): ReactNode {
   }
 }
 
-/** A link to another site. The title shows its exact target. */
+/** A link to another site. Its tooltip shows the exact address. */
 function Outside({
   href,
   children,
@@ -193,7 +193,7 @@ function Outside({
   )
 }
 
-/** Returns the address if it leads to the web or to a mail program. */
+/** Returns the address if it leads to the web or to a mail program; otherwise undefined. */
 export function safeHref(href: string): string | undefined {
   try {
     const url = new URL(href)

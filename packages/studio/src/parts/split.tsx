@@ -1,7 +1,9 @@
 import { useRef, useState, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react'
 import { readSetting, writeSetting } from '../state/store.ts'
 
-/** A pane of fixed width with the rest beside it. The divider moves, by mouse and by keys, and is remembered. */
+/**
+ * A pane of fixed width beside the rest of the page. The divider can be moved by mouse and keys; its place is stored.
+ */
 export function Split({
   name,
   className = '',
@@ -13,7 +15,7 @@ export function Split({
   fixed,
   children,
 }: {
-  /** The name under which the width is stored; it is also a class of the element. */
+  /** The name under which the width is stored; also a CSS class of the element. */
   readonly name: string
   readonly className?: string
   /** What the pane is, for the divider. */

@@ -1,7 +1,7 @@
 import type { ThreadLifecycle } from '@skein/runtime'
 import type { ReactNode } from 'react'
 
-/** What a state means, in one of six shapes. */
+/** The six shapes (icons) in which states are shown. */
 export type StateShape = 'run' | 'wait' | 'done' | 'fail' | 'stop' | 'rest'
 
 const STATES: Readonly<Record<string, readonly [StateShape, string]>> = {

@@ -38,11 +38,11 @@ interface CallViewProps {
   readonly isSelected: boolean
   readonly onToggle: (id: string) => void
   readonly onSelect: (id: string) => void
-  /** Parts of the call that are shown even when it is collapsed: a question to a person, a child. */
+  /** What is shown below the call even when it is collapsed: a question to a person, a child thread. */
   readonly children?: ReactNode
 }
 
-/** A call of a tool in one line; its arguments, result, gates and evidence open below it. */
+/** A tool call on one line; its arguments, result, gate decisions and evidence open below it. */
 export const CallView: ComponentType<CallViewProps> = memo(function CallView({
   threadId,
   call,
@@ -180,7 +180,7 @@ function Result({
   )
 }
 
-/** Loads a whole event of which the page has only a part. Does nothing without a number. */
+/** Loads a whole event of which the page has only a part. Loads nothing if `seq` is undefined. */
 export function useWholeEvent(
   threadId: string,
   seq: number | undefined,
@@ -192,7 +192,7 @@ export function useWholeEvent(
   })
 }
 
-/** The arguments in one line: `order: "O-7", countText: 25`. A click shows all of them. */
+/** The arguments on one line: `order: "O-7", countText: 25`. A click shows all of them. */
 function argumentsText({ arguments: args }: ViewCall): string {
   if (!args || typeof args !== 'object' || Array.isArray(args)) return valueText(args)
   const entries = Object.entries(args)

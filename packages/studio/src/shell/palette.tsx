@@ -12,7 +12,7 @@ import { chooseTheme } from '../state/theme.ts'
 interface Choice {
   readonly group: 'Screens' | 'Commands' | 'Agents' | 'Threads'
   readonly title: string
-  /** A text that distinguishes it from others with the same title. */
+  /** A text that distinguishes this choice from others with the same title. */
   readonly detail?: string
   readonly keys?: string
   /** Further text by which it is found. */
@@ -27,12 +27,14 @@ const SCREENS: readonly (readonly [string, Address, string])[] = [
   ['API', { screen: 'api' }, 'g p'],
 ]
 
-/** How many of a group are shown at once; typing finds the others. */
+/** How many choices of a group are shown at once; typing finds the others. */
 const MAX_OF_GROUP = 8
-/** The keys of decisions are not offered in the palette, because a call must be visible when it is decided. */
+/**
+ * These keys decide about calls. The palette does not offer them, because a call must be visible when it is decided.
+ */
 const DECISIONS: ReadonlySet<string> = new Set(['a', 'e', 'd', 'Enter'])
 
-/** Goes to a thread, an agent or a screen, or does something, by typing a part of its name. */
+/** A dialog to go to a thread, an agent or a screen, or to run an action, by typing a part of its name. */
 export function Palette({
   onClose,
   onHelp,
@@ -55,7 +57,7 @@ export function Palette({
   const choose = (choice: Choice | undefined): void => {
     if (!choice) return
     if (choice.title !== IMPORT) onClose()
-    // Runs after the dialog has returned the focus, so that the action may move it.
+    // Runs only after the closing dialog has returned the focus, because the action may move the focus.
     setTimeout(choice.run)
   }
   if (isImporting) return <ImportThread onClose={onClose} />
@@ -104,7 +106,7 @@ export function Palette({
   )
 }
 
-/** The listbox of the palette; the input above it keeps the focus and names the active option. */
+/** The list of the palette. The input above it keeps the focus; `aria-activedescendant` names the active option. */
 function Results({
   id,
   choices,
@@ -163,7 +165,7 @@ function optionId(id: string, index: number): string {
 
 const IMPORT = 'Import a thread…'
 
-/** Everything that can be chosen and fits the text, group by group. */
+/** Returns all choices that match the text, group by group. */
 function useChoices(
   text: string,
   { onHelp, onImport }: { readonly onHelp: () => void; readonly onImport: () => void },
@@ -175,7 +177,7 @@ function useChoices(
   const found = useFound(text)
   const mayImport = useMay('admin')
   const isSignedIn = useStore(me)?.isSignedIn === true
-  // The keys of the screen below do not change while the palette is open.
+  // Read once: the keys of the screen below do not change while the palette is open.
   const keys = useMemo(() => activeKeys.get(), [])
   const wanted = text.trim().toLowerCase().split(/\s+/)
   const fits = ({ title, detail = '', words = '' }: Choice): boolean => {
@@ -229,7 +231,7 @@ function useChoices(
   )
 }
 
-/** Threads that the server finds; the list of the page has only the latest ones. */
+/** Returns threads that the server finds, because the page's own list has only the latest ones. */
 function useFound(text: string): readonly ThreadInfo[] {
   const { client } = useStudio()
   const [settled, setSettled] = useState('')

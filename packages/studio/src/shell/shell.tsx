@@ -31,7 +31,7 @@ const Palette = lazy(async () => ({ default: (await readPalette()).Palette }))
 const AgentScreen = lazy(async () => ({ default: (await readAgents()).AgentScreen }))
 
 async function readAhead(): Promise<void> {
-  // If this fails for lack of a connection, a screen is loaded when it is opened.
+  // If there is no connection, this fails, and each screen is loaded when it is opened.
   const screens = [readPalette(), readThread(), readInbox(), readAgents()]
   await Promise.all(screens).catch(() => undefined)
 }
@@ -55,7 +55,7 @@ function usePaletteKey(): readonly [boolean, (isOpen: boolean) => void] {
   return [isOpen, setOpen]
 }
 
-/** Keeps the link to the current page in sight: in a narrow window the navigation is scrolled. */
+/** Scrolls the navigation to the link of the current page: in a narrow window not all links are visible. */
 function useNavigation(place: string): void {
   useEffect(() => {
     const here = document.querySelector('.topbar nav [aria-current]')
@@ -178,7 +178,7 @@ function NavLink({
   )
 }
 
-/** The documentation is a site of its own below this page's address, so the link loads it. */
+/** An ordinary link, because the documentation is a separate site below this page's address. */
 function DocsLink(): ReactNode {
   return <a href={`${useRouter().base}/docs/`}>Docs</a>
 }

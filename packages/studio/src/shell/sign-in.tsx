@@ -6,7 +6,7 @@ import { LogOut } from 'lucide-react'
 import { line } from '../parts/format.ts'
 import { useStore } from '../state/store.ts'
 
-/** Asks for a key. It goes to the server once and is not kept in the page. */
+/** A form for an API key. The key is sent to the server once and is not kept in the page. */
 export function SignIn(): ReactNode {
   const { signIn } = useStudio()
   const [key, setKey] = useState('')
@@ -55,7 +55,7 @@ export function SignIn(): ReactNode {
   )
 }
 
-/** Who is signed in, and a button to sign out. Both are absent if the server does not authenticate anybody. */
+/** Shows who is signed in, with a button to sign out; nothing if the server asks nobody to sign in. */
 export function Account(): ReactNode {
   const { me, signOut } = useStudio()
   const who = useStore(me)

@@ -6,7 +6,9 @@ export const VIEWS = ['chat', 'tree', 'timeline', 'events'] as const
 /** One of the ways to look at a thread. */
 export type View = (typeof VIEWS)[number]
 
-/** The address of the page. Everything that the page shows follows from it and from the state of the server. */
+/**
+ * The address (URL) of the page. It determines, together with the data of the server, everything that the page shows.
+ */
 export type Address =
   | {
       readonly screen: 'threads'
@@ -19,7 +21,7 @@ export type Address =
       readonly threadId: string
       readonly query?: string
       readonly view?: View
-      /** The number of an event: the thread is shown as it was then. */
+      /** The number of an event: the thread is shown as it was after that event. */
       readonly at?: number
       /** The selected call, message or child, whose details are shown. */
       readonly select?: string
@@ -37,7 +39,7 @@ export type Address =
 /** The address of a thread. */
 export type ThreadAddress = Extract<Address, { screen: 'thread' }>
 
-/** Reads the address of the page, below its base. */
+/** Reads the address of the page; `path` is relative to the page's base. */
 export function readAddress(path: string, search: string): Address {
   const [first = '', second, ...rest] = path.split('/').filter(Boolean).map(decoded)
   const query = new URLSearchParams(search)
@@ -123,7 +125,7 @@ function decoded(segment: string): string {
   }
 }
 
-/** Removes members that are undefined, so that equal addresses are equal objects. */
+/** Removes fields that are undefined, so that equal addresses have the same fields. */
 function clean<T extends Address>(address: T): T {
   return Object.fromEntries(Object.entries(address).filter(([, value]) => value !== undefined)) as T // only absent members were removed
 }

@@ -1,7 +1,7 @@
 import { createClient, type Client } from '@skein/runtime/client'
 import { createStore, type PageStore } from './store.ts'
 
-/** Whether the server answers. `isSignedOut`: it answers, but does not know who asks. */
+/** Whether the server answers. `isSignedOut` means that it answers, but the person is not signed in. */
 export interface ConnectionStatus {
   readonly type: 'connecting' | 'live' | 'lost'
   /** When the connection was lost, in ms. */
@@ -12,16 +12,16 @@ export interface ConnectionStatus {
 /** The server that the page came from. */
 export interface StudioConnection {
   readonly client: Client
-  /** The address of the server, with its prefix and without a slash at its end. */
+  /** The address of the server, with its prefix and without a slash at the end. */
   readonly url: string
   readonly status: PageStore<ConnectionStatus>
-  /** Sends any other request to the server, for operations that the client has no function for. */
+  /** Sends any request to the server, for operations for which `client` has no method. */
   readonly fetch: typeof fetch
 }
 
 /**
- * Connects to the server. The client reconnects its streams by itself; this watches each of its requests, so
- * that the page can say whether the server answers.
+ * Connects to the server. The client reconnects its streams by itself; this function watches each of
+ * its requests, so that the page can show whether the server answers.
  */
 export function createConnection(url: string): StudioConnection {
   const status = createStore<ConnectionStatus>({ type: 'connecting' })
@@ -54,10 +54,10 @@ export function createConnection(url: string): StudioConnection {
   }
 }
 
-/** A person looks at the page, so it tries again more often than a program would. */
+/** The longest wait before a reconnection. It is short, because a person is looking at the page. */
 const LONGEST_WAIT_MS = 5000
 
-/** Waits; the wait ends early when the network returns or the person comes back to the page. */
+/** Waits. The wait ends early if the network returns or the person comes back to the page. */
 function waitOrWake(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -74,12 +74,12 @@ function waitOrWake(ms: number, signal: AbortSignal | undefined): Promise<void> 
   })
 }
 
-/** A hidden page closes its streams after this time, because browsers allow only six connections to a server. */
+/** A hidden page closes its streams after this time, because a browser allows only six connections to one server. */
 const HIDE_MS = 60_000
 
 /**
- * Runs something while the page can be seen, and again when it is seen again. The signal aborts when the page was
- * hidden for a while. Returns a function that ends it for good.
+ * Runs something while the page is visible, and again each time it becomes visible again. The signal
+ * aborts after the page was hidden for a while. Returns a function that ends this for good.
  */
 export function whileVisible(
   run: (signal: AbortSignal) => Promise<void>,

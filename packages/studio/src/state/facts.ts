@@ -13,7 +13,7 @@ export interface GateVerdict {
   readonly toolCallId?: string
 }
 
-/** A fact that gates may base their decisions on. */
+/** A recorded fact (evidence) on which gates, the checks before a call or an answer, may base their decisions. */
 export interface EvidenceFact {
   readonly seq: number
   readonly at: string
@@ -24,9 +24,9 @@ export interface EvidenceFact {
   readonly toolCallId?: string
 }
 
-/** What the log says about a call beside what `ViewCall` has. */
+/** Details of a call that are in the log but not in `ViewCall`. */
 export interface CallFacts {
-  /** The number of the event with the call. */
+  /** The number of the event that contains the call. */
   readonly seq: number
   readonly stepId?: string
   readonly startedAt?: string
@@ -41,21 +41,21 @@ export interface CallFacts {
     readonly expiresAt?: string
     readonly request?: unknown
   }
-  /** Who answered, when and how, if the call has waited. */
+  /** If the call waited for an answer: who answered, when and how. */
   readonly answer?: {
     readonly type: string
     readonly at: string
     readonly by?: string
     readonly reason?: string
   }
-  /** The number of the event with the whole result, if only its beginning was read. */
+  /** If only the beginning of the result was loaded: the number of the event that contains the whole result. */
   readonly wholeAt?: number
-  /** The call that a person put in the place of this one. */
+  /** The id of the call with which a person replaced this one. */
   readonly changedTo?: string
   readonly changedFrom?: string
 }
 
-/** What the log says about a message beside what `ViewMessage` has. */
+/** Details of a message that are in the log but not in `ViewMessage`. */
 export interface MessageFacts {
   readonly seq: number
   readonly turnId: string
@@ -65,11 +65,11 @@ export interface MessageFacts {
   readonly costUsd?: number
   readonly finishReason?: string
   /**
-   * `unverified` while a gate still has to deliver what was said in its session; `refused` if it never was
-   * delivered. Absent where nothing is gated.
+   * `unverified` until a gate has checked what the agent said in the session; `refused` if it was never
+   * delivered. Absent if the session has no such check.
    */
   readonly delivery?: 'unverified' | 'delivered' | 'refused'
-  /** The other blocks of the message: pictures, documents, sounds. */
+  /** The blocks of the message that are not text: pictures, documents, sounds. */
   readonly media: readonly Readonly<Record<string, unknown>>[]
 }
 
@@ -81,7 +81,7 @@ export interface SilentMessage {
   readonly text: string
 }
 
-/** What a model has streamed of its next message. */
+/** What a model has streamed so far of its next message. */
 export interface Draft {
   readonly agentId: string
   readonly text: string
@@ -105,7 +105,7 @@ export interface RequestFacts {
   readonly costUsd?: number
 }
 
-/** What Studio shows of a thread beside its `ThreadView`. */
+/** Details of a thread that Studio shows in addition to its `ThreadView`. */
 export interface Facts {
   readonly calls: ReadonlyMap<string, CallFacts>
   readonly messages: ReadonlyMap<string, MessageFacts>
@@ -116,22 +116,22 @@ export interface Facts {
   readonly verdicts: readonly GateVerdict[]
   readonly evidence: readonly EvidenceFact[]
   readonly requests: readonly RequestFacts[]
-  /** Queue ids of queued messages, by message id. */
+  /** The queue ids of queued messages, by message id. */
   readonly queueIds: ReadonlyMap<string, string>
-  /** Children that their parent does not wait for. */
+  /** The ids of children for which their parent does not wait. */
   readonly background: ReadonlySet<string>
   readonly files: ReadonlyMap<string, { readonly mediaType: string; readonly sizeBytes: number }>
   /** Tokens that came from caches of vendors. */
   readonly cachedTokens: number
-  /** How often standing grants were made or revoked. */
+  /** How often grants (standing permissions for a tool) were made or revoked. */
   readonly grantChanges: number
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
- * Collects the facts of one thread from its events. The `ThreadView` of the runtime is what everybody shows of
- * a thread; these are the details that only Studio shows. As with the view, fewer events give an earlier time.
+ * Collects, from the events of one thread, the details that only Studio shows. `ThreadView` of the runtime has what
+ * every program shows of a thread. As with that view, the first events alone give the state at an earlier time.
  */
 export class FactsFold {
   readonly #calls = new Map<string, CallFacts>()
@@ -148,12 +148,12 @@ export class FactsFold {
   #cachedTokens = 0
   #grantChanges = 0
   #agentId = ''
-  /** The messages of agents in this session; the gate judges them together. */
+  /** The ids of the agents' messages in this session; the gate judges them together. */
   #said: string[] = []
   #isGated = false
   readonly #interrupts = new Map<string, string>()
 
-  /** The facts after all events pushed so far. */
+  /** The details after all events pushed so far. */
   get facts(): Facts {
     return {
       calls: new Map(this.#calls),
@@ -177,7 +177,7 @@ export class FactsFold {
     return this.#draft !== undefined
   }
 
-  /** Whether text that streams now still has to pass a gate. */
+  /** Whether a gate still has to check the text that is being streamed. */
   get isGated(): boolean {
     return this.#isGated
   }
@@ -346,7 +346,7 @@ export class FactsFold {
     }
   }
 
-  /** What was said in this session is delivered, or never will be. */
+  /** Marks the messages of this session as delivered, or as never to be delivered. */
   #settle(delivery: 'delivered' | 'refused'): void {
     if (this.#isGated) this.#deliver(this.#said, delivery)
     this.#said = []

@@ -6,32 +6,32 @@ import { emptyTree, LogFold, type LoggedEvent, type TreeState } from './tree.ts'
 
 type Numbered = Pick<NumberedEvent, 'id' | 'event'>
 
-/** The number of events, from the end of the thread, that are loaded first. */
+/** How many events, counted from the end of the thread, are loaded first. */
 const TAIL = 300
-/** The maximum characters of a tool result that are loaded; the rest is loaded when a person opens it. */
+/** How many characters of a tool result are loaded; the rest is loaded when a person opens the result. */
 const RESULT_CHARS = 20_000
-/** The largest page of events that the server sends. */
+/** The most events that the server sends in one answer. */
 const PAGE = 1000
-/** The number of events that are loaded by default; earlier ones are loaded when a person asks for them. */
+/** How many events are loaded by default; earlier ones are loaded when a person asks for them. */
 const MAX_EVENTS = 50_000
-/** Up to this number, all descendants are loaded with the thread; otherwise each is loaded when it is opened. */
+/** Up to this number of descendants, all are loaded with the thread; otherwise each is loaded when it is opened. */
 const MAX_THREADS = 40
-/** How many requests for events run at a time; browsers allow six connections, two of which are streams. */
+/** How many requests for events run at the same time: browsers allow six connections, and two are streams. */
 const PARALLEL = 3
 /** How often the page is updated while descendants are being loaded. */
 const SHOW_MS = 500
-/** The maximum number of streamed events that are kept for a thread that is not loaded yet. */
+/** How many streamed events are kept at most for a thread that is not loaded yet. */
 const MAX_WAITING = 2000
 
-/** A thread and its descendants that are followed while somebody looks. */
+/** A thread and its descendants, kept up to date while somebody looks at them. */
 export interface FollowedTree extends Pick<PageStore<TreeState>, 'get' | 'subscribe'> {
   close(): void
 }
 
 /**
- * Follows a thread and its descendants. The end of the thread is read first, then what came before and the
- * descendants; what happens from now on comes over one connection. Subscribers are notified once per frame,
- * however many events a frame brings.
+ * Follows a thread and its descendants. First the end of the thread is loaded, then the earlier events
+ * and the descendants; new events of all of them come over one connection. Subscribers are notified
+ * once per frame of the browser, however many events arrive.
  */
 export function followTree(
   client: Client,
@@ -62,7 +62,7 @@ class Follower {
   readonly #rootId: string
   readonly #folds = new Map<string, LogFold>()
   #below = new Map<string, ThreadInfo>()
-  /** Streamed events of threads that are not loaded: the running step of each, kept for when it is opened. */
+  /** Streamed events of the running step of each thread that is not loaded; they are used when the thread is opened. */
   readonly #waiting = new Map<string, Numbered[]>()
   readonly #asked = new Set<string>()
   readonly #closed = new AbortController()
@@ -103,7 +103,8 @@ class Follower {
 
   async #begin(): Promise<void> {
     const { threads } = this.#client
-    // Most threads are shorter than one page, so that one round is enough for them.
+    // The first events are requested at once too: most threads are shorter than `TAIL`, and then
+    // nothing else is needed.
     const [info, first] = await Promise.all([
       threads.get(this.#rootId),
       threads.events(this.#rootId, { limit: TAIL, maxResultChars: RESULT_CHARS }),
@@ -152,7 +153,7 @@ class Follower {
       const query = { rootId, sort: 'oldest', limit: PAGE, offset } as const
       const page = await this.#again(() => this.#client.threads.list(query))
       for (const info of page)
-        // Parents are older than their children, so that each parent is known here.
+        // The list is sorted by age and parents are older than their children, so the parent was seen before.
         if (info.parentId !== null && parents.has(info.parentId)) {
           parents.add(info.id)
           below.set(info.id, info)
@@ -162,7 +163,7 @@ class Follower {
     this.#below = below
   }
 
-  /** Keeps what the list of threads says of a descendant. */
+  /** Remembers what the list of threads says about a descendant. */
   learn(info: ThreadInfo): void {
     const { parentId } = info
     if (parentId === null || !this.#isLoaded) return
@@ -178,7 +179,7 @@ class Follower {
     const read = async (): Promise<void> => {
       for (let id = ids.shift(); id !== undefined; id = ids.shift()) {
         await this.#readThread(id)
-        // Updating the page for each one would take longer than loading them.
+        // The page is not updated after each thread, because that would take longer than loading them.
         if (performance.now() < shownAt + SHOW_MS) continue
         shownAt = performance.now()
         this.#publish()
@@ -196,7 +197,7 @@ class Follower {
     try {
       await fold.prepend(this.#pages(threadId, 0, Infinity))
     } catch {
-      // A thread that was removed, or that the person may not read, is shown only as a line.
+      // A thread that was removed, or that the person may not read, is shown only as a line in its parent.
       return
     }
     this.#folds.set(threadId, fold)
@@ -222,7 +223,7 @@ class Follower {
         after = page.at(-1)!.seq
       }
     }
-    // Numbers have no gaps, so that several pages can be asked for at once.
+    // Numbers of events have no gaps, so several pages can be requested at the same time.
     const asked: Promise<readonly LoggedEvent[]>[] = []
     for (let after = from; after < to || asked.length > 0;) {
       for (; after < to && asked.length < PARALLEL; after += PAGE) asked.push(read(after))
@@ -244,11 +245,11 @@ class Follower {
     }
   }
 
-  /** Adds an event of the stream to its thread. */
+  /** Adds an event of the stream to the thread to which it belongs. */
   #take(threadId: string, numbered: Numbered): void {
     const { id, event } = numbered
     let fold = this.#folds.get(threadId)
-    // A thread whose first event arrives here is new, so nothing of it has to be loaded.
+    // If the first event of a thread arrives here, the thread is new, and nothing else of it has to be loaded.
     if (!fold && id === '1' && !this.#asked.has(threadId))
       this.#folds.set(threadId, (fold = new LogFold(threadId)))
     if (fold) {
@@ -280,12 +281,12 @@ class Follower {
   }
 }
 
-/** Lets the browser do something else: answer a key, show a frame. */
+/** Lets the browser do other work: handle a key press, render a frame. */
 function nextTask(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve))
 }
 
-/** Calls back at the next frame; a page that nobody sees has no frames. */
+/** Calls back before the next frame. A hidden page renders no frames, so it uses a timer. */
 function afterFrame(call: () => void): void {
   if (document.hidden) setTimeout(call, 250)
   else requestAnimationFrame(call)

@@ -10,15 +10,15 @@ export interface KeyBinding {
   readonly run: () => void
 }
 
-/** The keys that work now, the newest first; `?` lists them. */
+/** The keys that work at the moment, the most recently bound first; `?` lists them. */
 export const activeKeys: PageStore<readonly KeyBinding[]> = createStore<readonly KeyBinding[]>([])
 
-/** How long the second key of a pair may take. */
+/** How long after the first key of a pair the second one may follow, in ms. */
 const PAIR_MS = 1200
 
 let first: { readonly key: string; readonly at: number } | undefined
 
-/** Binds keys while the component is there. They never work while the person types or a dialog is open. */
+/** Binds keys while the component is mounted. They do nothing while the person types or a dialog is open. */
 export function useKeys(bindings: readonly KeyBinding[]): void {
   const latest = useRef(bindings)
   latest.current = bindings

@@ -7,7 +7,7 @@ import { createStore, type PageStore } from './store.ts'
 export interface Listed<T> {
   readonly items: readonly T[]
   readonly isLoaded: boolean
-  /** Whether there are no more than these; a list that is long is read in parts. */
+  /** Whether the list is complete; a long list is loaded in parts. */
   readonly isAll: boolean
   readonly error?: unknown
 }
@@ -34,7 +34,7 @@ const HIDDEN_MS = 60_000
 
 const NOTHING = { isLoaded: false, isAll: false }
 
-/** Reads the lists, and follows what changes in them. Without a right to read, both say so. */
+/** Loads the lists and keeps them up to date. If the person may not read them, both have an error. */
 export function followLists(client: Client): Lists {
   const threads = createStore<Listed<ThreadInfo>>({ ...NOTHING, items: [] })
   const inbox = createStore<Listed<WaitingItem>>({ ...NOTHING, items: [] })
@@ -50,8 +50,8 @@ export function followLists(client: Client): Lists {
     if (isReading || !isLoaded || isAll) return
     isReading = true
     try {
-      // Threads that change move to the front, which is loaded already, so the number of known threads is the
-      // offset of the next part.
+      // Threads that change move to the front of the list, which is already loaded. So the number of
+      // known threads is also the position at which the next part begins.
       const query = { parentId: null, limit: MORE_THREADS, offset: items.length }
       const page = await client.threads.list(query)
       const now = threads.get()
@@ -63,21 +63,21 @@ export function followLists(client: Client): Lists {
         isAll: page.length < MORE_THREADS,
       })
     } catch {
-      // The part is loaded again when the person scrolls again.
+      // Nothing to do: the part is loaded again when the person scrolls again.
     } finally {
       isReading = false
     }
   }
   const listeners = new Set<(info: ThreadInfo) => void>()
-  // A function of its own: a loop in the one that waits for the next change would keep the last listener, and with
-  // it a whole closed thread, in memory until then.
+  // A separate function, because a loop variable in the function that waits for the next change would
+  // keep the last listener, and with it a closed thread, in memory.
   const tell = (thread: ThreadInfo): void => {
     for (const listener of listeners) listener(thread)
   }
   let position: string | undefined
   whileVisible(async (signal) => {
     for await (const change of client.changes({ after: position, signal })) {
-      // The first frame contains the position of the feed, so a list that is loaded now misses no later change.
+      // The first message has the current position of the feed, so a list loaded after it misses no later change.
       if (position === undefined || change.type === 'reset') await refresh(true)
       position = change.position
       if (change.type !== 'thread') continue
@@ -101,7 +101,7 @@ export function followLists(client: Client): Lists {
   }
 }
 
-/** Loads the latest threads; older threads that are already known are kept. */
+/** Loads the latest threads; older threads that were loaded before are kept. */
 async function firstThreads(
   client: Client,
   before: Listed<ThreadInfo> | undefined,
@@ -138,7 +138,7 @@ async function load<T>(
   try {
     store.set({ ...(await read()), isLoaded: true })
   } catch (error) {
-    // Data that was loaded before is kept, so that a short outage of the server does not empty the page.
+    // Data that was loaded before stays, so that the page is not emptied when the server is away for a moment.
     const isRefused = error instanceof ClientError && !error.isTemporary
     const before = store.get()
     if (isRefused || !before.isLoaded) store.set({ ...before, error })

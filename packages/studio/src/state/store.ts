@@ -7,7 +7,7 @@ export interface PageStore<T> {
   subscribe(listener: () => void): () => void
 }
 
-/** Creates a store. Setting the same value notifies nobody. */
+/** Creates a store. If the value that is set is the same as before, nobody is notified. */
 export function createStore<T>(initial: T): PageStore<T> {
   let value = initial
   const listeners = new Set<() => void>()
@@ -25,12 +25,12 @@ export function createStore<T>(initial: T): PageStore<T> {
   }
 }
 
-/** Returns the value of a store, and renders again when it changes. */
+/** Returns the value of a store; the component is rendered again when the value changes. */
 export function useStore<T>(store: Pick<PageStore<T>, 'get' | 'subscribe'>): T {
   return useSyncExternalStore(store.subscribe, store.get)
 }
 
-/** Reads a small setting that the browser keeps. Storage may be forbidden or hold anything. */
+/** Reads a small setting that is kept in the browser. Storage may be forbidden. */
 export function readSetting(name: string): string | undefined {
   try {
     return localStorage.getItem(`studio.${name}`) ?? undefined

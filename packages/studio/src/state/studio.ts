@@ -5,7 +5,7 @@ import { createStore, useStore, type PageStore } from './store.ts'
 import { followTree, type FollowedTree } from './follow.ts'
 import { emptyTree, type TreeState } from './tree.ts'
 
-/** Who looks at the page, and what the server allows. */
+/** Who uses the page, and what the server allows this person to do. */
 export interface Me {
   readonly tenant: string
   readonly user?: string
@@ -25,7 +25,7 @@ export interface Me {
 /** Everything the page knows, in one place. */
 export interface Studio extends StudioConnection {
   readonly lists: Lists
-  /** Undefined until the server has said it; null if nobody is signed in. */
+  /** Undefined until the server has answered; null if nobody is signed in. */
   readonly me: PageStore<Me | null | undefined>
   /** Signs in with a key; the server keeps it in a cookie that scripts cannot read. */
   signIn(key: string): Promise<void>
@@ -87,7 +87,7 @@ export function createStudio(url: string): Studio {
   }
 }
 
-/** Gives the state of the page to its components. */
+/** The React context that passes the state of the page to its components. */
 export const StudioContext: React.Context<Studio | undefined> = createContext<Studio | undefined>(
   undefined,
 )
@@ -106,7 +106,7 @@ export function useMay(scope: string): boolean {
   return scopes === undefined || scopes.includes(scope) || scopes.includes('admin')
 }
 
-/** Follows a thread with its descendants while the component is there. */
+/** Follows a thread with its descendants while the component is mounted. */
 export function useTree(threadId: string): TreeState {
   const { client, lists } = useStudio()
   const tree = useMemo(
@@ -117,7 +117,7 @@ export function useTree(threadId: string): TreeState {
   return useStore(tree)
 }
 
-/** A tree that is followed from the first effect on: React may render a component that it then drops. */
+/** A tree that is loaded only from the first effect on, because React may render a component that it then discards. */
 function lazyTree(
   follow: () => FollowedTree,
   rootId: string,
@@ -147,7 +147,7 @@ function lazyTree(
   }
 }
 
-/** Something that is read once, with its states. */
+/** The result of a read, with its states: loading, loaded, failed. */
 export interface Resource<T> {
   readonly value?: T
   readonly error?: unknown
@@ -155,7 +155,7 @@ export interface Resource<T> {
   reload(): void
 }
 
-/** Reads something when the component appears and whenever `key` changes. Undefined as key reads nothing. */
+/** Reads something when the component is mounted and whenever `key` changes. If `key` is undefined, nothing is read. */
 export function useResource<T>(
   key: string | undefined,
   read: (signal: AbortSignal) => Promise<T>,
@@ -170,7 +170,7 @@ export function useResource<T>(
       (error: unknown) => !abort.signal.aborted && setState({ key, error }),
     )
     return () => abort.abort()
-    // `read` is a new function at each render; `key` says what it reads.
+    // `read` is a new function at each render, so it is no dependency; `key` identifies what it reads.
   }, [key, count])
   const isCurrent = state.key === key
   return {

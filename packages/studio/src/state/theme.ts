@@ -3,7 +3,7 @@ import { createStore, readSetting, writeSetting, type PageStore } from './store.
 /** `system` follows the operating system. */
 export type Theme = 'system' | 'light' | 'dark'
 
-/** The chosen theme. `theme.js` applies it before the first paint. */
+/** The chosen theme. The script `theme.js` applies it before the page is first painted. */
 export const theme: PageStore<Theme> = createStore<Theme>(chosen(readSetting('theme')))
 
 function chosen(text: string | undefined): Theme {

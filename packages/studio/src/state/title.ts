@@ -1,7 +1,7 @@
 import { useEffect } from 'react'
 import iconUrl from '../styles/icon.svg'
 
-/** Shows the number of decisions to make in the title and in the icon of the tab. */
+/** Shows the number of waiting decisions in the title and in the icon of the browser tab. */
 export function useBadge(count: number): void {
   useEffect(() => {
     const name = document.title.replace(/^\(\d+\) /, '')
@@ -10,7 +10,7 @@ export function useBadge(count: number): void {
   }, [count])
 }
 
-/** Sets the title of the page; the number before it stays. */
+/** Sets the title of the page; the number of waiting decisions before it stays. */
 export function useTitle(title: string): void {
   useEffect(() => {
     const count = /^\(\d+\) /.exec(document.title)?.[0] ?? ''

@@ -8,7 +8,7 @@ type AnyEvent = NumberedEvent['event']
 export interface LoggedEvent {
   readonly seq: number
   readonly event: AnyEvent
-  /** Whether a long result of a tool was left on the server; `event` has its beginning. */
+  /** Whether a long tool result was cut; `event` then has only its beginning, the server has all of it. */
   readonly isCut?: boolean
 }
 
@@ -17,26 +17,26 @@ export interface ShownThread {
   readonly threadId: string
   readonly view: ThreadView
   readonly facts: Facts
-  /** Whether text that streams now still has to pass a gate. */
+  /** Whether a gate (a check before delivery) still has to pass the text that is being streamed. */
   readonly isGated: boolean
-  /** The stored events. The same array grows; `view.seq` says how far it is. */
+  /** The stored events. The array is not replaced but grows; `view.seq` is the last number that this state includes. */
   readonly events: readonly LoggedEvent[]
-  /** How many events before these were not read. */
+  /** How many events of the thread before these were not loaded. */
   readonly earlier: number
   /** Whether this is an earlier state of the thread, on which no actions are possible. */
   readonly isPast?: boolean
 }
 
-/** A thread with its descendants, as far as they were read. */
+/** A thread with its descendants, as far as they were loaded. */
 export interface TreeState {
   readonly rootId: string
   /** The threads whose events were read. */
   readonly threads: ReadonlyMap<string, ShownThread>
-  /** The descendants as the list of threads has them, once it was read. */
+  /** The descendants as the list of threads shows them; empty until that list was loaded. */
   readonly below: ReadonlyMap<string, ThreadInfo>
-  /** Whether the history of the thread itself is loaded, so that all further events are new. */
+  /** Whether all earlier events of the thread itself are loaded, so that any further event is new. */
   readonly isLoaded: boolean
-  /** Whether the events of all descendants have been read, too. */
+  /** Whether the events of all descendants are loaded too. */
   readonly isWhole: boolean
   /** Why the thread cannot be read. */
   readonly error?: unknown
@@ -47,28 +47,28 @@ export interface TreeState {
 export interface TreeReader {
   /** Reads one descendant, because it is opened. */
   readonly thread: (threadId: string) => void
-  /** Reads all descendants, because the timeline or an earlier time is shown. */
+  /** Loads all descendants, because the timeline or an earlier state is shown. */
   readonly all: () => void
-  /** Reads the events before those that are shown. */
+  /** Loads events before those that are shown. */
   readonly earlier: () => void
 }
 
 /**
- * Folds the events of one thread. The last events of a long thread are read first and folded alone; when the
- * earlier ones are there, everything is folded again.
+ * Computes the state of one thread from its events. For a long thread, first a state is computed from
+ * the last events alone; when the earlier events are loaded, the state is computed again from all.
  */
 export class LogFold {
   readonly threadId: string
   #events: LoggedEvent[] = []
-  /** How many events before these were not read. */
+  /** How many events of the thread before these were not loaded. */
   #earlier = 0
-  /** What the model has streamed since the last stored message; not in the log. */
+  /** What the model has streamed since the last stored message; it is not in the log. */
   #deltas: AnyEvent[] = []
   #view = new ViewFold()
   #facts = new FactsFold()
   #state: ShownThread | undefined
   #last: ThreadView | undefined
-  /** What the list of threads says, for as long as only the end of the log is known. */
+  /** What the list of threads says about this thread; used while only the end of the log is loaded. */
   readonly #info: ThreadInfo | undefined
 
   constructor(threadId: string, info?: ThreadInfo) {
@@ -85,7 +85,8 @@ export class LogFold {
   /** Adds an event of the stream. */
   push(id: string, event: AnyEvent): void {
     const seq = Math.trunc(Number(id))
-    // A delta has the number of the stored event before it, with a fraction; a stored event has a new number.
+    // The id of a delta is the number of the stored event before it with a fraction, e.g. `12.3`; a
+    // stored event has a new number.
     if (seq > this.seq) return this.#store({ seq, event })
     const last = this.#events.at(-1)?.event
     // What was read meanwhile may come again.
@@ -106,7 +107,7 @@ export class LogFold {
     this.#state = undefined
   }
 
-  /** Puts earlier events before those that are there. Folds in parts, so that the page stays responsive. */
+  /** Puts earlier events before the present ones. Computes the state in parts, so that the page stays responsive. */
   async prepend(pages: AsyncIterable<readonly LoggedEvent[]>): Promise<void> {
     const [view, facts] = [new ViewFold(), new FactsFold()]
     const before: LoggedEvent[] = []
@@ -157,7 +158,7 @@ export class LogFold {
   }
 }
 
-/** Returns the fields that a view folded from only the last events would get wrong. */
+/** Returns the fields that would be wrong in a view computed from the last events alone. */
 function knownOf(info: ThreadInfo): Partial<ThreadView> {
   const { agent, title, parentId, createdAt, lifecycle: status, tokens, outputTokens } = info
   return {
@@ -177,8 +178,8 @@ function knownOf(info: ThreadInfo): Partial<ThreadView> {
 }
 
 /**
- * Reuses the objects of items that have not changed, so that their rows are not rendered again. Earlier items may
- * have come before them, so items are compared from the end if their number is another.
+ * Reuses the objects of items that have not changed, so that their rows are not rendered again. Earlier
+ * items may have been inserted, so the lists are aligned at the item that was first before.
  */
 function keepEqual(before: readonly ViewItem[], now: readonly ViewItem[]): readonly ViewItem[] {
   const key = before[0] && keyOf(before[0])
@@ -213,8 +214,8 @@ export function threadAt({ threadId, events }: ShownThread, seq: number): ShownT
 }
 
 /**
- * Returns a thread and its descendants as they were after an event of the thread. Descendants have logs of their
- * own, so they are cut by the time of that event.
+ * Returns a thread and its descendants as they were after an event of the thread. Descendants have logs
+ * of their own, so their events are cut at the time of that event.
  */
 export function treeAt(tree: TreeState, seq: number): TreeState {
   const root = tree.threads.get(tree.rootId)
@@ -231,7 +232,10 @@ export function treeAt(tree: TreeState, seq: number): TreeState {
   return { ...tree, threads, below: new Map() }
 }
 
-/** The time when an event was written; an event may carry the earlier time of what it records. */
+/**
+ * Returns the time of an event: the latest time up to it, because an event may have the earlier time of
+ * what it records.
+ */
 export function timeAt(events: readonly LoggedEvent[], seq: number): number {
   let time = 0
   for (const { seq: number, event } of events) {

@@ -20,9 +20,9 @@ import { mediaBlock, mediaLosses, NO_PLACE } from './bridge/media.ts'
 const FORMAT = 'a UPP conversation'
 
 /**
- * Converts a thread to UPP messages, which any UPP `llm()` accepts and which the wires of `@skein/ai` convert
- * to any vendor's request. Tool results come before a prompt of the same request, because vendors require
- * that order.
+ * Converts a thread to UPP messages, which any UPP `llm()` accepts and which `@skein/ai` converts to the
+ * request format of any vendor. Tool results come before a prompt of the same request, because vendors
+ * require that order.
  */
 export function toUppMessages(thread: Thread): Converted<MessageJSON[]> {
   const losses = new Losses()
@@ -136,8 +136,8 @@ function assistantBlock(
       losses.rest(part, pointer, carried, NO_PLACE)
       return { type: 'text', text: part.content, ...metadataOf(part) }
     case 'thinking':
-      // The signature is not copied: it is valid only for the vendor that wrote it, and a wire of that vendor
-      // reads it from the metadata.
+      // The signature is not copied: it is valid only for the vendor that wrote it, and the code for that
+      // vendor's format reads it from the metadata.
       losses.rest(part, pointer, carried, NO_PLACE)
       return { type: 'reasoning', text: part.content ?? '', ...metadataOf(part) }
     case 'file': {
@@ -180,6 +180,8 @@ function toolCall(part: PartOf<'tool-call'>, pointer: string, losses: Losses): T
   losses.rest(part, pointer, carried, NO_PLACE)
   if (typeof args === 'string' || args === null)
     losses.add(joinPointer(pointer, 'args'), 'UPP arguments are a value: their text is not kept')
+  else if (!isPlainObject(args))
+    losses.add(joinPointer(pointer, 'args'), 'UPP arguments are an object: they become text')
   let value: unknown = args
   if (args === null || args === undefined || args === '') value = {}
   else if (typeof args === 'string') value = tryParseJson(args)

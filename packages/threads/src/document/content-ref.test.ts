@@ -91,3 +91,82 @@ test('the bytes of files, attachments, speech and provider tools are moved too',
   const { lost } = toPydanticAI(light)
   expect(lost.filter(({ reason }) => reason.includes('kept elsewhere'))).toHaveLength(4)
 })
+
+describe('TP-52 what is moved, and what is not', () => {
+  const png = {
+    kind: 'binary',
+    data: 'A'.repeat(98),
+    media_type: 'image/png',
+    identifier: 'b',
+  } as const
+  const wav = { ...png, media_type: 'audio/wav' } as const
+  const inTurn = (part: object) => thread([userTurn([part as never])])
+
+  test('TP-52 a content of exactly the least size is moved, one byte less is not; the reference says what it is', async () => {
+    const store = memoryStore()
+    const moving = thread([
+      agentTurn('ada', [request('ada', 1, answer('a', 'look_up', 'x'.repeat(98)))]),
+    ])
+    expect(await offloadContent(moving, { store, minBytes: 101 })).toBe(moving)
+    const light = await offloadContent(moving, { store, minBytes: 100, previewChars: 3 })
+    const [uri] = [...store.items.keys()]
+    const { parts } = (light.turns[0] as never as { messages: { parts: unknown[] }[] }).messages[0]!
+    expect(parts[0]).toEqual({
+      ...answer('a', 'look_up', 'xxx'),
+      content_ref: {
+        uri,
+        size_bytes: 100,
+        hash: uri!.replace('sha256:', ''),
+        media_type: 'application/json',
+      },
+    })
+    const binary = await offloadContent(inTurn({ part_kind: 'file', content: png }), {
+      store,
+      minBytes: 100,
+    })
+    expect(binary.turns[0]).toMatchObject({
+      parts: [{ content: { data: '', content_ref: { media_type: 'image/png', size_bytes: 100 } } }],
+    })
+    // What was moved before is not moved again, whatever the limit.
+    expect(await offloadContent(binary, { store, minBytes: 0 })).toBe(binary)
+    expect(await offloadContent(light, { store, minBytes: 0 })).toBe(light)
+    const speech = await offloadContent(
+      inTurn({ part_kind: 'speech', speaker: 'user', audio: wav }),
+      { store, minBytes: 1 },
+    )
+    expect(speech.turns[0]).toMatchObject({
+      parts: [{ audio: { data: '', content_ref: { media_type: 'audio/wav' } } }],
+    })
+  })
+
+  test.each([
+    { part_kind: 'file', content: { ...png, kind: 'image-url', url: 'https://x.test' } },
+    { part_kind: 'file', content: { ...png, data: 5 } },
+    { part_kind: 'file', content: null },
+    { part_kind: 'file', content: 'text' },
+    { part_kind: 'user-prompt', content: 'x'.repeat(200) },
+    { part_kind: 'user-prompt', content: ['x'.repeat(200), null, { kind: 'document-url' }] },
+    { part_kind: 'speech', speaker: 'user' },
+    { part_kind: 'text', content: 'x'.repeat(200) },
+    { part_kind: 'custom:plan', steps: ['x'.repeat(200)] },
+  ])('TP-52 %o stays the same object', async (part) => {
+    const store = memoryStore()
+    const whole = inTurn(part)
+    expect(await offloadContent(whole, { store, minBytes: 1 })).toBe(whole)
+    expect(await restoreContent(whole, store)).toBe(whole)
+    expect(store.items.size).toBe(0)
+  })
+
+  test('TP-08 turns, messages and parts of other forms are passed over', async () => {
+    const store = memoryStore()
+    const odd = thread([
+      { turn_type: 'pause' } as never,
+      { turn_type: 'user', submitted_at: '', parts: 'none' } as never,
+      agentTurn('ada', [
+        { message_type: 'system', timestamp: '', event_type: 'x', event_data: 'x'.repeat(99) },
+        { message_type: 'note' } as never,
+      ]),
+    ])
+    expect(await offloadContent(odd, { store, minBytes: 1 })).toBe(odd)
+  })
+})

@@ -112,8 +112,8 @@ interface Change {
 }
 
 /**
- * Applies `change` to every tool return and to all bytes. Turns, messages and parts in which nothing changed
- * stay the same objects.
+ * Applies `change.returned` to every part with a tool's result, and `change.binary` to every binary content (image,
+ * audio, file) of the other parts. Turns, messages and parts in which nothing changed stay the same objects.
  */
 async function mapParts(thread: Thread, change: Change): Promise<Thread> {
   const inHolder = async <T extends { readonly parts: readonly MessagePart[] }>(

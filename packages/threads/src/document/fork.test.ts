@@ -77,3 +77,74 @@ describe('diffThreads', () => {
     ])
   })
 })
+
+describe('TP-52 a fork', () => {
+  test('TP-52 has the ids, times and links that it was given, and all else of the original', () => {
+    const links = [{ thread_id: 'older', relation: 'spawned_from' }]
+    const original = {
+      ...fullThread(),
+      metadata: { a: 1 },
+      extra: [1],
+      relationships: { links, note: 'kept' },
+    }
+    const clock = manualClock(Date.UTC(2026, 5, 1))
+    const given = { clock, ids: sequentialIds('fork-') }
+    const now = '2026-06-01T00:00:00.000Z'
+    const whole = forkThread(original, given)
+    const link = { thread_id: original.thread_id, relation: 'fork', metadata: { turns: 3 } }
+    expect(whole).toEqual({
+      ...original,
+      thread_id: 'fork-1',
+      created_at: now,
+      updated_at: now,
+      parent_thread_id: original.thread_id,
+      relationships: { note: 'kept', links: [...links, link] },
+    })
+    expect(original.relationships.links).toHaveLength(1)
+    const empty = forkThread(fullThread(), { ...given, turns: 0, threadId: 'mine' })
+    expect(empty).toMatchObject({
+      thread_id: 'mine',
+      turns: [],
+      relationships: { links: [{ relation: 'fork', metadata: { turns: 0 } }] },
+    })
+    const again = forkThread(forkThread(fullThread(), given), given)
+    expect(again.relationships?.links).toHaveLength(2)
+    expect(forkThread(fullThread()).thread_id).toMatch(/^[0-9a-f-]{36}$/)
+    expect(() => forkThread(fullThread(), { turns: 4 })).toThrow('3 turns cannot be forked after 4')
+  })
+
+  test('TP-52 differences name every value that is there, not there or another one', () => {
+    const base = fullThread()
+    const diff = (before: object, after: object) =>
+      diffThreads({ ...base, x: before } as never, { ...base, x: after } as never)
+    expect(diff([1, { a: 1 }], [1, { a: 2 }, 3]).differences).toEqual([
+      { pointer: '/x/1/a', kind: 'changed', before: 1, after: 2 },
+      { pointer: '/x/2', kind: 'added', after: 3 },
+    ])
+    expect(diff([1, 2], []).differences).toEqual([
+      { pointer: '/x/0', kind: 'removed', before: 1 },
+      { pointer: '/x/1', kind: 'removed', before: 2 },
+    ])
+    expect(diff({ a: 1, b: undefined, c: 2 }, { b: 3, c: undefined, d: 4, e: undefined })).toEqual({
+      commonTurns: base.turns.length,
+      differences: [
+        { pointer: '/x/a', kind: 'removed', before: 1 },
+        { pointer: '/x/c', kind: 'removed', before: 2 },
+        { pointer: '/x/b', kind: 'added', after: 3 },
+        { pointer: '/x/d', kind: 'added', after: 4 },
+      ],
+    })
+    expect(diff([], {}).differences).toEqual([
+      { pointer: '/x', kind: 'changed', before: [], after: {} },
+    ])
+    expect(diff({}, []).differences).toHaveLength(1)
+    expect(diff({ n: Number.NaN }, { n: Number.NaN }).differences).toEqual([])
+    expect(diff({ n: Number.NaN }, { n: 0 }).differences).toHaveLength(1)
+    expect(diff({ n: 0 }, { n: Number.NaN }).differences).toHaveLength(1)
+    expect(diff({ 'a/b~c': 1 }, {}).differences).toMatchObject([{ pointer: '/x/a~1b~0c' }])
+    expect(diff({}, { toString: 1 }).differences).toMatchObject([{ kind: 'added' }])
+    const [first, ...others] = base.turns
+    expect(diffThreads({ ...base, turns: [first!] }, base).commonTurns).toBe(1)
+    expect(diffThreads(base, { ...base, turns: others }).commonTurns).toBe(0)
+  })
+})

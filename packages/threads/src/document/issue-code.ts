@@ -155,7 +155,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
  * Checks single values and collects the issues. The current position is stored as indices, and a pointer is
- * built only for an issue, so a valid document costs no allocation beyond the ledger of calls.
+ * built only for an issue, so a valid document costs no allocation beyond the table of calls.
  */
 export class IssueCollector {
   readonly calls: CallLedger<OpenCall> = new CallLedger()

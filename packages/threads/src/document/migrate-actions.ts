@@ -58,7 +58,7 @@ class ActionGrouping {
   #run: Draft | undefined
   /** Events that happened between runs. They are put at the start of the next run. */
   #waiting: Draft[] = []
-  /** Reports something of the next turn that 1.0.0 does not say. */
+  /** Reports a value of the next turn that had to be inferred, because 1.0.0 does not contain it. */
   readonly #infer = (reason: string): void => {
     this.#report.inferred.push({ pointer: `/turns/${this.#turns.length}`, reason })
   }
@@ -151,6 +151,7 @@ class ActionGrouping {
       timestamp: action['timestamp'],
       event_type: EVENT_NAMES.get(type) ?? type,
       event_data: action['data'] ?? null,
+      ...without(action, 'action_type', 'sequence', 'timestamp', 'data'),
     }
     if (this.#run) (this.#run['messages'] as unknown[]).push(event)
     else this.#waiting.push(event)
@@ -265,18 +266,14 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
   const kind = typeof type === 'string' ? type : (mediaType?.split('/')[0] ?? 'file')
   const url = item[`${kind}_url`] ?? item['url']
   const data = item[`${kind}_base64`] ?? item['data']
-  const { name: fileName, size_bytes } = item
-  const sized = size_bytes === undefined ? {} : { size_bytes }
-  const name = fileName === undefined ? {} : { vendor_metadata: { name: fileName, ...sized } }
+  const file = Object.entries(item).filter(([key]) => key === 'name' || key === 'size_bytes')
+  const rest = without(item, ...MEDIA_FIELDS, `${kind}_url`, `${kind}_base64`)
+  if (file.length > 0) rest['vendor_metadata'] = Object.fromEntries(file)
   if (typeof url === 'string') {
     infer('an identifier was made for a URL')
-    return {
-      kind: URL_KINDS.get(kind) ?? 'document-url',
-      url,
-      identifier: sha256Hex(url).slice(0, 6),
-      media_type: mediaType || undefined,
-      ...name,
-    }
+    const identifier = sha256Hex(url).slice(0, 6)
+    const made = { kind: URL_KINDS.get(kind) ?? 'document-url', url, identifier, ...rest }
+    return mediaType ? { ...made, media_type: mediaType } : made
   }
   if (typeof data === 'string') {
     infer('an identifier was made for binary content')
@@ -285,13 +282,14 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
       data,
       media_type: mediaType ?? 'application/octet-stream',
       identifier: sha256Hex(data).slice(0, 6),
-      ...name,
+      ...rest,
     }
   }
   // Content of other kinds is kept unchanged under the kind `v1:…`, because 1.0.0 does not define its fields.
   return { ...item, kind: `v1:${kind}` }
 }
 
+const MEDIA_FIELDS = ['type', 'kind', 'media_type', 'name', 'size_bytes', 'url', 'data']
 const URL_KINDS: ReadonlyMap<string, string> = new Map([
   ['image', 'image-url'],
   ['audio', 'audio-url'],

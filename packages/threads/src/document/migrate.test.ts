@@ -352,3 +352,451 @@ test('TP-51 2.x is given back as it is, and a version nobody knows is a typed er
     UnsupportedVersionError,
   )
 })
+
+describe('1.0.0, action by action', () => {
+  const act = (action_type: unknown, second: number, rest: object = {}) => ({
+    action_type,
+    timestamp: time(second),
+    ...rest,
+  })
+  const ada = { agent_id: 'ada' }
+  const migrate = (...actions: readonly unknown[]) =>
+    migrateThread({ ...head('1.0.0'), actions: actions as never })
+
+  test('TP-51 runs, responses and returns are where they were, with their times and usage', () => {
+    const { value, lost, inferred } = migrate(
+      act('tool_return', 1, {
+        tool_name: 'x',
+        tool_call_id: 'gone',
+        status: 'error',
+        content: 'no',
+        note: 1,
+      }),
+      act('user_message', 2, { content: 'Hi', user_id: 'u' }),
+      act('system.ui_update', 3, { data: { a: 1 }, action_id: 'e1' }),
+      act('system.context_switch', 4),
+      act('tool_call', 5, {
+        ...ada,
+        tool_name: 'look',
+        tool_call_id: 'c1',
+        args: null,
+        usage: { input_tokens: 1 },
+      }),
+      act('tool_call', 6, {
+        ...ada,
+        tool_name: 'look',
+        tool_call_id: 'c2',
+        args: '{}',
+        usage: { input_tokens: 2 },
+      }),
+      act('assistant_message', 7, {
+        agent_id: 'bob',
+        content: 'Me too',
+        usage: { output_tokens: 4 },
+        finish_reason: 'stop',
+      }),
+      act('tool_return', 8, {
+        tool_name: 'look',
+        tool_call_id: 'c2',
+        status: 'success',
+        content: 2,
+      }),
+      act('tool_return', 9, {
+        tool_name: 'look',
+        tool_call_id: 'c1',
+        status: 'success',
+        content: 1,
+      }),
+      act('thinking', 10, {
+        ...ada,
+        content: 'hm',
+        signature: 's',
+        provider_name: 'p',
+        thinking_id: 'th',
+      }),
+      act('assistant_message', 11, { ...ada, content: 'One' }),
+      act('thinking', 12, { ...ada, content: 'more', provider_name: 'p' }),
+      act('assistant_message', 13, { ...ada, content: 'Two' }),
+      act(7, 14),
+      'nothing',
+    )
+    const returned = (second: number, tool_call_id: string, content: unknown, rest: object) => ({
+      part_kind: 'tool-return',
+      tool_name: 'look',
+      tool_call_id,
+      content,
+      timestamp: time(second),
+      ...rest,
+    })
+    const called = (second: number, tool_call_id: string, args: unknown) => ({
+      part_kind: 'tool-call',
+      tool_name: 'look',
+      tool_call_id,
+      args,
+      timestamp: time(second),
+    })
+    const message = (message_type: string, second: number, agent_id: string, rest: object) => ({
+      message_type,
+      timestamp: time(second),
+      agent_id,
+      ...rest,
+    })
+    const event = (second: number, event_type: string, event_data: unknown, rest = {}) => ({
+      message_type: 'system',
+      timestamp: time(second),
+      event_type,
+      event_data,
+      ...rest,
+    })
+    const success = { status: 'success' }
+    expect(value.turns).toStrictEqual([
+      {
+        turn_type: 'agent',
+        agent_id: 'ada', // nobody made the call: the first of the registry
+        started_at: time(1),
+        completed_at: time(1),
+        messages: [
+          message('request', 1, 'ada', {
+            parts: [returned(1, 'gone', 'no', { tool_name: 'x', status: 'error', note: 1 })],
+          }),
+        ],
+      },
+      {
+        turn_type: 'user',
+        submitted_at: time(2),
+        parts: [{ part_kind: 'user-prompt', content: 'Hi' }],
+        user_id: 'u',
+      },
+      {
+        turn_type: 'agent',
+        agent_id: 'ada',
+        started_at: time(5),
+        completed_at: time(5),
+        messages: [
+          event(3, 'ui.update', { a: 1 }, { action_id: 'e1' }),
+          event(4, 'context.switch', null),
+          message('response', 5, 'ada', {
+            parts: [called(5, 'c1', null), called(6, 'c2', '{}')],
+            usage: { input_tokens: 3 },
+          }),
+        ],
+        total_usage: { input_tokens: 3 },
+      },
+      {
+        turn_type: 'agent',
+        agent_id: 'bob',
+        started_at: time(7),
+        completed_at: time(7),
+        messages: [
+          message('response', 7, 'bob', {
+            parts: [{ part_kind: 'text', content: 'Me too', timestamp: time(7) }],
+            usage: { output_tokens: 4 },
+            finish_reason: 'stop',
+          }),
+        ],
+        total_usage: { output_tokens: 4 },
+      },
+      {
+        turn_type: 'agent',
+        agent_id: 'ada', // who made the calls
+        started_at: time(8),
+        completed_at: time(13),
+        messages: [
+          message('request', 8, 'ada', {
+            parts: [returned(8, 'c2', 2, success), returned(9, 'c1', 1, success)],
+          }),
+          message('response', 10, 'ada', {
+            parts: [
+              {
+                part_kind: 'thinking',
+                content: 'hm',
+                signature: 's',
+                provider_name: 'p',
+                thinking_id: 'th',
+                timestamp: time(10),
+              },
+              { part_kind: 'text', content: 'One', timestamp: time(11) },
+              {
+                part_kind: 'thinking',
+                content: 'more',
+                provider_name: 'p',
+                timestamp: time(12),
+              },
+            ],
+          }),
+          message('response', 13, 'ada', {
+            parts: [{ part_kind: 'text', content: 'Two', timestamp: time(13) }],
+          }),
+        ],
+      },
+    ])
+    expect(lost).toEqual([
+      { pointer: '/actions/13', reason: 'not an action' },
+      { pointer: '/actions/14', reason: 'not an action' },
+    ])
+    const reason = '1.0.0 marks no runs: grouped by agent'
+    expect(inferred).toEqual([0, 2, 3, 4].map((turn) => ({ pointer: `/turns/${turn}`, reason })))
+  })
+
+  test('TP-51 every kind of content and attachment is kept, with the members that nobody knows', () => {
+    const { value, inferred } = migrate(
+      act('user_message', 1, {
+        content: [
+          { type: 'text', text: 'Look' },
+          { type: 'text', text: 5 },
+          7,
+          'plain',
+          {
+            type: 'image',
+            image_url: 'https://x.test/a.png',
+            media_type: 'image/png',
+            name: 'a.png',
+            alt: 'A',
+          },
+          { type: 'audio', url: 'https://x.test/a.mp3', identifier: 'own' },
+          { media_type: 'video/mp4', video_base64: 'AAAA', name: 'v', size_bytes: 3 },
+          { url: 'https://x.test/b', media_type: 5 },
+          { type: 'poll', data: 'BBBB', note: 1 },
+          { data: 'CCCC', size_bytes: 1 },
+          { type: 'poll', options: [1] },
+        ],
+      }),
+      act('user_message', 2, {
+        content: 5,
+        attachments: [{ url: 'https://x.test/c', media_type: '' }],
+      }),
+      act('user_message', 3, { content: 'See', attachments: [{ type: 'video', data: 'AAAA' }] }),
+      act('user_message', 4, { content: null, attachments: 'none' }),
+    )
+    const bytes = { kind: 'binary', media_type: 'application/octet-stream' }
+    const contents = value.turns.map(
+      (turn) => (turn as unknown as { parts: { content: unknown }[] }).parts[0]!.content,
+    )
+    expect(contents).toStrictEqual([
+      [
+        'Look',
+        { type: 'text', text: 5, kind: 'v1:text' },
+        7,
+        'plain',
+        {
+          kind: 'image-url',
+          url: 'https://x.test/a.png',
+          identifier: '3f7cc1',
+          media_type: 'image/png',
+          vendor_metadata: { name: 'a.png' },
+          alt: 'A',
+        },
+        { kind: 'audio-url', url: 'https://x.test/a.mp3', identifier: 'own' },
+        {
+          kind: 'binary',
+          data: 'AAAA',
+          media_type: 'video/mp4',
+          identifier: '63c1dd',
+          vendor_metadata: { name: 'v', size_bytes: 3 },
+        },
+        { kind: 'document-url', url: 'https://x.test/b', identifier: '817351' },
+        { ...bytes, data: 'BBBB', identifier: '4a8d81', note: 1 },
+        { ...bytes, data: 'CCCC', identifier: '90b485', vendor_metadata: { size_bytes: 1 } },
+        { type: 'poll', options: [1], kind: 'v1:poll' },
+      ],
+      [{ kind: 'document-url', url: 'https://x.test/c', identifier: 'cd9383' }],
+      ['See', { ...bytes, data: 'AAAA', identifier: '63c1dd' }],
+      '',
+    ])
+    const made = {
+      url: 'an identifier was made for a URL',
+      data: 'an identifier was made for binary content',
+    }
+    expect(inferred).toEqual(
+      [
+        [0, made.url],
+        [0, made.url],
+        [0, made.data],
+        [0, made.url],
+        [0, made.data],
+        [0, made.data],
+        [1, made.url],
+        [2, made.data],
+      ].map(([turn, reason]) => ({ pointer: `/turns/${turn}`, reason })),
+    )
+  })
+
+  test('TP-49 sequence numbers order the actions only if all have one, and equal ones keep their order', () => {
+    const said = (content: string, sequence?: unknown) =>
+      act('user_message', 1, { content, ...(sequence !== undefined && { sequence }) })
+    const orderOf = (...actions: readonly unknown[]) => {
+      const { value, inferred, lost } = migrate(...actions)
+      const texts = value.turns.map(
+        (turn) => (turn as unknown as { parts: { content: string }[] }).parts[0]!.content,
+      )
+      return [texts.join(''), inferred.map(({ pointer }) => pointer), lost.length]
+    }
+    expect(orderOf(said('a', 2), said('b', 1), said('c', 1), said('d', 10))).toEqual([
+      'bcad',
+      ['/turns'],
+      0,
+    ])
+    expect(orderOf(said('a', 1), said('b', 1), said('c', 2))).toEqual(['abc', [], 0])
+    expect(orderOf(said('a', 3), said('b', 2), said('c'))).toEqual(['abc', [], 0])
+    expect(orderOf(said('a', 3), said('b', '2'), said('c', 1))).toEqual(['abc', [], 0])
+    expect(orderOf(said('a', 3), 7, said('c', 1))).toEqual(['ac', [], 1])
+  })
+
+  test('TP-51 events after the last run get a turn of its agent, at their own times', () => {
+    const { value, lost } = migrate(
+      act('assistant_message', 1, { agent_id: 'bob', content: 'x' }),
+      act('user_message', 2, { content: 'bye' }),
+      act('system.state_update', 3, { data: 1 }),
+      act('system.agent_handoff', 4, { data: 2 }),
+    )
+    expect(value.turns.at(-1)).toMatchObject({
+      turn_type: 'agent',
+      agent_id: 'bob',
+      started_at: time(3),
+      completed_at: time(4),
+      messages: [
+        { event_type: 'state.update', event_data: 1 },
+        { event_type: 'agent.handoff', event_data: 2 },
+      ],
+    })
+    expect(lost).toEqual([])
+    const alone = migrate(act('system.tool_revoke', 3, { data: 1 }))
+    expect(alone.value.turns).toMatchObject([
+      { agent_id: 'ada', messages: [{ event_type: 'tool.revoke' }] },
+    ])
+    expect(migrateThread({ ...head('1.0.0'), agents: {}, actions: [act('note', 1)] }).lost).toEqual(
+      [{ pointer: '/actions', reason: 'events of a thread without agents have no turn' }],
+    )
+    expect(migrateThread({ ...head('1.0.0'), agents: null, actions: [] }).value.turns).toEqual([])
+    expect(migrateThread(head('1.0.0')).value.turns).toEqual([])
+  })
+})
+
+describe('drafts of turns', () => {
+  const turnsOf = (...turns: readonly unknown[]) =>
+    migrateThread({ ...head('0.0.4'), turns: turns as never })
+  const agentTurn = (rest: object) => ({
+    turn_type: 'agent',
+    agent_id: 'ada',
+    started_at: time(1),
+    ...rest,
+  })
+
+  test('TP-51 a turn without an end ends with its interruption, its last message or its start', () => {
+    const said = { message_type: 'response', agent_id: 'ada', parts: [] }
+    const messages = [
+      { ...said, timestamp: time(2) },
+      { ...said, timestamp: time(3) },
+    ]
+    const ends = (rest: object) => {
+      const { value, inferred } = turnsOf(agentTurn(rest))
+      return [
+        (value.turns[0] as { completed_at?: string }).completed_at,
+        inferred.map(({ pointer }) => pointer.replace('/turns/0/', '')),
+      ]
+    }
+    expect(ends({ messages, completed_at: time(9) })).toEqual([time(9), []])
+    expect(ends({ messages })).toEqual([time(3), ['completed_at']])
+    expect(ends({ messages, interruption: { interrupted_at: time(8) } })).toEqual([
+      time(8),
+      ['completed_at'],
+    ])
+    expect(ends({ messages, interruption: {} })).toEqual([time(3), ['completed_at']])
+    expect(ends({ messages, interruption: 'yes' })).toEqual([time(3), ['completed_at']])
+    expect(ends({ messages: [{ ...said, timestamp: 5 }] })).toEqual([time(1), ['completed_at']])
+    expect(ends({ messages: [null] })).toEqual([time(1), ['completed_at']])
+    expect(ends({ messages: [] })).toEqual([time(1), ['completed_at']])
+    expect(ends({})).toEqual([time(1), ['completed_at', 'messages']])
+  })
+
+  test('TP-51 what is left out is added and named, in user turns too; the rest stays the same object', () => {
+    const user = {
+      turn_type: 'user',
+      submitted_at: time(1),
+      parts: [
+        { part_kind: 'tool-return', tool_name: 'w', content: 1 },
+        { part_kind: 'tool-call', tool_name: 'v' },
+        'odd',
+      ],
+    }
+    const whole = agentTurn({
+      completed_at: time(3),
+      messages: [
+        { message_type: 'request', timestamp: time(2), agent_id: 'bob', parts: 'none' },
+        { message_type: 'system', timestamp: time(2), event_type: 'x', event_data: 1 },
+        7,
+      ],
+    })
+    const bare = agentTurn({
+      completed_at: time(3),
+      messages: [{ message_type: 'response', timestamp: time(2), parts: [] }],
+    })
+    const other = { turn_type: 'pause' }
+    const { value, inferred } = turnsOf(user, whole, bare, other, 5)
+    expect(value.turns[0]).toStrictEqual({
+      ...user,
+      parts: [
+        {
+          part_kind: 'tool-return',
+          tool_name: 'w',
+          content: 1,
+          tool_call_id: 'migrated-1',
+          status: 'success',
+        },
+        { part_kind: 'tool-call', tool_name: 'v', tool_call_id: 'migrated-2', args: null },
+        'odd',
+      ],
+    })
+    expect(value.turns[1]).toEqual(whole)
+    expect((value.turns[2] as unknown as { messages: object[] }).messages[0]).toMatchObject({
+      agent_id: 'ada',
+    })
+    expect(value.turns[3]).toBe(other)
+    expect(value.turns[4]).toBe(5)
+    expect(inferred).toEqual(
+      [
+        '/turns/0/parts/0/tool_call_id',
+        '/turns/0/parts/0/status',
+        '/turns/0/parts/1/tool_call_id',
+        '/turns/0/parts/1/args',
+        '/turns/2/messages/0/agent_id',
+      ].map((pointer) => ({ pointer, reason: 'the draft allows it to be absent' })),
+    )
+    expect(migrateThread(head('0.0.3')).value.turns).toEqual([])
+  })
+
+  test.each([
+    ['data-tp-agent_handoff', 'agent.handoff'],
+    ['data-tp-thread_spawn', 'thread.spawn'],
+    ['data-tp-thread_merge', 'thread.merge'],
+    ['data-tp-thread_end', 'thread.end'],
+    ['data-tp-error', 'error'],
+    ['data-tp-other', 'data-tp-other'],
+  ])('TP-51 the event %s is %s now, with all its members', (event_type, name) => {
+    const event = {
+      message_type: 'system',
+      timestamp: time(2),
+      event_type,
+      event_data: 1,
+      extra: 2,
+    }
+    const { value } = turnsOf(agentTurn({ completed_at: time(3), messages: [event] }))
+    expect((value.turns[0] as unknown as { messages: object[] }).messages).toEqual([
+      { ...event, event_type: name },
+    ])
+  })
+
+  test('TP-51 later versions of 2 are read as they are; a document without a version is an error', () => {
+    const later = { ...fullThread(), version: '2.13.4' }
+    expect(migrateThread(later)).toEqual({ value: later, from: '2.13.4', lost: [], inferred: [] })
+    for (const version of ['2.0', '2.0.0-x', '12.0.0', '2.0.0.0'])
+      expect(() => migrateThread({ ...later, version })).toThrow(UnsupportedVersionError)
+    for (const document of [null, [], 'null', '{"version":2}', {}])
+      expect(() => migrateThread(document)).toThrow(
+        expect.objectContaining({ code: 'INVALID_THREAD' }),
+      )
+    expect(() => migrateThread('[[[[1]]]]', { maxDepth: 2 })).toThrow(
+      expect.not.objectContaining({ code: 'INVALID_THREAD' }) as Error,
+    )
+  })
+})

@@ -67,3 +67,62 @@ describe('redactThread', () => {
     expect(validateThread(clean).issues.filter((issue) => issue.severity === 'error')).toEqual([])
   })
 })
+
+describe('TP-52 what is taken out', () => {
+  const holding = (value: unknown) => thread([], { metadata: { value } })
+  const valueOf = (redacted: ReturnType<typeof redactThread>) =>
+    (redacted.thread as { metadata?: { value?: unknown } }).metadata?.value
+
+  test('TP-52 the longest secret is taken as a whole, each place is named once, in order', () => {
+    const made = redactThread(
+      holding({ a: 'key-1 and key-1-long', list: ['key-1', 'x'], n: 1, z: null }),
+      {
+        secrets: ['key-1', 'key-1-long', ''],
+        replacement: '#',
+      },
+    )
+    expect(valueOf(made)).toEqual({ a: '# and #', list: ['#', 'x'], n: 1, z: null })
+    expect(made.redacted).toEqual(['/metadata/value/a', '/metadata/value/list/0'])
+  })
+
+  test('TP-52 a secret with signs of patterns is only text; patterns keep their flags, and find every place', () => {
+    const made = redactThread(holding('a.c abc A.C (x) [y] {z} $1 ^ | * + ? \\'), {
+      secrets: ['a.c', '(x)', '[y]', '{z}', '$1', '^', '|', '*', '+', '?', '\\'],
+      replacement: '#',
+    })
+    expect(valueOf(made)).toBe('# abc A.C # # # # # # # # # #')
+    const flagged = redactThread(holding('Abc abc\nABC'), {
+      patterns: [/abc/iy],
+      replacement: '$&',
+    })
+    expect(valueOf(flagged)).toBe('$& $&\n$&')
+    const lines = redactThread(holding('a1\na2'), { patterns: [/^a/m, /2|9/], replacement: '#' })
+    expect(valueOf(lines)).toBe('#1\n##')
+  })
+
+  test('TP-52 a test for removal is asked with place and value, and may take structure too; the whole thread it may not', () => {
+    const asked: [string, unknown][] = []
+    const full = fullThread()
+    redactThread(full, {
+      remove: (pointer, value) => {
+        asked.push([pointer, value])
+        return false
+      },
+    })
+    expect(asked.every(([pointer]) => pointer !== '')).toBe(true)
+    const seen = new Map(asked)
+    expect(seen.get('/turns/0/submitted_at')).toBe((full.turns[0] as never)['submitted_at'])
+    const { thread: clean, redacted } = redactThread(full, {
+      remove: (pointer, value) => pointer === '/version' && value === '2.0.0',
+    })
+    expect(clean.version).toBe('[redacted]')
+    expect(redacted).toEqual(['/version'])
+    expect(redactThread(full, { remove: [''] }).thread).toBe(full)
+  })
+
+  test('TP-52 a key that holds a secret is renamed, and named by its place', () => {
+    const made = redactThread(holding({ 'my key': 1, version: 'key' }), { secrets: ['key'] })
+    expect(valueOf(made)).toEqual({ 'my [redacted]': 1, version: 'key' })
+    expect(made.redacted).toEqual(['/metadata/value/my key'])
+  })
+})

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { agentTurn, fullThread, response, text, thread } from '../../test/samples.ts'
-import { addDecimals, threadStats } from './stats.ts'
+import { agentTurn, fullThread, response, text, thread, userTurn } from '../../test/samples.ts'
+import { addDecimals, sumUsage, threadStats } from './stats.ts'
 
 describe('threadStats', () => {
   test('counts turns, messages, parts and the states of calls', () => {
@@ -89,5 +89,62 @@ describe('addDecimals', () => {
         expect.objectContaining({ code: 'INVALID_DECIMAL' }),
       )
     }
+  })
+})
+
+describe('TP-37 sums of usage', () => {
+  test('TP-37 count numbers only, add details and prices, and are absent when nothing was reported', () => {
+    expect(sumUsage([])).toBeUndefined()
+    expect(sumUsage([null, undefined, {}, 'x' as never])).toBeUndefined()
+    expect(sumUsage([{ input_tokens: 0, output_tokens: 0 }])).toBeUndefined()
+    expect(sumUsage([{ input_tokens: 0 }, { input_tokens: 2, note: 'x' } as never])).toEqual({
+      input_tokens: 2,
+    })
+    expect(
+      sumUsage([
+        { input_tokens: 1, details: { a: 1, b: 'x', toString: 2 } as never },
+        { details: { a: 2 } },
+        { details: null as never },
+      ]),
+    ).toEqual({ input_tokens: 1, details: { a: 3, toString: 2 } })
+    // A price alone was reported too; what is no price is left out.
+    expect(sumUsage([{ cost: '0.10' }, { cost: 0.2 as never }])).toEqual({ cost: '0.30' })
+    expect(sumUsage([{ cost: '0' }])).toEqual({ cost: '0' })
+    for (const cost of ['free', '', ' 1', '1e9999', null, true, {}, '.5'])
+      expect(sumUsage([{ cost: cost as never }])).toBeUndefined()
+  })
+
+  test('TP-37 statistics count the parts of user turns too, and pass over turns of a type that nobody knows', () => {
+    const stats = threadStats(
+      thread([
+        userTurn('Hi'),
+        { turn_type: 'pause' } as never,
+        agentTurn('ada', [response('ada', 1, text('x'))]),
+      ]),
+    )
+    expect(stats.parts).toEqual({ 'user-prompt': 1, text: 1 })
+    expect(stats.turns).toEqual({ user: 1, agent: 1 })
+    expect(stats.messages).toEqual({ request: 0, response: 1, system: 0 })
+    expect(stats.usage).toEqual({ responses: 1, usage: {}, totalTokens: 0, cost: undefined })
+    const priced = { ...response('ada', 1, text('x')), usage: { cost: null as never } }
+    expect(threadStats(thread([agentTurn('ada', [priced])])).usage.cost).toBeUndefined()
+  })
+
+  test('TP-37 decimals of any form are read, up to an exponent of a thousand', () => {
+    expect(addDecimals(' 1. ', '+2')).toBe('3')
+    expect(addDecimals('.5', '5e-1')).toBe('1.0')
+    expect(addDecimals('12e2', '0')).toBe('1200')
+    expect(addDecimals('1.25e1', '0')).toBe('12.5')
+    expect(addDecimals('-0.05', '0')).toBe('-0.05')
+    expect(addDecimals('1e1000', '1')).toBe(`1${'0'.repeat(999)}1`)
+    for (const amount of ['1e1001', '1e-1001', '.', 'x'.repeat(99)]) {
+      expect(() => addDecimals(amount, '1')).toThrow(
+        expect.objectContaining({
+          code: 'INVALID_DECIMAL',
+          message: expect.stringContaining(JSON.stringify(amount.slice(0, 40))) as string,
+        }),
+      )
+    }
+    expect(() => addDecimals('x'.repeat(41), '1')).toThrow(`"${'x'.repeat(40)}"`)
   })
 })

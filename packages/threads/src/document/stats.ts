@@ -42,6 +42,8 @@ export function threadStats(thread: Thread): ThreadStats {
       for (const part of turn.parts) parts.add(part.part_kind)
       continue
     }
+    // A turn of an unknown type is kept, but nothing is known of its contents.
+    if (turn.turn_type !== 'agent') continue
     turns.agent++
     for (const message of turn.messages) {
       messages[message.message_type]++

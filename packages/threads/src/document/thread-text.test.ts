@@ -320,3 +320,110 @@ function withExtra(document: unknown, pick: number, extra: object): unknown {
   for (const [key, value] of Object.entries(extra)) Object.assign(target, { [`x-${key}`]: value })
   return copy
 }
+
+describe('TP-50 what a reader is told', () => {
+  const good = stringifyThread(thread([userTurn('hi')]))
+
+  test('TP-50 of a version that it does not know, and of a document without one', () => {
+    const old = good.replace('"2.0.0"', `"${'9'.repeat(50)}"`)
+    const error = caught(() => parseThread(old)) as UnsupportedVersionError
+    expect(error).toBeInstanceOf(UnsupportedVersionError)
+    expect(error).toMatchObject({
+      code: 'UNSUPPORTED_VERSION',
+      version: '9'.repeat(50),
+      document: JSON.parse(old) as object,
+    })
+    expect(error.message).toContain(`"${'9'.repeat(40)}"`)
+    for (const source of [
+      '5',
+      '[]',
+      'null',
+      good.replace('"2.0.0"', '2'),
+      good.replace('"version":"2.0.0",', ''),
+    ])
+      expect(
+        caught(() => parseThread(source)),
+        source,
+      ).toBeInstanceOf(InvalidThreadError)
+    // A thread of a later 2.x that is broken is broken, not of another version.
+    const later = good.replace('"2.0.0"', '"2.7.1"').replace('"turn_type":"user",', '')
+    expect(caught(() => parseThread(later))).toBeInstanceOf(InvalidThreadError)
+  })
+
+  test('TP-01 of text that is no JSON: the issue and no document; a limit is still an error', () => {
+    const reading = safeParseThread('{')
+    expect(reading).toEqual({
+      ok: false,
+      document: undefined,
+      issues: [
+        {
+          code: 'invalid_json',
+          severity: 'error',
+          pointer: '',
+          message: expect.any(String) as string,
+        },
+      ],
+    })
+    const limits = { maxTurns: 0 }
+    expect(caught(() => safeParseThread(good, { limits }))).toBeInstanceOf(ThreadLimitError)
+    const fine = safeParseThread(good)
+    expect(fine).toMatchObject({ ok: true, issues: [] })
+    const bad = safeParseThread(good.replace('"parts"', '"pieces"'))
+    expect(bad).toMatchObject({ ok: false, document: { version: '2.0.0' } })
+    expect(bad.issues.map(({ code }) => code)).toContain('missing_field')
+  })
+
+  test('TP-52 of a key that stands twice, before the other issues, with its severity in each profile', () => {
+    const twice = good
+      .replace('"version"', '"x":1,"x":2,"version"')
+      .replace('"turn_type":"user"', '"turn_type":"pause"')
+    const { issues, ok } = safeParseThread(twice)
+    expect(ok).toBe(true)
+    expect(issues.map(({ code, pointer }) => [code, pointer])).toEqual([
+      ['duplicate_key', '/x'],
+      ['unknown_turn_type', '/turns/0/turn_type'],
+    ])
+    expect(issues[0]?.message).toBe('/x: the key stands twice; the last value was taken')
+    const strict = safeParseThread(good.replace('"version"', '"x":1,"x":2,"version"'), {
+      profile: 'strict',
+    })
+    expect(strict).toMatchObject({
+      ok: false,
+      issues: [{ code: 'duplicate_key', severity: 'error' }],
+    })
+    const broken = twice.replace('"turns":', '"spins":')
+    expect(safeParseThread(broken).ok).toBe(false)
+  })
+
+  test('TP-08 of fragments: the same limits and profiles', () => {
+    const { turns } = JSON.parse(good) as { turns: unknown[] }
+    const list = JSON.stringify(turns)
+    expect(parseFragment(list)).toEqual(turns)
+    expect(parseFragment(`{"turns":${list}}`)).toEqual(turns)
+    for (const limits of [{ maxTurns: 0 }, { maxLength: 5 }, { maxDepth: 1 }])
+      expect(caught(() => parseFragment(list, { limits }))).toBeInstanceOf(ThreadLimitError)
+    const orphan = JSON.stringify([
+      agentTurn('ada', [
+        {
+          ...response('ada', 1, text('x')),
+          message_type: 'request',
+          parts: [
+            {
+              part_kind: 'tool-return',
+              tool_name: 'x',
+              tool_call_id: 'none',
+              status: 'success',
+              content: 1,
+            },
+          ],
+        } as never,
+      ]),
+    ])
+    expect(parseFragment(orphan)).toHaveLength(1)
+    expect(caught(() => parseFragment(orphan, { profile: 'strict' }))).toBeInstanceOf(
+      InvalidThreadError,
+    )
+    expect(caught(() => parseFragment('{"turns":5}'))).toBeInstanceOf(InvalidThreadError)
+    expect(caught(() => parseFragment('5'))).toBeInstanceOf(InvalidThreadError)
+  })
+})

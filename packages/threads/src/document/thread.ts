@@ -107,7 +107,7 @@ export interface ThreadMessage extends PydanticRequestFields {
   readonly provider_details?: unknown
 }
 
-/** Message fields of Pydantic AI that keep their names, on a message or on the UserTurn that it became. */
+/** Fields of a Pydantic AI message that keep their names in the thread, on a message or on a UserTurn. */
 export interface PydanticRequestFields {
   readonly run_id?: string | null
   readonly conversation_id?: string | null

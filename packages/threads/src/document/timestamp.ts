@@ -14,8 +14,8 @@ const DAY = 24 * 60 * MINUTE
 
 /**
  * Returns the microseconds since 1970 of a timestamp, or NaN when the text is not one. Digits after the sixth
- * are cut off. Text without a zone is read as UTC. `Date` does not read the text because it would cut to
- * milliseconds and read text without a zone as local time. (Doubles are exact to the microsecond until the year 2255, and
+ * are cut off. Text without a zone is read as UTC. `Date` is not used, because it would cut to milliseconds
+ * and read text without a zone as local time. (Doubles are exact to the microsecond until the year 2255, and
  * to 32 µs after that.)
  */
 export function instantOf(text: string): number {

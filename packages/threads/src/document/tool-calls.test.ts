@@ -137,3 +137,81 @@ test('turns of an unknown type are passed over', () => {
   ])
   expect(pending(document)).toEqual(['a'])
 })
+
+test('TP-34 each end of a call: its state, its answer, who called and where', () => {
+  const retry = (rest: object) =>
+    ({ part_kind: 'retry-prompt', content: 'again', ...rest }) as MessagePart
+  const parts: [MessagePart, string][] = [
+    [answer('a'), 'completed'],
+    [{ ...answer('b'), status: 'error' } as MessagePart, 'failed'],
+    [{ ...answer('c'), status: 'validation_error' } as MessagePart, 'failed'],
+    [settled('d', 'failed', 'success'), 'failed'],
+    [settled('e', 'denied', 'success'), 'denied'],
+    [settled('f', 'interrupted', 'error'), 'interrupted'],
+    [retry({ tool_name: 'look_up', tool_call_id: 'g' }), 'retried'],
+    [settled('h', 'success', 'error'), 'failed'],
+  ]
+  const ids = [...'abcdefgh']
+  const document = thread([
+    agentTurn('bob', [
+      event('note', 1),
+      response('bob', 1, text('x'), ...ids.map((id) => call(id)), call('open')),
+      request(
+        'bob',
+        2,
+        // Neither a retry without a tool nor one without an id, nor an answer to nothing, ends a call.
+        retry({ tool_call_id: 'open' }),
+        retry({ tool_name: 'look_up' }),
+        answer('nobody'),
+        null as never,
+        ...parts.map(([part]) => part),
+      ),
+    ]),
+    { turn_type: 'pause' } as never,
+    userTurn([call('of the user'), answer('of the user')]),
+  ])
+  const records = toolCalls(document)
+  expect(records).toEqual([
+    ...parts.map(([part, state], index) => ({
+      call: call(ids[index]!),
+      state,
+      answer: part,
+      agent_id: 'bob',
+      pointer: `/turns/0/messages/1/parts/${index + 1}`,
+    })),
+    {
+      call: call('open'),
+      state: 'pending',
+      answer: undefined,
+      agent_id: 'bob',
+      pointer: '/turns/0/messages/1/parts/9',
+    },
+    {
+      call: call('of the user'),
+      state: 'completed',
+      answer: answer('of the user'),
+      agent_id: '',
+      pointer: '/turns/2/parts/0',
+    },
+  ])
+  expect(pending(document)).toEqual(['open'])
+})
+
+test('TP-V2 of calls with one id the latest open one is answered, and each once', () => {
+  const document = thread([
+    agentTurn('ada', [
+      response('ada', 1, call('x', 'one'), call('x', 'two'), call('x', 'three')),
+      request('ada', 2, answer('x', 'three'), answer('x', 'two')),
+      response('ada', 3, call('x', 'four')),
+      request('ada', 4, answer('x', 'four'), answer('x', 'one'), answer('x', 'none')),
+    ]),
+  ])
+  expect(
+    toolCalls(document).map(({ call: made, answer: end }) => [made.tool_name, end?.tool_name]),
+  ).toEqual([
+    ['one', 'one'],
+    ['two', 'two'],
+    ['three', 'three'],
+    ['four', 'four'],
+  ])
+})

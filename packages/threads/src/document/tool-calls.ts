@@ -14,7 +14,7 @@ export type ToolCallState =
 export interface ToolCallRecord {
   readonly call: ToolCallPart
   readonly state: ToolCallState
-  /** The part that settled the call. */
+  /** The part that answers the call; undefined while the call is pending. */
   readonly answer: ToolReturnPart | RetryPromptPart | undefined
   readonly agent_id: string
   /** JSON pointer of the call in the thread. */

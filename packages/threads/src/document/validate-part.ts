@@ -4,7 +4,7 @@ import { IssueCode, type IssueCollector } from './issue-code.ts'
 
 type Fields = { readonly [key: string]: unknown }
 
-/** Checks one part at the current position of `check`, and adds calls and returns to its ledger. */
+/** Checks one part at the current position of `check`, and matches calls with their returns. */
 export function checkPart(check: IssueCollector, part: unknown): void {
   if (!isObject(part)) return check.report(IssueCode.WrongType, '', 'an object')
   // Typed as one of the known kinds, so that a new kind does not compile until its check is written.

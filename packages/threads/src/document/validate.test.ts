@@ -675,3 +675,322 @@ test('messages of issues never quote the document', () => {
   })
   expect(JSON.stringify(validateThread(document))).not.toContain(secret)
 })
+
+describe('TP-16 the issues of one part, exactly', () => {
+  const at0 = '/turns/0/parts/0'
+  const issuesOf = (part: unknown, profile: Profile = 'standard') =>
+    validateThread(thread([userTurn([part as MessagePart])]), { profile }).issues.map(
+      ({ code, pointer }) => `${code} ${pointer.replace(at0, '')}`,
+    )
+  const url = { kind: 'image-url', url: 'https://x.test', identifier: 'i' }
+  const bytes = { kind: 'binary', data: 'AAAA', media_type: 'image/png', identifier: 'i' }
+  const inList = (item: unknown) => ({ part_kind: 'user-prompt', content: ['text', item] })
+  const speech = { part_kind: 'speech', speaker: 'user' }
+
+  test.each<[unknown, string[]]>([
+    [5, ['wrong_type ']],
+    [{ part_kind: 5 }, ['wrong_type /part_kind']],
+    [{}, ['missing_field /part_kind']],
+    [{ part_kind: 'text', content: 5, id: 5 }, ['wrong_type /content', 'wrong_type /id']],
+    [{ part_kind: 'text', content: 'x', id: null }, []],
+    [
+      { part_kind: 'thinking', content: 5, signature: 5, thinking_id: 5, provider_name: 5 },
+      [
+        'wrong_type /content',
+        'wrong_type /signature',
+        'wrong_type /thinking_id',
+        'wrong_type /provider_name',
+      ],
+    ],
+    [{ part_kind: 'file', id: 5, content: bytes }, ['wrong_type /id']],
+    [{ part_kind: 'file' }, ['missing_field /content']],
+    [{ part_kind: 'file', content: 'x' }, ['wrong_type /content']],
+    [
+      { part_kind: 'file', content: { ...bytes, media_type: 5 } },
+      ['wrong_type /content/media_type'],
+    ],
+    [inList(5), ['wrong_type /content/1']],
+    [inList(null), ['wrong_type /content/1']],
+    [inList({}), ['missing_field /content/1/kind']],
+    [
+      inList({ ...url, url: 5, identifier: undefined, media_type: 5 }),
+      [
+        'wrong_type /content/1/url',
+        'missing_field /content/1/identifier',
+        'wrong_type /content/1/media_type',
+      ],
+    ],
+    [inList({ ...url, force_download: true }), []],
+    [inList({ ...url, force_download: 'allow-local' }), []],
+    [inList({ ...url, force_download: 'yes' }), ['bad_value /content/1/force_download']],
+    [inList({ ...url, force_download: null }), ['wrong_type /content/1/force_download']],
+    [inList({ kind: 'text-content' }), ['missing_field /content/1/content']],
+    [
+      inList({ kind: 'uploaded-file' }),
+      ['missing_field /content/1/file_id', 'missing_field /content/1/provider_name'],
+    ],
+    [inList({ kind: 'cache-point' }), []],
+    [
+      { part_kind: 'builtin-tool-call' },
+      ['missing_field /tool_name', 'missing_field /tool_call_id'],
+    ],
+    [
+      { part_kind: 'builtin-tool-return', tool_name: 5, tool_call_id: '' },
+      ['wrong_type /tool_name', 'empty_id /tool_call_id'],
+    ],
+    [speech, []],
+    [{ ...speech, speaker: 'assistant', transcript: 'x' }, []],
+    [{ ...speech, speaker: 'robot' }, ['bad_value /speaker']],
+    [
+      { ...speech, speaker: undefined, transcript: 5 },
+      ['missing_field /speaker', 'wrong_type /transcript'],
+    ],
+    [{ part_kind: 'compaction', content: 5 }, ['wrong_type /content']],
+    [{ part_kind: 'tool-availability-delta' }, []],
+    [
+      {
+        part_kind: 'retry-prompt',
+        content: [5, { type: 5, msg: 'm', loc: [] }, { type: 't', msg: 5 }],
+      },
+      [
+        'wrong_type /content/0',
+        'wrong_type /content/1/type',
+        'wrong_type /content/2/msg',
+        'missing_field /content/2/loc',
+      ],
+    ],
+    [
+      { part_kind: 'retry-prompt', content: 'x', tool_name: 5, tool_call_id: 5 },
+      ['wrong_type /tool_name', 'wrong_type /tool_call_id'],
+    ],
+  ])('TP-16 %o', (part, expected) => {
+    expect(issuesOf(part)).toEqual(expected)
+  })
+
+  test('TP-25 padding stands only where it is needed', () => {
+    const isFine = (data: unknown) => issuesOf({ part_kind: 'file', content: { ...bytes, data } })
+    for (const data of ['', 'AA', 'AA==', 'AAA', 'AAA=', 'AAAA', '-_+/', 'AAAAAA=='])
+      expect(isFine(data), data).toEqual([])
+    for (const data of [
+      'A',
+      'A===',
+      'AAAAA',
+      'AA=',
+      'AAAA=',
+      'AAAA==',
+      'AAA==',
+      '=',
+      '==',
+      'AA=A',
+      'A A',
+      'ä',
+    ])
+      expect(isFine(data), data).toEqual(['bad_base64 /content/data'])
+  })
+
+  test('TP-16 a message says where and what, without the value', () => {
+    const { issues } = validateThread(
+      thread([userTurn([{ part_kind: 'text', content: 5 } as never])]),
+    )
+    expect(issues).toEqual([
+      {
+        code: 'wrong_type',
+        severity: 'error',
+        pointer: `${at0}/content`,
+        message: `${at0}/content: wrong type, expected a string`,
+      },
+    ])
+    expect(validateThread(5).issues[0]?.message).toBe(
+      'the document: wrong type, expected an object',
+    )
+    const unknown = validateThread(thread([userTurn([{ part_kind: 'novel:kind' } as never])]))
+    expect(unknown.issues[0]?.message).toBe(`${at0}/part_kind: unknown part kind`)
+  })
+
+  test('TP-02 ids of threads, agents and messages may be asked to be UUIDs; those of calls never', () => {
+    const own = thread([
+      agentTurn('ada', [response('ada', 1, call('c-1')), request('ada', 2, answer('c-1'))]),
+    ])
+    const asked = validateThread(own, { ids: 'uuid' }).issues
+    expect(asked.length).toBeGreaterThan(0)
+    expect(new Set(asked.map(({ code }) => code))).toEqual(new Set(['id_not_uuid']))
+    expect(asked.some(({ pointer }) => pointer.includes('/parts/'))).toBe(false)
+    expect(validateThread(own, { ids: 'any' }).issues).toEqual([])
+  })
+
+  test('TP-V1 issues are counted on when their list is full, and validity does not depend on it', () => {
+    const broken = thread([
+      userTurn([5, 6, 7].map((content) => ({ part_kind: 'text', content })) as never),
+    ])
+    const { issues, total, valid, wellFormed } = validateThread(broken, { maxIssues: 2 })
+    expect([issues.length, total, valid, wellFormed]).toEqual([2, 3, false, false])
+    const none = validateThread(broken, { maxIssues: 0 })
+    expect([none.issues.length, none.total, none.valid]).toEqual([0, 3, false])
+    const many = thread([
+      userTurn(Array.from({ length: 1001 }, () => ({ part_kind: 'text', content: 5 })) as never),
+    ])
+    expect(validateThread(many)).toMatchObject({ total: 1001, issues: { length: 1000 } })
+  })
+})
+
+describe('TP-V3 the issues of turns and messages, exactly', () => {
+  const issuesIn = (document: unknown, profile: Profile = 'standard') =>
+    validateThread(document, { profile }).issues.map(({ code, pointer }) => `${code} ${pointer}`)
+  /** The issues of one message, in a turn that is fine. */
+  const inTurn = (message: object) =>
+    issuesIn(
+      thread([{ ...agentTurn('ada', [message as never]), started_at: at(1), completed_at: at(1) }]),
+    ).map((line) => line.replace('/turns/0/messages/0', ''))
+  const inMessage = (change: object, type: 'request' | 'response' = 'response') =>
+    inTurn({ ...response('ada', 1, text('x')), message_type: type, ...change })
+
+  test.each<[object, string[]]>([
+    [{ agent_id: 'bob' }, ['agent_differs /agent_id']],
+    [{ agent_id: 'eve' }, ['unknown_agent /agent_id', 'agent_differs /agent_id']],
+    [{ agent_id: 'toString' }, ['unknown_agent /agent_id', 'agent_differs /agent_id']],
+    [{ agent_id: undefined }, ['missing_field /agent_id']],
+    [
+      { agent_id: '' },
+      ['empty_id /agent_id', 'unknown_agent /agent_id', 'agent_differs /agent_id'],
+    ],
+    [{ timestamp: 5 }, ['wrong_type /timestamp']],
+    [{ timestamp: 'soon' }, ['bad_timestamp /timestamp']],
+    [{ timestamp: '2026-03-01T09:00:01' }, ['zoneless_timestamp /timestamp']],
+    [{ timestamp: '2026-03-01T09:00:01+02' }, []],
+    [{ parts: undefined }, ['missing_field /parts']],
+    [{ parts: {} }, ['wrong_type /parts']],
+    [{ message_type: 5 }, ['wrong_type /message_type']],
+    [{ message_type: undefined }, ['missing_field /message_type']],
+    [{ message_type: 'note' }, ['bad_value /message_type']],
+    [
+      { model_name: 5, provider_name: 5, provider_response_id: 5 },
+      ['wrong_type /model_name', 'wrong_type /provider_name', 'wrong_type /provider_response_id'],
+    ],
+    [{ usage: 5 }, ['wrong_type /usage']],
+    [{ usage: null, finish_reason: null }, []],
+    [
+      { usage: { input_tokens: '1', output_tokens: null, novel: 'x' } },
+      ['wrong_type /usage/input_tokens', 'wrong_type /usage/output_tokens'],
+    ],
+    [{ finish_reason: 'done' }, ['bad_value /finish_reason']],
+    [{ finish_reason: 5 }, ['wrong_type /finish_reason']],
+  ])('TP-12 %o', (change, expected) => {
+    expect(inMessage(change)).toEqual(expected)
+  })
+
+  test('TP-26 each of the five reasons is known; on a request every field of responses is named', () => {
+    for (const finish_reason of ['stop', 'length', 'content_filter', 'tool_call', 'error'])
+      expect(inMessage({ finish_reason })).toEqual([])
+    const fields = {
+      model_name: 'm',
+      provider_name: 'p',
+      provider_response_id: 'r',
+      usage: {},
+      finish_reason: 'stop',
+    }
+    expect(inMessage(fields, 'request').toSorted()).toEqual(
+      Object.keys(fields)
+        .map((name) => `response_field_on_request /${name}`)
+        .toSorted(),
+    )
+    expect(
+      inMessage(Object.fromEntries(Object.keys(fields).map((name) => [name, null])), 'request'),
+    ).toEqual([])
+  })
+
+  test('TP-14 a system message: each field, and agents that nobody knows', () => {
+    const inEvent = (change: object) => inTurn({ ...event('x', 1), ...change })
+    expect(inEvent({ source_agent: 'bob', target_agents: ['ada', 'cyd'] })).toEqual([])
+    expect(inEvent({ source_agent: null, target_agents: null })).toEqual([])
+    expect(inEvent({ event_data: null })).toEqual([])
+    expect(inEvent({ timestamp: 5, event_type: 5, event_data: undefined })).toEqual([
+      'wrong_type /timestamp',
+      'wrong_type /event_type',
+      'missing_field /event_data',
+    ])
+    expect(inEvent({ source_agent: 'eve', target_agents: ['ada', 'eve', 5] })).toEqual([
+      'unknown_event_agent /source_agent',
+      'unknown_event_agent /target_agents/1',
+      'wrong_type /target_agents/2',
+    ])
+    expect(inEvent({ source_agent: 5, target_agents: 'ada' })).toEqual([
+      'wrong_type /source_agent',
+      'wrong_type /target_agents',
+    ])
+  })
+
+  test('TP-06 an entry of the registry: each field', () => {
+    const withAgent = (agent: unknown) =>
+      issuesIn(thread([], { agents: { 'a/b': agent } })).map((line) =>
+        line.replace('/agents/a~1b', ''),
+      )
+    const good = { agent_id: 'a/b', agent_name: 'A', created_at: at(0) }
+    expect(withAgent(good)).toEqual([])
+    expect(withAgent({ ...good, model_name: null, provider_name: 'p', config_ref: 'c' })).toEqual(
+      [],
+    )
+    expect(withAgent(5)).toEqual(['wrong_type '])
+    expect(withAgent({ ...good, agent_id: 'b' })).toEqual(['agent_key_mismatch /agent_id'])
+    expect(withAgent({ ...good, agent_id: 5 })).toEqual(['wrong_type /agent_id'])
+    expect(withAgent({})).toEqual([
+      'missing_field /agent_id',
+      'missing_field /agent_name',
+      'missing_field /created_at',
+    ])
+    expect(withAgent({ ...good, model_name: 5, provider_name: 5, config_ref: 5 })).toEqual([
+      'wrong_type /model_name',
+      'wrong_type /provider_name',
+      'wrong_type /config_ref',
+    ])
+  })
+
+  test('TP-V4 turns may touch but not overlap any earlier one; messages may share an instant', () => {
+    const turn = (start: number, end: number, ...times: number[]) => ({
+      ...agentTurn(
+        'ada',
+        times.map((time) => response('ada', time, text('x'))),
+      ),
+      started_at: at(start),
+      completed_at: at(end),
+    })
+    const inTurns = (...turns: never[]) => issuesIn(thread(turns))
+    expect(inTurns(turn(1, 5) as never, turn(5, 6) as never, userTurn('x', 6) as never)).toEqual([])
+    expect(inTurns(turn(1, 9) as never, turn(9, 9) as never, turn(8, 10) as never)).toEqual([
+      'turns_overlap /turns/2/started_at',
+    ])
+    // A short turn inside a long one does not hide the long one from the next.
+    expect(
+      inTurns(turn(1, 9) as never, turn(2, 3) as never, turn(4, 10) as never).filter((line) =>
+        line.startsWith('turns_overlap'),
+      ),
+    ).toEqual(['turns_overlap /turns/1/started_at', 'turns_overlap /turns/2/started_at'])
+    expect(inTurns(turn(5, 4) as never)).toEqual(['turn_ends_before_start /turns/0/completed_at'])
+    expect(inTurns(turn(1, 9, 2, 2, 3) as never)).toEqual([])
+    expect(inTurns(turn(1, 9, 3, 2, 2, 3) as never)).toEqual([
+      'messages_out_of_order /turns/0/messages/1/timestamp',
+      'messages_out_of_order /turns/0/messages/2/timestamp',
+    ])
+    expect(issuesIn(thread([userTurn('x', 3), userTurn('y', 2)]))).toEqual([
+      'turns_overlap /turns/1/submitted_at',
+    ])
+  })
+
+  test('TP-33 a call is left open once the agent has answered a later user turn', () => {
+    const asked = agentTurn('ada', [response('ada', 1, call('a'))])
+    const answers = (seconds: number) => agentTurn('ada', [response('ada', seconds, text('x'))])
+    const left = ['call_left_open /turns/0/messages/0/parts/0/tool_call_id']
+    expect(issuesIn(thread([asked]))).toEqual([])
+    expect(issuesIn(thread([asked, answers(2)]))).toEqual([])
+    expect(issuesIn(thread([asked, userTurn('y', 2)]))).toEqual([])
+    expect(issuesIn(thread([asked, userTurn('y', 2), answers(3)]))).toEqual(left)
+    const returned = agentTurn('ada', [
+      request('ada', 3, answer('a')),
+      response('ada', 4, text('x')),
+    ])
+    expect(issuesIn(thread([asked, userTurn('y', 2), returned]))).toEqual([])
+    const onlyRequest = agentTurn('ada', [
+      request('ada', 3, { part_kind: 'user-prompt', content: 'z' }),
+    ])
+    expect(issuesIn(thread([asked, userTurn('y', 2), onlyRequest]))).toEqual([])
+  })
+})

@@ -198,8 +198,8 @@ class View {
   }
 
   /**
-   * Returns parts of the user or of the viewing agent, unchanged except that text that looks like a label is
-   * escaped.
+   * Returns parts of the user or of the viewing agent, unchanged except that text that looks like the label
+   * of an agent (`{agent:NAME}: `) is escaped.
    */
   #own(parts: readonly MessagePart[]): readonly MessagePart[] {
     if (this.#policy === 'raw') return parts
@@ -217,9 +217,9 @@ function fieldsInView(source: object): { [field: string]: unknown } {
 }
 
 /**
- * Escapes labels in the text of a part. Results of tools and requests to try again count as text too: they
- * repeat what a page, a file or another program said, which is the likeliest place for a forged label. A part
- * without a label is the same object as before.
+ * Escapes text that looks like the label of an agent (`{agent:NAME}: `). Results of tools and requests to try
+ * again are escaped too: they repeat what a page, a file or another program said, which is the likeliest
+ * place for a forged label. A part without such text is returned itself.
  */
 function escapePart<Part extends MessagePart>(part: Part): Part {
   if (isFixed(part)) return part
@@ -230,8 +230,8 @@ function escapePart<Part extends MessagePart>(part: Part): Part {
 }
 
 /**
- * Whether a part has to reach the model unchanged: what a model called, so that it sees what it sent, and
- * content that a provider made and checks when it comes back.
+ * Whether a part has to reach the model unchanged: tool calls, so that the model sees what it sent, and
+ * content that a provider made and checks when it is sent back.
  */
 function isFixed(part: MessagePart): boolean {
   switch (part.part_kind) {

@@ -40,8 +40,8 @@ export function threadFromEvents(
 }
 
 /**
- * Builds the ThreadProtocol document of a live thread: each turn of a side becomes an AgentTurn, each turn of
- * a person a UserTurn, and the other events in these turns become system messages.
+ * Builds the ThreadProtocol document of a live thread: each turn of an agent becomes an AgentTurn, each turn
+ * of a person a UserTurn, and the other events in these turns become system messages.
  */
 export function threadFromState(
   state: FoldedThread,
@@ -59,7 +59,7 @@ export function threadFromState(
         if (item.kind === 'event')
           waiting.push(systemMessageOf(item.event, (id) => state.interrupts[id]))
       }
-      turns.push(userTurn(turn))
+      turns.push(userTurn(turn, pointer, lost))
     } else if (turn.outcome === 'running' && !includeRunning) {
       lost.push({ pointer, reason: 'the turn is still running' })
     } else {
@@ -74,12 +74,16 @@ export function threadFromState(
     })
   }
   const { threadId, createdAt, updatedAt, title, metadata, parentThreadId } = state
-  // An agent that was never registered gets an entry, because the agent of a turn must be in the registry.
+  // An agent that was never registered gets an entry, because the agents of turns and messages must be in the
+  // registry.
   const agents: Record<string, AgentConfig> = { ...state.agents }
   for (const turn of turns) {
-    if (turn.turn_type !== 'agent' || Object.hasOwn(agents, turn.agent_id)) continue
-    const { agent_id } = turn
-    agents[agent_id] = { agent_id, agent_name: agent_id, created_at: createdAt }
+    if (turn.turn_type !== 'agent') continue
+    for (const item of [turn, ...turn.messages]) {
+      if (!('agent_id' in item) || Object.hasOwn(agents, item.agent_id)) continue
+      const { agent_id } = item
+      agents[agent_id] = { agent_id, agent_name: agent_id, created_at: createdAt }
+    }
   }
   const value: Thread = {
     version: '2.0.0',
@@ -107,12 +111,21 @@ interface Unnamed {
   readonly provider_finish_reason?: string
 }
 
-function userTurn({ turnId, startedAt, userId, items }: UserTurnState): UserTurn {
+/** Returns the callback for the blocks of a prompt that have no place in the document. */
+function reportLoss(pointer: string, lost: Loss[]): (index: number, reason: string) => void {
+  return (_index, reason) => lost.push({ pointer, reason })
+}
+
+function userTurn(
+  { turnId, startedAt, userId, items }: UserTurnState,
+  pointer: string,
+  lost: Loss[],
+): UserTurn {
   const messages = items.filter(
     (item) => item.kind === 'message' && !item.isRemoved,
   ) as MessageItem[] // the filter left only messages
   const parts = messages.flatMap(({ message }) =>
-    message.type === 'user' ? userParts(message.content) : [],
+    message.type === 'user' ? userParts(message.content, reportLoss(pointer, lost)) : [],
   )
   const turn: UserTurn & Unnamed = {
     turn_type: 'user',
@@ -135,7 +148,7 @@ function agentTurn(
   const { turnId, agentId, startedAt, endedAt = state.updatedAt, continues } = turn
   const messages = [
     ...before,
-    ...agentMessages(turn, state),
+    ...agentMessages(turn, state, reportLoss(pointer, lost)),
     ...draftMessage(turn, endedAt, pointer, lost),
   ]
   const usage = sumUsage(messages.map((message) => (message as ThreadMessage).usage))
@@ -162,6 +175,7 @@ function agentTurn(
 function* agentMessages(
   turn: AgentTurnState,
   state: FoldedThread,
+  onLoss: (index: number, reason: string) => void,
 ): Generator<ThreadMessage | SystemMessage> {
   let results: ResultItem[] = []
   for (const item of turn.items) {
@@ -175,12 +189,16 @@ function* agentMessages(
     results = []
     yield item.kind === 'event'
       ? systemMessageOf(item.event, (id) => state.interrupts[id])
-      : toThreadMessage(item, turn)
+      : toThreadMessage(item, turn, onLoss)
   }
   if (results.length > 0) yield requestOf(results, turn.agentId)
 }
 
-function toThreadMessage(item: MessageItem, turn: AgentTurnState): ThreadMessage {
+function toThreadMessage(
+  item: MessageItem,
+  turn: AgentTurnState,
+  onLoss: (index: number, reason: string) => void,
+): ThreadMessage {
   const { message, at, finishReason } = item
   const fields = {
     timestamp: at,
@@ -191,7 +209,7 @@ function toThreadMessage(item: MessageItem, turn: AgentTurnState): ThreadMessage
   } satisfies Partial<ThreadMessage> & Unnamed
   switch (message.type) {
     case 'user':
-      return { message_type: 'request', ...fields, parts: userParts(message.content) }
+      return { message_type: 'request', ...fields, parts: userParts(message.content, onLoss) }
     case 'tool_result':
       return { message_type: 'request', ...fields, parts: [] }
     case 'assistant': {

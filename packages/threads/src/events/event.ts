@@ -1,7 +1,7 @@
 /**
- * The events of a live thread. A thread is an append-only list of events; its state is a fold of them
- * (`reduceThread`), and the ThreadProtocol document, the UI stream and the log file are exports of the same
- * list. Every event is plain JSON.
+ * The events of a live thread. A thread is an append-only list of events; its state is computed from them in
+ * order (`reduceThread`), and the ThreadProtocol document, the UI stream and the log file are exports of the
+ * same list. Every event is plain JSON.
  */
 import type { MessageJSON } from '@skein/base'
 import type { AgentConfig, Usage } from '../document/thread.ts'
@@ -21,7 +21,7 @@ interface EventBase<Type extends string> {
  */
 export type LoggedOutcome = 'success' | 'failed' | 'denied' | 'interrupted' | 'retry' | 'unknown'
 
-/** How a side's turn ended. A `parked` turn is complete and is continued by a new one. */
+/** How an agent's turn ended. A `parked` turn waits for something, and a new turn continues it. */
 export type TurnOutcome = 'completed' | 'parked' | 'interrupted' | 'failed'
 
 /** The first event of a thread. */
@@ -74,15 +74,15 @@ export interface MessageRemoved extends EventBase<'message_removed'> {
   readonly messageId: string
 }
 
-/** A side begins its turn; `agentId` is `<agent>/<side>`. */
+/** A side of an agent (A or B, each with its own model) begins its turn; `agentId` is `<agent>/<side>`. */
 export interface TurnStart extends EventBase<'turn_start'> {
   readonly turnId: string
   readonly agentId: string
-  /** The parked turn that this turn continues; a UI shows both turns as one message. */
+  /** The `parked` (waiting) turn that this turn continues; a UI shows both turns as one message. */
   readonly continues?: string
 }
 
-/** One side has ended its turn. */
+/** A side of an agent (A or B) has ended its turn. */
 export interface TurnEnd extends EventBase<'turn_end'> {
   readonly turnId: string
   readonly outcome: TurnOutcome
@@ -261,7 +261,7 @@ export interface SourceAdded extends EventBase<'source_added'> {
   readonly filename?: string
 }
 
-/** A fact that a governance gate may base its decision on. */
+/** A fact that a governance check may base its decision on. */
 export interface EvidenceAdded extends EventBase<'evidence_added'> {
   readonly evidenceId: string
   readonly kind: string
@@ -271,7 +271,7 @@ export interface EvidenceAdded extends EventBase<'evidence_added'> {
   readonly data?: unknown
 }
 
-/** A governance gate decided about a call or a candidate answer. */
+/** A governance check (a gate) decided whether a call may run or an answer may be delivered. */
 export interface GateDecided extends EventBase<'gate_decided'> {
   readonly gate: string
   readonly decision: 'allow' | 'deny' | 'review' | 'delivered' | 'repair' | 'fail_safe'
@@ -284,14 +284,14 @@ export interface GateDecided extends EventBase<'gate_decided'> {
 export interface StatusChanged extends EventBase<'status_changed'> {
   readonly status: ThreadStatus
   readonly text?: string
-  /** Whether the thread waits for a person, as the list of subagents of its parent says. */
+  /** Whether the thread waits for a person. Its parent's list of subagents shows this. */
   readonly awaitsPerson?: boolean
 }
 
 /** The status of a thread. */
 export type ThreadStatus = 'idle' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated'
 
-/** Usage that belongs to no message, such as an embedding or a gate's own model call. */
+/** Usage that belongs to no message, such as an embedding or a model call of a governance check. */
 export interface UsageRecorded extends EventBase<'usage_recorded'> {
   readonly usage: Usage
   readonly turnId?: string
@@ -356,7 +356,7 @@ export type ThreadEvent =
   | CustomEvent
 
 /**
- * An event of a later version or of another package. A fold counts it and keeps it as an item of its turn.
+ * An event of a later version or of another package. The state counts it and keeps it as an item of its turn.
  */
 export interface UnknownThreadEvent {
   readonly type: string

@@ -34,7 +34,7 @@ export interface FoldedThread {
   readonly errors: readonly ErrorRaised[]
   /** The sum over all messages and `usage_recorded` events. */
   readonly usage: Usage
-  /** The number of events folded so far, including unknown ones. A stream can be resumed from this number. */
+  /** The number of events applied so far, including unknown ones. A stream can be resumed from this number. */
   readonly eventCount: number
   readonly unknownEvents: number
   /**
@@ -63,7 +63,7 @@ export interface UserTurnState {
   readonly items: readonly TurnItem[]
 }
 
-/** One turn of a side: its items in order, its calls, and the message that is being streamed. */
+/** One turn of an agent: its items in order, its calls, and the message that is being streamed. */
 export interface AgentTurnState {
   readonly kind: 'agent'
   readonly turnId: string

@@ -21,7 +21,7 @@ import {
 import { setOwn } from '../json/json-parse.ts'
 import { sumUsage } from '../document/stats.ts'
 
-/** Folds a complete message: a prompt, an answer with its calls, or tool results. */
+/** Applies a complete message to the state: a prompt, an answer with its calls, or tool results. */
 export function applyMessage(edit: StateEditor, state: StateDraft, event: MessageAdded): void {
   const { message, turnId, at, userId } = event
   state.usage = sumUsage([state.usage, event.usage]) ?? state.usage
@@ -65,7 +65,7 @@ function openCalls(
   }
 }
 
-/** Folds the replacement of a message. */
+/** Applies the replacement of a message to the state. */
 export function applyMessageUpdate(
   edit: StateEditor,
   state: StateDraft,
@@ -76,7 +76,7 @@ export function applyMessageUpdate(
   const place = getKey(state.index.messages, messageId)
   const turn = place && state.turns[place[0]]
   if (message.type !== 'assistant' || turn?.kind !== 'agent') return
-  // A person may have put another call in the place of one that waits.
+  // A person may have replaced a waiting call by another call.
   for (const call of message.toolCalls ?? []) {
     const from = getKey(state.index.calls, String(call.metadata?.['skein']?.['changedFrom']))
     if (from && !getKey(state.index.calls, call.toolCallId))
@@ -85,8 +85,8 @@ export function applyMessageUpdate(
 }
 
 /**
- * Folds the removal of a message: the message is only marked as removed, so that the positions of other items
- * stay valid.
+ * Applies the removal of a message: the message is only marked as removed, so that the positions of other
+ * items stay valid.
  */
 export function applyMessageRemoval(
   edit: StateEditor,
@@ -122,7 +122,7 @@ type ToolEvent = Extract<
   }
 >
 
-/** Folds the events of tool calls and interrupts. */
+/** Applies the events of tool calls and interrupts to the state. */
 export function applyTool(edit: StateEditor, state: StateDraft, event: ToolEvent): void {
   switch (event.type) {
     case 'tool_execution_start': {

@@ -18,11 +18,11 @@ import {
 } from './reduce-message.ts'
 import { sumUsage } from '../document/stats.ts'
 
-/** A thread state that the fold may change while it processes the current batch of events. */
+/** A thread state that may be changed while the current batch of events is processed. */
 export type StateDraft = Writable<FoldedThread>
 
 /**
- * Folds one event into the state of a thread and returns the new state; the given state is not changed. No
+ * Applies one event to the state of a thread and returns the new state; the given state is not changed. No
  * other code computes this state. Events of unknown type are counted and kept as items of their turn.
  */
 export function reduceThread(
@@ -34,7 +34,7 @@ export function reduceThread(
   return fold.state
 }
 
-/** Folds many events, in time linear in their number. */
+/** Applies many events, in time linear in their number. */
 export function foldThread(
   events: Iterable<ThreadEvent | UnknownThreadEvent>,
   from: FoldedThread = emptyFoldedThread,
@@ -45,7 +45,7 @@ export function foldThread(
 }
 
 /**
- * Folds events one by one: push events as they arrive, and read `state` at any time. Later events do not
+ * Applies events one by one: push events as they arrive, and read `state` at any time. Later events do not
  * change a state that was read before.
  */
 export class ThreadFold {

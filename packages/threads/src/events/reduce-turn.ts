@@ -3,7 +3,7 @@ import type { AgentTurnState, DraftBlock, DraftState, TurnState } from './folded
 import type { StateDraft } from './reduce-thread.ts'
 import { setOwn } from '../json/json-parse.ts'
 
-/** Folds the beginning of a side's turn. */
+/** Applies the beginning of an agent's turn to the state. */
 export function applyTurnStart(edit: StateEditor, state: StateDraft, event: TurnStart): void {
   const { turnId, agentId, at, continues } = event
   const turn: AgentTurnState = {
@@ -19,7 +19,7 @@ export function applyTurnStart(edit: StateEditor, state: StateDraft, event: Turn
   pushTurn(edit, state, turn)
 }
 
-/** Folds the end of a side's turn. */
+/** Applies the end of an agent's turn to the state. */
 export function applyTurnEnd(edit: StateEditor, state: StateDraft, event: TurnEnd): void {
   const turn = agentTurn(edit, state, event.turnId, event.at)
   turn.outcome = event.outcome
@@ -37,7 +37,8 @@ function newDraft(edit: StateEditor, stepId: string): DraftState {
 }
 
 /**
- * Removes the draft of a turn, and adds the events that arrived while it was streamed to the turn's items.
+ * Removes the draft of a turn (its unfinished message), and adds the events that arrived while it was
+ * streamed to the turn's items.
  */
 export function closeDraft(edit: StateEditor, turn: Writable<AgentTurnState>): void {
   if (turn.draft) edit.at(turn, 'items').push(...turn.draft.events)
@@ -57,7 +58,7 @@ type StreamEvent = Extract<
   }
 >
 
-/** Folds a stream event into the draft of its turn. */
+/** Applies a stream event to the draft (the unfinished message) of its turn. */
 export function applyStream(edit: StateEditor, state: StateDraft, event: StreamEvent): void {
   const turn = agentTurn(edit, state, event.turnId, event.at)
   switch (event.type) {
@@ -95,7 +96,8 @@ function appendDelta(edit: StateEditor, turn: Writable<AgentTurnState>, delta: D
 
 /**
  * Adds an event at the end of the turn with its `turnId`, or of the last turn if there is no such turn. While
- * the turn has a draft, the event is stored with the draft. Events before the first turn are dropped.
+ * a message of the turn is being streamed, the event is stored with that draft. Events before the first turn
+ * are dropped.
  */
 export function addItem(
   edit: StateEditor,
@@ -145,8 +147,8 @@ export type Writable<T> = T extends readonly (infer E)[] ? E[] : { -readonly [K 
 /**
  * Creates a changed state without changing the objects of the original state. One editor is used for one
  * batch of events: the first time the batch writes to an object, the object is copied; later writes of the
- * same batch change that copy. So a fold over n events takes linear time, and a state that was returned
- * earlier never changes.
+ * same batch change that copy. So applying n events takes linear time, and a state that was returned earlier
+ * never changes.
  */
 export class StateEditor {
   readonly #owned = new Set<object>()

@@ -114,3 +114,36 @@ test('every text is printed again as it was, apart from white space, escapes and
     { numRuns: 2_000 },
   )
 })
+
+test('TP-52 a repeated key is found wherever it stands, and whatever stands between', () => {
+  for (const text of [
+    '{"x":1,"x":2,"version":"2"}',
+    '{"a":"b","a":"bbbbbbbbbbb"}',
+    '{"a":{"x":1,"x":2,"version":3}}',
+    '[{"a":"","a":"x\\"y"}]',
+    '{"a":[1],"a":"a longer text, with \\n an escape"}',
+    '{"k":"1","k" : "22222222","last":0}',
+  ]) {
+    expect(parseJson(text).duplicates, text).toHaveLength(1)
+  }
+  const key = fc.constantFrom('a', 'b', 'version', 'a"b', 'long key', '\\', '')
+  const leaf = fc.oneof(
+    fc.integer({ min: 0, max: 99 }),
+    fc.string({ maxLength: 14 }),
+    fc.constantFrom(null, true, '","a":"', 'x"y', '\\'),
+  )
+  const members = fc.array(fc.tuple(key, leaf), { maxLength: 5 })
+  const print = (list: readonly (readonly [string, unknown])[]): string =>
+    `{${list.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`
+  fc.assert(
+    fc.property(members, members, (outer, inner) => {
+      const text = `{"o":${print(outer)},"i":${print(inner)}}`
+      const { value, duplicates } = parseJson(text)
+      const repeated = (list: typeof outer): number =>
+        list.length - new Set(list.map(([name]) => name)).size
+      expect(duplicates).toHaveLength(repeated(outer) + repeated(inner))
+      expect(value).toEqual(JSON.parse(text))
+    }),
+    { numRuns: 2000 },
+  )
+})

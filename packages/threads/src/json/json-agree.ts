@@ -2,23 +2,24 @@ import { jsonNotesOf, setJsonNotes, type JsonNotes } from './json-stringify.ts'
 
 /**
  * Compares a value with the text that it was parsed from, and stores the text of every number that JavaScript
- * would print differently (`18.0`, `-0.0`, 64-bit integers), so that `stringifyJson` prints it as it was.
- * Returns false for what needs another reader: a repeated key, an integer-like key, which JavaScript moves to
- * the front, or nesting beyond `maxDepth`. White space and the escapes of strings are not compared. `value`
- * must be `JSON.parse(text)`.
+ * would print differently (`18.0`, `-0.0`, 64-bit integers), so that `stringifyJson` prints the number as it
+ * was. Returns false for text that the slower `ExactReader` must handle: a repeated key, an integer-like key,
+ * which JavaScript moves to the front, or nesting beyond `maxDepth`. White space and the escapes of strings
+ * are not compared. `value` must be `JSON.parse(text)`.
  *
  * The function walks the value and keeps its position in the text. Since the length of each string is known,
  * the content of strings is skipped without reading it, which makes this several times faster than scanning
  * the text.
  */
 export function keepText(text: string, value: unknown, maxDepth: number): boolean {
-  // A string or number at the root has no holder for its notes; no document of this package is one.
+  // The spelling of a number is recorded for the object or array around it. No document is a bare string or
+  // number.
   if (typeof value === 'string' || typeof value === 'number') return true
   const end = passValue(text, value, skipSpace(text, 0), maxDepth)
   return end !== MISMATCH && skipSpace(text, end) === text.length
 }
 
-/** What contains a value: an object or an array. */
+/** An object or array that contains a value. */
 type Holder = { readonly [key: string]: unknown } | readonly unknown[]
 
 const MISMATCH = -1
@@ -83,7 +84,7 @@ function passObject(
     }
     at = passKey(text, key.length, at)
     const value = object[key]
-    // Strings and numbers are most of the values, so they cost no further call.
+    // Most values are strings and numbers, so these are handled here without a further call.
     if (typeof value === 'string') at = passString(text, value.length, at)
     else if (typeof value === 'number') at = passNumber(text, at, object, key)
     else at = passValue(text, value, at, depth)
@@ -108,19 +109,21 @@ function passKey(text: string, length: number, at: number): number {
     return text.charCodeAt(end + 2) <= 32 ? skipSpace(text, end + 2) : end + 2
   }
   at = skipSpace(text, at)
-  if (text.charCodeAt(at) !== QUOTE) return text.length
-  return skipSpace(text, skipSpace(text, passString(text, length, at)) + 1)
+  const stop = passString(text, length, at)
+  return stop === MISMATCH ? text.length : skipSpace(text, skipSpace(text, stop) + 1)
 }
 
 /**
  * Returns the position after a string, or MISMATCH when there is none at `at`. A string of n characters takes
- * at least n in the text, so its closing quote is not before `at + 1 + n`; every escape moves it further.
+ * at least n in the text; every escape moves its closing quote further. If the text has a shorter string here,
+ * it is that of a repeated key, and what follows must not be taken for its end.
  */
 function passString(text: string, length: number, at: number): number {
   if (text.charCodeAt(at) !== QUOTE) return MISMATCH
   const end = at + 1 + length
   if (text.charCodeAt(end) === QUOTE && text.charCodeAt(end - 1) !== BACKSLASH) return end + 1
-  return closingQuote(text, end) + 1
+  const quote = closingQuote(text, at + 1)
+  return quote < end ? MISMATCH : quote + 1
 }
 
 /** Returns the position after the string that starts at `at`. */
@@ -130,7 +133,7 @@ export function endOfString(text: string, at: number): number {
 
 /** Returns the first quote from `from` on that no backslash escapes; `from` is inside a string. */
 function closingQuote(text: string, from: number): number {
-  // Most strings have a few escapes, and the closing quote is near.
+  // The closing quote is usually near, so 24 characters are compared one by one before `indexOf` is used.
   const near = from + 24
   let quote = from
   for (;;) {
@@ -145,7 +148,7 @@ function closingQuote(text: string, from: number): number {
 
 function passNumber(text: string, at: number, holder: Holder, key: string | number): number {
   const end = endOfNumber(text, at)
-  // An integer of up to 15 digits can be written in only one way, except zero with a sign.
+  // An integer of up to 15 digits can be written in only one way, except `-0`.
   const isPlain = end <= 0
   const stop = isPlain ? -end : end
   if (stop === at) return MISMATCH

@@ -17,12 +17,12 @@ const notes = new WeakMap<object, JsonNotes>()
  */
 let recorded = false
 
-/** Returns the notes of an object or array. */
+/** Returns the notes (number text, key order) of an object or array. */
 export function jsonNotesOf(holder: object): JsonNotes | undefined {
   return recorded ? notes.get(holder) : undefined
 }
 
-/** Stores the notes of an object or array. */
+/** Stores the notes (number text, key order) of an object or array. */
 export function setJsonNotes(holder: object, note: JsonNotes): void {
   recorded = true
   notes.set(holder, note)

@@ -79,7 +79,7 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
       finish([])
       return response
     }
-    // An abort makes the read fail, but is recorded as `left`, because the reader ended it.
+    // An abort makes the read fail, but is recorded as `left`, because the reader stopped and not the server.
     const body = tee(response.body, (chunks, end) =>
       finish(chunks, end === 'failed' && init.signal?.aborted ? 'left' : end),
     )
@@ -107,7 +107,7 @@ function tee(
             return controller.close()
           }
           chunks.push(value.slice())
-          // the bytes of a body are never in shared memory
+          // The cast is safe: the bytes of a body are never in shared memory.
           controller.enqueue(value as Uint8Array<ArrayBuffer>)
         } catch (error) {
           finish(chunks, 'failed')

@@ -116,7 +116,7 @@ export async function recordRequest(
     if (url.searchParams.has(name)) url.searchParams.set(name, REDACTED)
   const kept: Record<string, string> = {}
   for (const [name, value] of [...headers].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    // The content type of a form contains a random boundary; its fields are recorded instead.
+    // The content type of a form contains a random boundary, so it is left out; the fields of the form are recorded.
     if (init.body instanceof FormData && name === 'content-type') continue
     kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
   }

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { asList, asObject, isBase64, isJsonObject, isText, matches, type Report } from './report.ts'
 
-/** The rules, taken from the API reference and from errors that the API is known to return. */
+/** The rules for request bodies, taken from the API reference and from errors that the API is known to return. */
 export const anthropicRules = {
   'max-tokens': 'max_tokens is required and a whole number above 0',
   messages: 'messages is a list with at least one message',

@@ -9,7 +9,7 @@ import { asObject, Report, type CheckOptions, type TranscriptIssue } from './rep
 
 export type { CheckOptions, TranscriptIssue } from './report.ts'
 
-/** All rules of each wire's checker: the name of every rule and its explanation. */
+/** The rules that `checkTranscript` applies to each vendor format: the name of every rule and its explanation. */
 export const transcriptRules: Readonly<Record<WireName, Readonly<Record<string, string>>>> = {
   'openai-chat': openaiChatRules,
   'openai-responses': openaiResponsesRules,

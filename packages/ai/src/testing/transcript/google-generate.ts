@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { asList, asObject, isBase64, isJsonObject, isText, matches, type Report } from './report.ts'
 
-/** The rules, taken from the API reference and from errors that the API is known to return. */
+/** The rules for request bodies, taken from the API reference and from errors that the API is known to return. */
 export const googleRules = {
   contents: 'contents is a list with at least one entry',
   role: 'an entry has the role user or model',

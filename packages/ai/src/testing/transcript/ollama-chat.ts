@@ -2,8 +2,8 @@ import type { JsonObject } from '@skein/base'
 import { asList, asObject, isBase64, isJsonObject, isText, type Report } from './report.ts'
 
 /**
- * The rules, taken from the API documentation; stricter than the server, which passes most mistakes to
- * the model.
+ * The rules for request bodies, taken from the API documentation; stricter than the server, which passes most
+ * mistakes to the model.
  */
 export const ollamaRules = {
   model: 'model is required',

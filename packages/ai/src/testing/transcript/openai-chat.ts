@@ -9,7 +9,7 @@ import {
   type Report,
 } from './report.ts'
 
-/** The rules, taken from the API reference and from errors that the API is known to return. */
+/** The rules for request bodies, taken from the API reference and from errors that the API is known to return. */
 export const openaiChatRules = {
   model: 'model is required',
   messages: 'messages is a list with at least one message',

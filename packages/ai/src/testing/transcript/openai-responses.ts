@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { asList, asObject, isJsonObject, isText, matches, type Report } from './report.ts'
 
-/** The rules, taken from the API reference and from errors that the API is known to return. */
+/** The rules for request bodies, taken from the API reference and from errors that the API is known to return. */
 export const openaiResponsesRules = {
   model: 'model is required',
   input: 'input is a text or a list with at least one item',

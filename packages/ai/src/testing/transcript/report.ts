@@ -12,7 +12,7 @@ export interface TranscriptIssue {
 
 /** The settings of `checkTranscript`. */
 export interface CheckOptions {
-  /** The model id, for wires that send it in the address (Google): some rules hold only for some models. */
+  /** The model id, for formats that send it in the address (Google): some rules hold only for some models. */
   readonly modelId?: string
   /**
    * Checks whether this vendor issued a signature or an encrypted text; `text` is the signed text, if

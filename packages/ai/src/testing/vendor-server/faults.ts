@@ -106,7 +106,8 @@ async function* broken(
     await texts.return()
   }
   if (fault.kind === 'error_event') {
-    // The error event is made by the wire's own encoder, which does not read the request for it.
+    // The encoder of the vendor format makes the error event. It requires a request, but does not read it for
+    // an error.
     const request = {
       modelId: '',
       messages: [],

@@ -12,7 +12,7 @@ import { withNative } from '../../wires/metadata.ts'
 import type { WireName } from '../../contract/provider.ts'
 import { listOf, numberOf, objectOf } from '../../wires/read-json.ts'
 
-/** The vendor that issues signatures: its wire and its host. */
+/** The vendor that issues signatures: its format and its host. */
 interface Issuer {
   readonly wire: WireName
   readonly host: string

@@ -70,7 +70,7 @@ function parse(text: string): JsonObject {
 
 type VendorEndpointKind = 'llm' | 'embeddings' | 'images' | 'image_edits' | 'models' | 'none'
 
-/** The endpoint that a path belongs to, and the wire that writes its answers and errors. */
+/** The endpoint that a path belongs to, and the vendor format in which its answers and errors are written. */
 export interface VendorRoute {
   readonly kind: VendorEndpointKind
   readonly wire: WireServer

@@ -49,7 +49,7 @@ export interface VendorServerOptions extends ChunkOptions {
   readonly ids?: IdSource
 }
 
-/** A simulated vendor that supports all wires. */
+/** A simulated vendor that understands all vendor formats of this package. */
 export interface VendorServer {
   /** Use it as `config.fetch`, or in a vendor's own SDK: no network is used. */
   readonly fetch: Fetch

@@ -65,7 +65,7 @@ function codeOf(
   return type !== undefined && Object.hasOwn(codes, type) ? codes[type] : undefined
 }
 
-/** The API's status and error type for each of our codes, used by the server half. */
+/** The API's status and error type for each of our codes, for servers that speak this format. */
 const words: Readonly<Record<ErrorCode, readonly [status: number, type: string]>> = {
   [ErrorCode.AuthenticationFailed]: [401, 'authentication_error'],
   [ErrorCode.RateLimited]: [429, 'rate_limit_error'],

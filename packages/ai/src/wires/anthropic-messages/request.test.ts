@@ -54,6 +54,49 @@ describe('the body', () => {
     ])
   })
 
+  test('UPP-059 a text in params.system follows the system prompt as a block', () => {
+    expect(encode({ system: 'Be kind', params: { system: 'Rules' } }).body['system']).toEqual([
+      { type: 'text', text: 'Be kind' },
+      { type: 'text', text: 'Rules' },
+    ])
+  })
+
+  test('UPP-062 cache_control of a message is set on its last block that is not thinking', () => {
+    const cache_control = { type: 'ephemeral' }
+    const metadata = { anthropic: { cache_control } }
+    const signed = { anthropic: { signature: 's' } }
+    const messages = [
+      new UserMessage(
+        [
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b' },
+        ],
+        { metadata },
+      ),
+      new AssistantMessage(
+        [
+          { type: 'text', text: 'c' },
+          { type: 'reasoning', text: 'hm', metadata: signed },
+        ],
+        [{ toolCallId: 't', toolName: 'add', arguments: {} }],
+        { metadata },
+      ),
+      new ToolResultMessage([{ toolCallId: 't', toolName: 'add', result: 'd' }], { metadata }),
+    ]
+    const sent = encode({ messages }).body['messages'] as JsonObject[]
+    expect(sent.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+    const marked = sent.map(({ content }) =>
+      (content as JsonObject[]).map((block) => [block['type'], block['cache_control']]),
+    )
+    expect(marked[0]).toEqual([
+      ['text', undefined],
+      ['text', cache_control],
+    ])
+    expect(marked[1]!.at(-1)).toEqual(['tool_use', cache_control])
+    expect(marked[1]!.filter(([, mark]) => mark !== undefined)).toHaveLength(1)
+    expect(marked[2]).toEqual([['tool_result', cache_control]])
+  })
+
   test('asks for structure by output_config, beside what the caller set there', () => {
     const structure = {
       type: 'object',

@@ -18,8 +18,9 @@ import { toAnthropicSchema } from './schema.ts'
 import { API, toolCallIdRule, type AnthropicBlock, type AnthropicDialect } from './types.ts'
 
 /**
- * The version of the format, not of a model. `2026-10-21` refuses `temperature`, `top_p` and `top_k`, so it is sent
- * only if the caller sets the header (docs/decisions/0034). Callers set beta headers themselves.
+ * The version of the format, not of a model. The later version `2026-10-21` refuses `temperature`, `top_p`
+ * and `top_k`, so it is sent only if the caller sets the header (docs/decisions/0034). Callers set beta
+ * headers themselves.
  */
 export const versionHeader: Readonly<Record<string, string>> = { 'anthropic-version': '2023-06-01' }
 
@@ -36,7 +37,7 @@ export function encodeRequest(
   const { params, structure } = request
   const warnings: Warning[] = []
   const outputConfig = objectOf(params['output_config'])
-  // The schemas of tools are not changed.
+  // Only the schema of `structure` is adapted to the API; the schemas of tools are not changed.
   const format =
     structure && outputConfig?.['format'] == null ? toAnthropicSchema(structure) : undefined
   warnings.push(...(format?.warnings ?? []))
@@ -98,13 +99,13 @@ export function encodeRequest(
 /** The tokens left for the answer if a thinking budget is above the default of `max_tokens`. */
 const ANSWER_TOKENS = 4096
 
-/** Returns the default of `max_tokens`. It is above the thinking budget, or the API rejects the request. */
+/** Returns the default of `max_tokens`. It must exceed the thinking budget, or the API rejects the request. */
 function defaultMaxTokens(params: Params, limit: number): number {
   const budget = objectOf(params['thinking'])?.['budget_tokens']
   return typeof budget === 'number' ? Math.max(limit, budget + ANSWER_TOKENS) : limit
 }
 
-/** Writes one message; returns an empty list if the format can express nothing of it. */
+/** Writes one message; returns an empty list if the format can express no part of it. */
 function encodeMessage(
   message: Message,
   provider: string,
@@ -142,8 +143,7 @@ function encodeContent(
     }
     case 'assistant': {
       const blocks = encodeAssistant(message, provider, warnings).filter(isNotEmpty)
-      // The API rejects a message that ends with thinking blocks, as an answer does that was cut off
-      // early.
+      // The API rejects a message that ends with thinking blocks, e.g. an answer that was cut off early.
       return blocks.slice(0, lastSpoken(blocks) + 1)
     }
     case 'tool_result':
@@ -223,7 +223,7 @@ function encodeAssistant(
 }
 
 /**
- * Returns the vendor's fields without a UPP counterpart. Fields that UPP has are omitted, so that
+ * Returns the vendor's fields without a UPP counterpart. Fields that UPP has are omitted, so that a caller's
  * edits of them are sent.
  */
 function extras(native: JsonObject | undefined): JsonObject {
@@ -267,7 +267,7 @@ function encodeResult(result: ToolResult, provider: string, warnings: Warning[])
   const content =
     blocks.length > 0
       ? blocks.map((block) => {
-          // A block from a tool that the vendor does not accept is replaced by a text that says so.
+          // Blocks of a tool result that the vendor does not accept are replaced by a text that says so.
           switch (block.type) {
             case 'text':
             case 'image':

@@ -5,7 +5,7 @@ import { isRecursive, rewriteSchema, toDialect } from '../schema-dialect.ts'
 /** A schema as the API accepts it. */
 export interface AnthropicSchema {
   readonly schema: JsonSchema
-  /** True if the root was no object and was put into `value`. */
+  /** True if the root is not an object and was therefore wrapped as `{ value: … }`. */
   readonly isWrapped: boolean
   readonly warnings: readonly Warning[]
   /** False if the API cannot express the schema; the warnings name the places. */

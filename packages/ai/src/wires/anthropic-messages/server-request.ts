@@ -132,7 +132,7 @@ function blocksOf(content: JsonValue | undefined, at: string): readonly JsonObje
   })
 }
 
-/** A map, because clients choose the key: an object would also answer to `__proto__`. */
+/** A Map, because clients choose the key: an object would also find inherited keys such as `__proto__`. */
 const blockFields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['text', new Set(['type', 'text'])],
   ['image', new Set(['type', 'source'])],

@@ -12,7 +12,7 @@ import { listOf, textOf } from '../read-json.ts'
 import { fromStopReason } from './stream.ts'
 import { fromUsage } from './usage.ts'
 
-/** The server half of Anthropic's Messages API: one message per answer. */
+/** Anthropic's Messages API for servers: reads requests of its clients, and writes one message per answer. */
 export const anthropicMessagesServer: WireServer = {
   name: API,
   decodeRequest: (body) => readRequest('anthropic', () => decodeRequest(body)),
@@ -92,7 +92,7 @@ function stopFields({ stopReason, metadata }: MessageStopEvent['delta']): {
 class AnthropicEncoder implements WireEncoder {
   readonly #context: EncodeContext
   readonly #collector = new BlockCollector()
-  /** The index on the wire of each block that has started. */
+  /** For each block that has started, the index that the client sees. */
   readonly #indexes = new Map<number, number>()
 
   constructor(context: EncodeContext) {

@@ -36,7 +36,7 @@ export class AnthropicDecoder implements WireDecoder {
   readonly #provider: string
   /** Open blocks by the vendor's index. */
   readonly #blocks = new Map<unknown, OpenBlock>()
-  /** Kinds by our block index; undefined for an empty block, which messages do not keep. */
+  /** The kind of each block, by our index; undefined for an empty block, which is not part of the message. */
   readonly #kinds: (BlockKind | undefined)[] = []
   #state: 'before' | 'open' | 'done' = 'before'
   #message: JsonObject = {}
@@ -44,7 +44,7 @@ export class AnthropicDecoder implements WireDecoder {
   #stopReason: string | undefined
   readonly #sources: Source[] = []
   readonly #repeated = new RepeatedFrame('text')
-  /** The vendor's block index in the frame that `RepeatedFrame` remembers. */
+  /** The block index in the frame that `#repeated` remembers. Frames like it are decoded without JSON.parse. */
   #repeatedIndex: JsonValue = null
 
   constructor(context: DecodeContext<AnthropicDialect>) {
@@ -61,7 +61,7 @@ export class AnthropicDecoder implements WireDecoder {
     const event: AnthropicEvent = parseFrame(data, this.#provider)
     const events = this.decode(event)
     if (this.#repeated.isLearning) {
-      // From a text delta `decode` reads only the block index and the text.
+      // `decode` reads only the block index and the text of a text delta, so similar frames need no parsing.
       const { type, text } = objectOf(event.delta) ?? {}
       const isText = event.type === 'content_block_delta' && type === 'text_delta'
       if (isText && typeof text === 'string' && this.#repeated.remember(data, text))
@@ -311,7 +311,7 @@ function mergeUnknown(native: JsonObject, delta: JsonObject): JsonObject {
   return { ...native, ...Object.fromEntries(merged) }
 }
 
-/** The fields that UPP has itself, by kind of block. */
+/** The fields that a UPP block of each kind has itself; they are not stored again as metadata. */
 const held: Partial<Record<BlockKind, ReadonlySet<string>>> = {
   text: new Set(['type']),
   tool_call: new Set(['type', 'id', 'name']),
@@ -333,8 +333,8 @@ function blockMetadata(
 }
 
 /**
- * Parses the input of a server tool. If the input was cut off, the input of the start event is used,
- * because incomplete JSON cannot be replayed.
+ * Parses the input of a server tool. If the input was cut off, the input of the start event is used, because
+ * incomplete JSON cannot be sent back.
  */
 function parseInput(pieces: readonly string[], fallback: JsonValue | undefined): JsonValue {
   const text = pieces.join('')
@@ -360,7 +360,7 @@ function toStopReason(raw: string | undefined): StopReason {
   return reason ?? StopReason.Other
 }
 
-/** The API's name for each of our stop reasons, used by the server half. */
+/** The API's name for each of our stop reasons, for servers that speak this format. */
 const words: Readonly<Record<StopReason, string>> = {
   end_turn: 'end_turn',
   max_tokens: 'max_tokens',

@@ -38,7 +38,7 @@ export interface AnthropicEvent {
   readonly request_id?: JsonValue
 }
 
-/** The name of this wire, as stored in metadata. */
+/** The name of this vendor format, as stored in metadata. */
 export const API = 'anthropic-messages'
 
 /** The ids of tool calls that the API accepts. */

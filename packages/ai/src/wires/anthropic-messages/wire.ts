@@ -6,7 +6,7 @@ import { decodeResponse } from './response.ts'
 import { AnthropicDecoder } from './stream.ts'
 import { API, type AnthropicDialect } from './types.ts'
 
-/** The client half of Anthropic's Messages API. */
+/** Anthropic's Messages API for clients: writes requests and reads answers. */
 export const anthropicMessages: Wire<AnthropicDialect> = {
   name: API,
   framing: 'sse',

@@ -73,7 +73,7 @@ function detailOf(details: readonly JsonObject[], name: string): JsonObject | un
   return details.find((detail) => textOf(detail['@type'])?.endsWith(`google.rpc.${name}`))
 }
 
-/** The API's HTTP code and status name for each of our codes, used by the server half. */
+/** The API's HTTP code and status name for each of our codes, for servers that speak this format. */
 const words: Readonly<Record<ErrorCode, readonly [code: number, status: string]>> = {
   [ErrorCode.AuthenticationFailed]: [401, 'UNAUTHENTICATED'],
   [ErrorCode.RateLimited]: [429, 'RESOURCE_EXHAUSTED'],

@@ -253,3 +253,53 @@ test('media that a tool returns goes beside its text', () => {
     },
   ])
 })
+
+test('UPP-057 calls are joined with the model’s entries before them, because they must follow a user entry', () => {
+  const sent = contents([
+    new UserMessage('x'),
+    new AssistantMessage('one'),
+    new AssistantMessage('two', [{ toolCallId: 'c', toolName: 'f', arguments: { a: 1 } }]),
+    new ToolResultMessage([{ toolCallId: 'c', toolName: 'f', result: 'r' }]),
+    new AssistantMessage('three'),
+    new AssistantMessage('four'),
+  ])
+  expect(sent.map(({ role, parts }) => [role, (parts as JsonObject[]).length])).toEqual([
+    ['user', 1],
+    ['model', 3],
+    ['user', 1],
+    ['model', 1],
+    ['model', 1],
+  ])
+  expect(sent[1]!['parts']).toMatchObject([
+    { text: 'one' },
+    { text: 'two' },
+    { functionCall: { name: 'f', args: { a: 1 } } },
+  ])
+})
+
+test('UPP-147 a constant of the schema is an enum, if the API can express it', () => {
+  const structure = {
+    type: 'object',
+    properties: { a: { const: 'x' }, b: { const: 7 }, c: { const: true }, d: { const: null } },
+  }
+  const { body, warnings } = encode({ structure })
+  expect(body['generationConfig']).toMatchObject({
+    responseJsonSchema: {
+      properties: { a: { enum: ['x'] }, b: { enum: [7] }, c: { const: true }, d: { const: null } },
+    },
+  })
+  expect(warnings.map(({ pointer }) => pointer)).toEqual([
+    expect.stringContaining('/properties/c'),
+    expect.stringContaining('/properties/d'),
+  ])
+})
+
+test('UPP-005 a schema among the generation parameters is sent instead of the structure', () => {
+  const structure = { type: 'object', properties: { a: { type: 'string' } } }
+  for (const name of ['responseJsonSchema', 'responseSchema']) {
+    const own = { [name]: { type: 'string' } }
+    const { body } = encode({ structure, params: { generationConfig: own } })
+    expect(body['generationConfig']).toEqual(own)
+    expect(encode({ structure, params: own }).body['generationConfig']).toEqual(own)
+  }
+})

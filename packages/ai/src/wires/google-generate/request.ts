@@ -97,7 +97,7 @@ function toGoogleSchema(structure: JsonSchema, warnings: Warning[]): JsonSchema 
     if (definitions !== undefined)
       result['$defs'] = { ...(rest['$defs'] as object), ...definitions }
     if ($ref !== undefined) {
-      // The API allows no other keyword beside a reference.
+      // The API allows no other keyword beside `$ref`, so a reference with other keywords is put into `anyOf`.
       const own = { $ref: String($ref).replace('#/definitions/', '#/$defs/') }
       const isAlone = Object.keys(rest).every((keyword) => keyword.startsWith('$'))
       Object.assign(result, isAlone || 'anyOf' in rest ? own : { anyOf: [own] })
@@ -112,7 +112,7 @@ function toGoogleSchema(structure: JsonSchema, warnings: Warning[]): JsonSchema 
       const { items, required, properties, const: only } = part
       if (keyword === 'const') return typeof only === 'string' || typeof only === 'number'
       if (keyword === 'additionalItems') return Array.isArray(items)
-      // A reference to itself is unrolled to a limited degree, and only in a property that may be absent.
+      // The API follows a recursive reference only to a limited depth, and only in a property that is not required.
       if (keyword === '$ref') return true
       if (keyword !== 'required' || !isPlainObject(properties)) return enforced.has(keyword)
       return !listOf(required).some((name) => {
@@ -172,8 +172,8 @@ export function generationConfigOf(params: Params): object | undefined {
 }
 
 /**
- * Prepares the continuation of an answer that ended with CONTINUATION: the request is repeated with the
- * answer's token and without the messages produced so far.
+ * Prepares the continuation of an answer with the finish reason CONTINUATION: the request is repeated with
+ * the answer's token and without the messages produced so far.
  */
 function takeContinuation(
   messages: readonly Message[],
@@ -214,7 +214,7 @@ function encodeContents(
     }
     for (const item of encodeOnce(message, key, encode, warnings)) {
       let joined = item
-      // The API accepts calls only directly after an entry of the user, so they join the answers before them.
+      // The API accepts calls only right after a user entry, so calls are merged into the model entries before them.
       if (message.type === 'assistant' && message.hasToolCalls)
         while (items.at(-1)?.startsWith(ANSWER))
           joined = `${items.pop()!.slice(0, -2)},${joined.slice(ANSWER.length)}`
@@ -225,7 +225,7 @@ function encodeContents(
   return items
 }
 
-/** How the text of every entry of the model begins; each ends with `]}`. */
+/** The beginning of the JSON text of every model entry; the text ends with `]}`. */
 const ANSWER = '{"role":"model","parts":['
 
 /** Joins neighbouring tool results, because the API requires all results of a step in one entry. */

@@ -93,8 +93,8 @@ function schemaOf(value: JsonValue | undefined): JsonSchema | undefined {
 }
 
 /**
- * Converts one node. The API's schema subset differs from JSON Schema only in the case of type names
- * and in `nullable`.
+ * Converts one part of a schema. The API's subset of JSON Schema differs only in upper-case type names and in
+ * `nullable`.
  */
 function toJsonSchema(node: JsonValue): JsonValue {
   if (Array.isArray(node)) return (node as readonly JsonValue[]).map(toJsonSchema)

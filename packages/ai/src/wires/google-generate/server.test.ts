@@ -263,3 +263,32 @@ test('errors served are read back as the same code', () => {
     expect.objectContaining({ code: 'RATE_LIMITED', message: 'slow' }),
   )
 })
+
+test('a file by address is an image or a document; a part without one is refused', () => {
+  const decode = (part: JsonObject) =>
+    server.decodeRequest({ contents: [{ role: 'user', parts: [part] }] }, route).messages[0]
+  const file = (mimeType: string | undefined) =>
+    decode({ fileData: { fileUri: 'https://a.test/f', ...(mimeType && { mimeType }) }, x: 1 })
+  const source = { type: 'url', url: 'https://a.test/f' }
+  const metadata = { google: { x: 1 } }
+  expect(file('image/png')).toMatchObject({
+    content: [{ type: 'image', source, mimeType: 'image/png', metadata }],
+  })
+  expect(file('application/pdf')).toMatchObject({
+    content: [{ type: 'document', source, mimeType: 'application/pdf', metadata }],
+  })
+  expect(file(undefined)).toMatchObject({
+    content: [{ type: 'document', mimeType: 'application/octet-stream' }],
+  })
+  for (const part of [{}, { other: 1 }, { fileData: { mimeType: 'a/b' } }])
+    expect(() => decode(part)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }))
+})
+
+test('the status of an error is the one that is known, else that of its code', () => {
+  const error = { code: 'PROVIDER_ERROR', message: 'no' } as const
+  expect(server.encodeError(error)).toMatchObject({ status: 500, body: { error: { code: 500 } } })
+  expect(server.encodeError({ ...error, statusCode: 503 })).toMatchObject({
+    status: 503,
+    body: { error: { code: 503, message: 'no' } },
+  })
+})

@@ -18,7 +18,7 @@ import { finishReasonOf } from './stream.ts'
 import { bytesSource, mediaPart } from './request.ts'
 import { fromUsage } from './usage.ts'
 
-/** The server half of `generateContent` and `streamGenerateContent?alt=sse`: one candidate per answer. */
+/** `generateContent` and `streamGenerateContent?alt=sse` for servers: one candidate per answer. */
 export const googleGenerateServer: WireServer = {
   name: API,
   decodeRequest: (body, route) => readRequest('google', () => decodeRequest(body, route)),

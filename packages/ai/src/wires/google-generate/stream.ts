@@ -44,9 +44,9 @@ export class GoogleDecoder implements WireDecoder {
   #usage: JsonObject = {}
   #finishReason: string | undefined
   readonly #repeated = new RepeatedFrame('text', counts)
-  /** The part in the frame that `RepeatedFrame` remembers. */
+  /** The part in the frame that `#repeated` remembers. Frames like it are decoded without JSON.parse. */
   #repeatedPart: GooglePart = {}
-  /** The last recognised frame, whose usage has not been read yet. */
+  /** The last frame that was decoded without JSON.parse; its usage has not been read yet. */
   #repeatedFrame: string | undefined
 
   constructor(context: DecodeContext<GoogleDialect>) {
@@ -112,7 +112,7 @@ export class GoogleDecoder implements WireDecoder {
     return events
   }
 
-  /** Reads the usage of a frame, after that of the last recognised one, which replaces those before it. */
+  /** Reads the usage of a frame, after the unread usage of `#repeatedFrame`. Later counts replace earlier ones. */
   #readUsage({ usageMetadata }: GoogleResponse): void {
     const last = this.#repeatedFrame
     this.#repeatedFrame = undefined
@@ -161,7 +161,7 @@ export class GoogleDecoder implements WireDecoder {
     const media = mediaOf(part)
     if (media) return this.#media(part, media, events)
     if (isEmpty(part)) return
-    // A native block gets the name of the first field that identifies the part.
+    // A native block (a part that UPP lacks) gets the name of the first field that identifies the part.
     const name = Object.keys(part).find((key) => !aside.has(key)) ?? 'part'
     const index = this.#startBlock({ block: 'native', name }, events)
     this.#stopBlock(index, part, events)
@@ -251,7 +251,7 @@ export class GoogleDecoder implements WireDecoder {
   #stopCall(events: StreamEvent[]): void {
     const { index, isGenerated, native } = this.#call!
     this.#call = undefined
-    // Marks the id as generated, so that replay does not send it.
+    // Marks the id as generated here, so that it is not sent back to the vendor.
     this.#stopBlock(index, native, events, isGenerated ? { generatedId: true } : undefined)
   }
 
@@ -289,7 +289,10 @@ export class GoogleDecoder implements WireDecoder {
   }
 }
 
-/** Reads what an answer is grounded on and cites; a support is kept with every chunk that it names. */
+/**
+ * Returns the pages that the answer is based on or cites. Each grounding chunk is such a page; each grounding
+ * support, a passage of the answer with the chunks that it is based on, is kept with all its chunks.
+ */
 function sourcesIn(fields: JsonObject): readonly Source[] | undefined {
   const grounding = objectOf(fields['groundingMetadata'])
   const supports = listOf(grounding?.['groundingSupports'])
@@ -325,15 +328,12 @@ const frameKeys: ReadonlySet<string> = new Set([
   'modelVersion',
   'error',
 ])
-/** The counts of the usage, which change from frame to frame. */
+/** The names of the usage counts, in which otherwise equal frames may differ. */
 const counts = { numbers: ['\\w*okenCount'] }
-/**
- * Each frame contains only new entries of these fields, so they are appended; other fields are
- * replaced.
- */
+/** Each frame contains only new entries of these fields, so they are appended; others are replaced. */
 const growing = new Set(['citationMetadata', 'logprobsResult'])
 
-/** Returns the part of a frame from which `decode` reads only one text and the usage; undefined for others. */
+/** Returns the part of a frame from which `decode` reads only one text and the usage; else undefined. */
 function onlyText(frame: GoogleResponse): GooglePart | undefined {
   const { candidates, usageMetadata: _, modelVersion: _model, responseId: _id, ...beside } = frame
   const { content, index: _index, ...inside } = firstCandidate(candidates) ?? {}
@@ -355,8 +355,8 @@ function firstCandidate(candidates: JsonValue | undefined): JsonObject | undefin
 }
 
 /**
- * Merges the fields of a frame into those of earlier frames. Growing lists were copied here before, so
- * they are extended in place.
+ * Merges the fields of a frame into those of earlier frames. Lists in `before` are copies,
+ * so they are extended in place.
  */
 function mergeFields(before: JsonObject, after: JsonObject): JsonObject {
   let merged = before

@@ -32,5 +32,5 @@ export interface PartialArgument {
   readonly willContinue?: JsonValue
 }
 
-/** The name of this wire, as stored in metadata. */
+/** The name of this vendor format, as stored in metadata. */
 export const API = 'google-generate'

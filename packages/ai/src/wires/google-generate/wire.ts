@@ -6,7 +6,7 @@ import { decodeResponse } from './response.ts'
 import { GoogleDecoder } from './stream.ts'
 import { API, type GoogleDialect } from './types.ts'
 
-/** The client half of Google's `generateContent` and `streamGenerateContent`. */
+/** Google's `generateContent` and `streamGenerateContent` for clients: writes requests and reads answers. */
 export const googleGenerate: Wire<GoogleDialect> = {
   name: API,
   framing: 'sse',

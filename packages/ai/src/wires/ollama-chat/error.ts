@@ -30,7 +30,7 @@ function codeOf(message: string): ErrorCode | undefined {
   return undefined
 }
 
-/** The HTTP status of each of our codes, used by the server half. */
+/** The HTTP status of each of our codes, for servers that speak this format. */
 const statuses: Readonly<Record<ErrorCode, number>> = {
   [ErrorCode.AuthenticationFailed]: 401,
   [ErrorCode.RateLimited]: 429,

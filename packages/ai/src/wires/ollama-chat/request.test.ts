@@ -149,3 +149,13 @@ describe('messages', () => {
     })
   })
 })
+
+test('UPP-005 a format among the parameters is sent instead of the structure, without its warnings', () => {
+  const structure = { type: 'object', properties: { a: { type: 'string', pattern: '^x' } } }
+  const plain = encode({ structure })
+  expect(plain.body['format']).toMatchObject({ type: 'object' })
+  expect(plain.warnings.length).toBeGreaterThan(0)
+  const own = encode({ structure, params: { format: 'json' } })
+  expect(own.body['format']).toBe('json')
+  expect(own.warnings).toEqual([])
+})

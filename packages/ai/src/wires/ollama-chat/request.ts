@@ -93,7 +93,7 @@ export function encodeRequest(
   return listRequest(fields, 'messages', items, { path: '/chat', warnings })
 }
 
-/** What grammars of llama.cpp, which Ollama makes of a schema, express (its grammars/README, 2026). */
+/** The keywords that Ollama enforces: it makes a llama.cpp grammar of a schema (llama.cpp, grammars/README, 2026). */
 const enforced = new Set(
   `type enum const anyOf oneOf allOf $ref properties required additionalProperties items prefixItems
   additionalItems minItems maxItems minLength maxLength pattern`.split(/\s+/),
@@ -254,7 +254,7 @@ function encodeResult(result: ToolResult, options: EncodeOptions): OllamaMessage
   }
 }
 
-/** Replaces a block from a tool that cannot be sent by a text that says so. */
+/** Replaces a block of a tool result that cannot be sent with a text that says so. */
 function showable(block: UserContent, { provider, warnings }: EncodeOptions): UserContent {
   switch (block.type) {
     case 'text':

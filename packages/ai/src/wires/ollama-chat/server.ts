@@ -11,7 +11,7 @@ import { nativeOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
 import { fromUsage } from './stream.ts'
 
-/** The server half of `/api/chat`: one message per answer. */
+/** Ollama's `/api/chat` for servers: reads requests of its clients, and writes one message per answer. */
 export const ollamaChatServer: WireServer = {
   name: API,
   decodeRequest: (body) => readRequest('ollama', () => decodeRequest(body)),

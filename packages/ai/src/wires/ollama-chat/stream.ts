@@ -37,7 +37,7 @@ export class OllamaDecoder implements WireDecoder {
       const { error, logprobs, done } = line
       const { thinking, content, tool_calls } = objectOf(line.message) ?? {}
       const hasMore = thinking || tool_calls !== undefined || error !== undefined
-      // From such a line `decode` reads only the text.
+      // `decode` reads only the text of a line without these fields, so similar lines need no parsing.
       if (!hasMore && logprobs === undefined && done !== true && typeof content === 'string')
         this.#repeated.remember(frame.data, content)
     }
@@ -160,7 +160,7 @@ const usageFields = [
   'eval_duration',
 ]
 
-/** Reads the usage. The count of a completely cached prompt may be missing. */
+/** Reads the usage. The count of a completely cached prompt may be missing; it then counts as 0. */
 function toUsage(response: JsonObject): TokenUsage {
   const inputTokens = numberOf(response['prompt_eval_count']) ?? 0
   const outputTokens = numberOf(response['eval_count']) ?? 0

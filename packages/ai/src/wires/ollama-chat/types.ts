@@ -20,5 +20,5 @@ export interface OllamaResponse {
   readonly logprobs?: JsonValue
 }
 
-/** The name of this wire, as stored in metadata. */
+/** The name of this vendor format, as stored in metadata. */
 export const API = 'ollama-chat'

@@ -6,7 +6,7 @@ import { decodeResponse } from './response.ts'
 import { OllamaDecoder } from './stream.ts'
 import { API, type OllamaDialect } from './types.ts'
 
-/** The client half of Ollama's `/api/chat`. */
+/** Ollama's `/api/chat` for clients: writes requests and reads answers. */
 export const ollamaChat: Wire<OllamaDialect> = {
   name: API,
   framing: 'ndjson',

@@ -432,3 +432,105 @@ describe('history from elsewhere', () => {
     expect(warnings.some((warning) => warning.code === 'missing_tool_result')).toBe(true)
   })
 })
+
+test('UPP-061 UPP-071 every kind of part keeps the options of its vendor, and a document has a name', () => {
+  const metadata = { acme: { mark: 1 } }
+  const media = ['image', 'audio', 'video', 'document'] as const
+  const pdf = { type: 'base64', data: 'AQ==' } as const
+  const parts = partsOf(
+    [
+      { type: 'text', text: 'a', metadata },
+      { type: 'image', source: pdf, mimeType: 'image/png', metadata: { acme: { mark: 1, detail: 'low' } } }, // prettier-ignore
+      { type: 'audio', data: Uint8Array.of(1), mimeType: 'audio/wav', metadata },
+      { type: 'video', data: Uint8Array.of(1), mimeType: 'video/mp4', metadata },
+      { type: 'document', source: pdf, mimeType: 'application/pdf', metadata },
+      { type: 'document', source: pdf, mimeType: 'text/csv', metadata },
+      { type: 'document', source: pdf, mimeType: 'text/csv', title: 't.csv', metadata },
+      { type: 'document', source: { type: 'text', data: 'b' }, mimeType: 'text/plain', metadata },
+      { type: 'binary', data: Uint8Array.of(1), mimeType: 'a/zip', metadata },
+    ],
+    { media: [...media] },
+  )
+  const file = (filename: string, type: string) => ({
+    type: 'file',
+    file: { filename, file_data: `data:${type};base64,AQ==` },
+    mark: 1,
+  })
+  expect(parts).toEqual([
+    { type: 'text', text: 'a', mark: 1 },
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,AQ==', detail: 'low' }, mark: 1 },
+    { type: 'input_audio', input_audio: { data: 'AQ==', format: 'wav' }, mark: 1 },
+    { type: 'video_url', video_url: { url: 'data:video/mp4;base64,AQ==' }, mark: 1 },
+    file('document.pdf', 'application/pdf'),
+    file('document', 'text/csv'),
+    file('t.csv', 'text/csv'),
+    { type: 'text', text: 'b', mark: 1 },
+    file('file', 'a/zip'),
+  ])
+})
+
+test('UPP-148 media that tools return: attached where the vendor takes them, otherwise a note and a warning', () => {
+  const call = { toolCallId: 'c', toolName: 'f', arguments: {} }
+  const url = { type: 'url', url: 'https://a.test/d' }
+  const result = [
+    { type: 'image', source: { type: 'base64', data: 'AQ==' }, mimeType: 'image/png' },
+    { type: 'document', source: url, mimeType: 'application/pdf' },
+    { type: 'document', source: { type: 'base64', data: 'AQ==' }, mimeType: 'application/pdf' },
+    { type: 'document', source: { type: 'text', data: 'notes' }, mimeType: 'text/plain' },
+    { type: 'video', data: Uint8Array.of(1), mimeType: 'video/mp4' },
+  ]
+  const messages = [
+    new UserMessage('x'),
+    new AssistantMessage('', [call]),
+    new ToolResultMessage([{ toolCallId: 'c', toolName: 'f', result }]),
+  ]
+  const { body, warnings } = encode(
+    { messages },
+    { media: ['image', 'document'], documentUrl: 'reject' },
+  )
+  const [told, attached] = body.messages.slice(2) as [JsonObject, JsonObject]
+  expect(told['content']).toBe(
+    [
+      '[image: see the message below]',
+      '[document that cannot be shown]',
+      '[document: see the message below]',
+      '[document: see the message below]',
+      '[video that cannot be shown]',
+    ].join('\n'),
+  )
+  expect(attached).toMatchObject({
+    role: 'user',
+    content: [
+      { type: 'text', text: 'Result of tool call c:' },
+      { type: 'image_url' },
+      { type: 'text', text: 'Result of tool call c:' },
+      { type: 'file' },
+      { type: 'text', text: 'Result of tool call c:' },
+      { type: 'text', text: 'notes' },
+    ],
+  })
+  expect(warnings.map(({ code, message }) => [code, message])).toEqual([
+    ['unsupported_block', 'acme does not take the document that tool call "c" returned.'],
+    ['unsupported_block', 'acme does not take the video that tool call "c" returned.'],
+  ])
+  const reachable = encode({ messages }, { media: ['document'], documentUrl: 'file_data' })
+  expect(reachable.warnings).toHaveLength(2)
+})
+
+test.each([
+  ['image', { type: 'image', source: { type: 'base64', data: 'AQ==' }, mimeType: 'image/png' }],
+  ['audio', { type: 'audio', data: Uint8Array.of(1), mimeType: 'audio/wav' }],
+  ['video', { type: 'video', data: Uint8Array.of(1), mimeType: 'video/mp4' }],
+  ['document', { type: 'document', source: { type: 'base64', data: 'AQ==' }, mimeType: 'a/pdf' }],
+  ['document', { type: 'binary', data: Uint8Array.of(1), mimeType: 'a/zip' }],
+] as const)('UPP-148 UPP-167 %s input is refused by a vendor that takes none', (kind, block) => {
+  const others = (['image', 'audio', 'video', 'document'] as const).filter((one) => one !== kind)
+  expect(() => partsOf([block], { media: others })).toThrow(
+    expect.objectContaining({
+      code: 'INVALID_REQUEST',
+      provider: 'acme',
+      message: `acme does not take ${kind} input.`,
+    }),
+  )
+  expect(partsOf([block], { media: [kind] })).toHaveLength(1)
+})

@@ -81,7 +81,7 @@ export function encodeRequest(
   })
 }
 
-/** The fields and the prompt that request `structure`. */
+/** How a request asks for a structured answer: with fields of the body, or with text in the system prompt. */
 interface ChatStructure {
   readonly fields: JsonObject
   /** Text added to the system prompt if the vendor accepts no schema. */

@@ -9,8 +9,8 @@ import { fromUsage } from './usage.ts'
 import { toDataUrl } from '../media.ts'
 
 /**
- * The server half of Chat Completions: one message per answer. Vendor options that a client sends on
- * parts and tools are kept under `metadata.openai`.
+ * Chat Completions for servers: reads requests of its clients, and writes one message per answer. Vendor
+ * options that a client sends on parts and tools are kept under `metadata.openai`.
  */
 export const openaiChatServer: WireServer = {
   name: 'openai-chat',

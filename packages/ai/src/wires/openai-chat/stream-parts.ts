@@ -62,8 +62,8 @@ export class ToolCalls {
   }
 
   /**
-   * Ends all calls in their order of appearance. An input that was cut off stays invalid JSON, so it
-   * never runs.
+   * Ends all calls in their order of appearance. An input that was cut off stays invalid JSON, so that its
+   * call never runs.
    */
   end(events: StreamEvent[], isCut: boolean): void {
     for (const call of this.#calls) {

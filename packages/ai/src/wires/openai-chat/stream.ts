@@ -20,7 +20,7 @@ const chunkFields = new Set(
 )
 const choiceFields = new Set('index delta message finish_reason logprobs usage error'.split(' '))
 
-/** The fields with which OpenAI and Mistral hide the length of a token. */
+/** Fields with padding, with which OpenAI and Mistral hide the length of a token; they are ignored. */
 const padding = { texts: ['obfuscation', 'p'] }
 
 /**
@@ -221,8 +221,8 @@ export class ChatDecoder implements WireDecoder {
   }
 
   /**
-   * Reads reasoning. OpenRouter sends reasoning both as text and as details. The details are kept for
-   * replay; their text is used only if there is no other text.
+   * Reads reasoning. OpenRouter sends reasoning both as text and as details. The details are kept to be sent
+   * back; their text is used only if there is no other text.
    */
   #readReasoning(told: unknown, delta: ChatDelta, events: StreamEvent[]): void {
     const fromDetails = this.#details.push(listOf(delta.reasoning_details))
@@ -335,7 +335,7 @@ export class ChatDecoder implements WireDecoder {
     return [...this.#context.warnings, { code: 'choices_ignored', message, pointer: '/params/n' }]
   }
 
-  /** Annotations (OpenAI, OpenRouter, Groq), a list of addresses (xAI) and references (Mistral). */
+  /** Returns the cited sources: annotations (OpenAI, OpenRouter, Groq), addresses (xAI), references (Mistral). */
   #sources(): readonly Source[] | undefined {
     const { annotations, citations, content_parts } = this.#extra
     const sources = [

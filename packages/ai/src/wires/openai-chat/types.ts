@@ -50,7 +50,7 @@ export interface OpenAIChatDialect {
 /** `thinking` is a content part of Mistral. `reasoning_details` is stored and sent back unchanged. */
 type ReasoningField = 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'thinking'
 
-/** The dialect that most servers of this format accept. */
+/** The default dialect: what most servers of Chat Completions accept. */
 export const chatDialect: OpenAIChatDialect = {
   systemRole: 'system',
   streamUsage: true,
@@ -65,8 +65,8 @@ export const chatDialect: OpenAIChatDialect = {
 }
 
 /**
- * The fields of Chat Completions that this wire reads. Servers of this format differ: every field may
- * be missing or have another type, so all are checked where they are read.
+ * The fields of Chat Completions that are read here. Servers of this format differ: every field may be
+ * missing or have another type, so all are checked where they are read.
  */
 export interface ChatChunk {
   readonly id?: string
@@ -87,7 +87,7 @@ export interface ChatChoice {
   readonly usage?: JsonObject | null
 }
 
-/** The addition of a chunk to the message, or the complete message. */
+/** What a chunk adds to the message, or the complete message. */
 export interface ChatDelta {
   readonly role?: string
   readonly content?: string | readonly JsonObject[] | null

@@ -10,7 +10,7 @@ export function toUsage(raw: JsonObject | undefined): TokenUsage {
   const inputTokens = numberOf(raw['prompt_tokens']) ?? 0
   const reasoningTokens = numberOf(output?.['reasoning_tokens'])
   const total = numberOf(raw['total_tokens'])
-  // xAI does not count reasoning in `completion_tokens`; this is recognised by the total.
+  // xAI does not count reasoning in `completion_tokens`: its total is the sum of all three counts.
   const completion = numberOf(raw['completion_tokens']) ?? 0
   const isApart = reasoningTokens && total === inputTokens + completion + reasoningTokens
   const outputTokens = isApart ? completion + reasoningTokens : completion

@@ -10,7 +10,7 @@ import { encodeRequest } from './request.ts'
 import { ChatDecoder } from './stream.ts'
 import type { ChatChunk, OpenAIChatDialect } from './types.ts'
 
-/** The client half of OpenAI Chat Completions, the format that most servers use. */
+/** OpenAI Chat Completions for clients, the format that most servers use: writes requests and reads answers. */
 export const openaiChat: Wire<OpenAIChatDialect> = {
   name: 'openai-chat',
   framing: 'sse',

@@ -27,6 +27,39 @@ describe('fields', () => {
     expect(encode({}, 'stream').body).toEqual({ model: 'm', stream: true, input })
   })
 
+  test('UPP-005 a stream flag among the parameters cannot break the answer', () => {
+    expect(encode({ params: { stream: true } }).body['stream']).toBe(false)
+    expect(encode({ params: { stream: false } }, 'stream').body['stream']).toBe(true)
+  })
+
+  test('UPP-071 media in a result: what the API takes is sent, the rest is a note', () => {
+    const call = { toolCallId: 'c', toolName: 'f', arguments: {} }
+    const result = [
+      { type: 'text', text: 'see' },
+      { type: 'image', source: { type: 'url', url: 'https://a.test/i' }, mimeType: 'image/png' },
+      { type: 'document', source: { type: 'text', data: 'notes' }, mimeType: 'text/plain' },
+      { type: 'document', source: { type: 'base64', data: 'AQ==' }, mimeType: 'application/pdf', title: 'a.pdf' }, // prettier-ignore
+      { type: 'audio', data: Uint8Array.of(1), mimeType: 'audio/wav' },
+      { type: 'video', data: Uint8Array.of(1), mimeType: 'video/mp4' },
+    ]
+    const sent = inputOf([
+      new UserMessage('x'),
+      new AssistantMessage('', [call]),
+      new ToolResultMessage([{ toolCallId: 'c', toolName: 'f', result }]),
+    ]).at(-1)
+    expect(sent).toMatchObject({
+      type: 'function_call_output',
+      output: [
+        { type: 'input_text', text: 'see' },
+        { type: 'input_image', image_url: 'https://a.test/i' },
+        { type: 'input_text', text: 'notes' },
+        { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AQ==' },
+        { type: 'input_text', text: '[audio that cannot be shown]' },
+        { type: 'input_text', text: '[video that cannot be shown]' },
+      ],
+    })
+  })
+
   test('the system prompt is instructions; params win', () => {
     expect(encode({ system: 'Be brief.' }).body['instructions']).toBe('Be brief.')
     const params = { instructions: 'mine', store: false, include: ['x'], previous_response_id: 'r' }

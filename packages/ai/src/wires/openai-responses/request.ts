@@ -110,7 +110,7 @@ function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: War
   return { history }
 }
 
-/** The settings besides the message that decide how it is written. */
+/** Everything besides the message itself that decides how the message is written. */
 interface MessageContext {
   readonly target: ResponsesTarget
   /** False if the caller asked the vendor not to store responses. */
@@ -348,7 +348,7 @@ function isCustom(native: JsonObject | undefined): boolean {
   return native?.['type'] === 'custom_tool_call'
 }
 
-/** Writes the result of a call. Texts, images and files that a tool returned are sent as such. */
+/** Writes the result of a call. Content blocks that a tool returned are sent as parts, other results as text. */
 function encodeOutput({ result, isError }: ToolResult, target: ResponsesTarget): JsonValue {
   const blocks = contentOf(result)
   if (blocks.length === 0) {

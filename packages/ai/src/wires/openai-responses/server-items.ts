@@ -36,7 +36,7 @@ export function writeItem(
       return block satisfies never
   }
 }
-/** Returns the metadata that this wire stored on a block, whichever provider the block came from. */
+/** Returns the metadata that the decoder of Responses stored on a block, whichever provider the block came from. */
 function told(metadata: ProviderMetadata | undefined): JsonObject | undefined {
   for (const own of Object.values(metadata ?? {})) {
     if (own['api'] === 'openai-responses') return own
@@ -173,7 +173,9 @@ class WrittenImage implements WrittenItem {
     }
   }
 }
-/** Writes a native block: unchanged if it came through this wire, otherwise only its name. */
+/**
+ * Writes a native block (a vendor's own kind): unchanged if it came from a Responses API, otherwise only its name.
+ */
 class WrittenNative implements WrittenItem {
   readonly #item: JsonObject
 

@@ -32,7 +32,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
     const { type: _, name, description, parameters, strict, ...rest } = tool
     const toolName = textOf(name)
     if (toolName === undefined) throw fieldError('openai', `tools[${index}].name`)
-    // `strict: false` is not kept: our own requests send it by default.
+    // `strict: false` is not stored, because our own requests send it by default.
     const options: JsonObject = strict === true ? { ...rest, strict } : rest
     const schema = objectOf(parameters)
     if (strict === true && schema) refuseLoose(schema, `tools[${index}].parameters`)

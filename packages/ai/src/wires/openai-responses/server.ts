@@ -9,8 +9,8 @@ import { objectOf } from '../read-json.ts'
 import { fromUsage, incompleteReason } from './types.ts'
 
 /**
- * The server half of Responses: one message per answer. Items that a client sends back are kept
- * unchanged under `metadata.openai`.
+ * Responses for servers: reads requests of its clients, and writes one message per answer. Items that a
+ * client sends back are kept unchanged under `metadata.openai`.
  */
 export const openaiResponsesServer: WireServer = {
   name: 'openai-responses',

@@ -214,7 +214,7 @@ class OpenCall implements OpenItem {
     if (text.length > this.#seen) {
       this.delta(text.slice(this.#seen), { type: field, index: 0 }, events)
     }
-    // An input that was cut off must stay invalid JSON, so that it never runs.
+    // An input that was cut off must stay invalid JSON, so that its call never runs.
     if (this.#isCustom && item['status'] !== 'incomplete') this.#send('"}', events)
     if (!this.#hasDelta) this.#send('', events)
     const metadata = withNative(this.#provider, api, item)

@@ -55,7 +55,7 @@ export class ResponsesDecoder implements WireDecoder {
   readonly #parts: MessageParts
   readonly #items: (StreamedItem | undefined)[] = []
   readonly #repeated = new RepeatedFrame('delta', ignored)
-  /** Reads a text for the same place in the answer as the text of the remembered frame. */
+  /** Adds a text where the remembered frame added its text; used for similar frames, which need no parsing. */
   #again: ((text: string, events: StreamEvent[]) => void) | undefined
   #audio: OpenAudio | undefined
   #isStarted = false
@@ -82,7 +82,7 @@ export class ResponsesDecoder implements WireDecoder {
       this.#read(event, frame.event, events)
       const part = textEvents.get(event.type ?? '')
       const { delta } = event
-      // From a text delta `#text` reads only its place and the text.
+      // `#text` reads only the place and the text of a text delta, so similar frames need no parsing.
       if (part && typeof delta === 'string' && this.#repeated.isLearning)
         if (this.#repeated.remember(frame.data, delta))
           this.#again = (text, out) => this.#text(part, { ...event, delta: text }, out)

@@ -10,7 +10,7 @@ import { encodeRequest } from './request.ts'
 import { ResponsesDecoder } from './stream.ts'
 import type { OpenAIResponsesDialect } from './types.ts'
 
-/** The client half of OpenAI Responses, in which an answer is a list of items. */
+/** OpenAI Responses for clients: writes requests and reads answers. An answer is a list of items. */
 export const openaiResponses: Wire<OpenAIResponsesDialect> = {
   name: 'openai-responses',
   framing: 'sse',

@@ -56,7 +56,7 @@ export function catalogue(registry: Registry): readonly CatalogueEntry[] {
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** Returns the agent's own variables and the unscoped variables of its children, which inherit them. */
+/** Returns the agent's own variables, and the variables that its children inherit from it (those not scoped). */
 function variablesOf(agent: ResolvedAgent, { agents }: Registry): CatalogueVariable[] {
   const reached = new Set([agent])
   const declared: VariableDefinition[] = []

@@ -10,7 +10,7 @@ import { makerOf } from './readers.ts'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /**
- * A registry that is loaded from files. It contains the definitions of the last time that the files had no
+ * A registry that is loaded from files. Its definitions are those of the last load in which the files had no
  * problems.
  */
 export interface DiscoveredRegistry extends Registry {
@@ -135,7 +135,7 @@ function importProblem(error: unknown, path: string): string {
     const manifest = findPackageJSON(pathToFileURL(path)) ?? 'package.json'
     return `cannot be imported, because the project is CommonJS: write "type": "module" in ${manifest}`
   }
-  // The place of a syntax error stands in the first line of its stack alone: `/path/agents/a.ts:3`.
+  // Only the first line of a syntax error's stack says where the error is: `/path/agents/a.ts:3`.
   const [, line] = (name === 'SyntaxError' && /^.*:(\d+)\n/.exec(stack)) || []
   const [, missing] = /^Cannot find package '([^']+)'/.exec(message) ?? []
   const place = line === undefined ? '' : ` (line ${line})`
@@ -224,9 +224,9 @@ const imports = new Map<string, Set<string>>()
 let rounds = 0
 
 /**
- * Imports a file. From round 1 on, the file and everything that it imports from the same folder are read
- * again: the number of the round is added to their URLs, so that Node treats them as new modules. The old
- * modules stay in memory, so this is for development only.
+ * Imports a file. From round 1 (the first reload) on, the file and everything that it imports from the same
+ * folder are read again: the number of the round is added to their URLs, so that Node treats them as new
+ * modules. The old modules stay in memory, so this is for development only.
  */
 function freshImport(
   path: string,
@@ -239,9 +239,9 @@ function freshImport(
 }
 
 /**
- * Returns the files that modules of the folder import. The first call registers a hook that records them and
- * gives imports within the folder the round of the importing module. The hook stays registered, because a tool
- * may import a module long after it was loaded.
+ * Returns the files that modules of the folder import. The first call registers a hook that records them. The
+ * hook also adds the number of the reload to imports within the folder, as the importing module has it. The
+ * hook stays registered, because a tool may import a module long after it was loaded.
  */
 function importsOf(folder: string): ReadonlySet<string> {
   const known = imports.get(folder)
@@ -254,7 +254,7 @@ function importsOf(folder: string): ReadonlySet<string> {
   registerHooks({
     resolve(specifier, context, nextResolve) {
       const { parentURL = '' } = context
-      // Recorded before it is resolved, so that a missing file is noticed when it is created.
+      // The import is recorded before it is resolved, so that a missing file is noticed when it is created.
       if (isInside(parentURL) && /^\.\.?\//.test(specifier)) {
         const url = new URL(specifier, parentURL)
         if (isInside(url.href)) files.add(fileURLToPath(url))

@@ -34,7 +34,7 @@ export interface Shelf<Read> {
   readonly byObject: Map<object, GatheredDefinition<Read>>
 }
 
-/** The results of the readers, by kind of definition. */
+/** What reading a definition gives, by kind of definition: its valid fields. */
 export interface Reads {
   readonly agent: ReadAgent
   readonly prompt: ReadPrompt
@@ -50,7 +50,7 @@ export type Catalog = { readonly [Kind in keyof Reads]: Shelf<Reads[Kind]> }
 type DefinitionKind = keyof Reads
 
 /**
- * A value to be read. `from` is the place where it was found, for problems of a definition without a name.
+ * A value to be read. `from` is the place where it was found; it names a definition without a name in problems.
  */
 export interface Found {
   readonly kind: DefinitionKind
@@ -58,7 +58,7 @@ export interface Found {
   readonly from: string
 }
 
-/** Reads the given definitions and all definitions that they refer to by object. */
+/** Reads the given definitions, and all definitions that they refer to as objects and not by name. */
 export function gather(
   found: readonly Found[],
   files: ReadonlyMap<unknown, string>,
@@ -95,7 +95,7 @@ function shelf<Read>(): Shelf<Read> {
   return { all: [], byName: new Map(), byObject: new Map() }
 }
 
-/** Adds one definition to its shelf, and returns the objects that it refers to. */
+/** Adds one definition to the list of its kind, and returns the objects that it refers to. */
 function take<Kind extends DefinitionKind>(
   catalog: Catalog,
   { kind, value }: { readonly kind: Kind; readonly value: Record<string, unknown> },
@@ -143,7 +143,7 @@ const readers: { readonly [Kind in DefinitionKind]: Reader<Reads[Kind]> } = {
 
 type Target = Omit<Found, 'from'>
 
-/** Functions that return the definitions to which a definition refers by object. */
+/** Functions that return the definitions to which a definition refers as objects and not by name. */
 const references: { readonly [Kind in DefinitionKind]?: (read: Reads[Kind]) => Target[] } = {
   agent({ sideA, sideB, hooks = [] }) {
     const sides = [sideA, sideB].filter((side) => side !== undefined)
@@ -234,7 +234,7 @@ export function toProblem(file: string, message: string): Problem {
   return { subject: file, field: '', message, file }
 }
 
-/** Checks that tools and effects have the names of their files, and converts handlers to endpoints. */
+/** Checks that tools and scheduled effects have the names of their files, and converts handlers to endpoints. */
 export function named(value: unknown, file: DefinitionFile, problems: Problem[]): unknown {
   if (file.kind === 'endpoint') return toEndpoint(value, file, problems)
   if (file.kind !== 'tool' && file.kind !== 'effect') return value

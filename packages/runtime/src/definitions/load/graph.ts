@@ -39,7 +39,10 @@ function checkHandoffs({ entry, type, prompts }: LoadedAgent): void {
   }
 }
 
-/** Reports immediate subagents that create each other, because they would create threads endlessly. */
+/**
+ * Reports subagents that start by themselves (`immediate`) and create each other, because they would create
+ * threads endlessly.
+ */
 function checkImmediateCycles(agents: readonly LoadedAgent[]): void {
   const byName = new Map(agents.map((agent) => [agent.entry.name, agent]))
   const done = new Set<LoadedAgent>()
@@ -96,9 +99,9 @@ function checkSecrets(agents: readonly LoadedAgent[], prompts: readonly LoadedPr
 }
 
 /**
- * Sets `requiredVariables` of every relation: the scoped variables that the prompts of its agent require, and
- * those of all children that the agent may have. Relations are created before all agents are known, so this
- * is done last, before the registry is returned.
+ * Sets `requiredVariables` of every relation (of a prompt to an agent that it may create as a child): the
+ * scoped variables that the prompts of its agent require, and those of all children that the agent may have.
+ * Relations are created before all agents are known, so this is done last, before the registry is returned.
  */
 export function fillRequiredVariables(agents: ReadonlyMap<string, ResolvedAgent>): void {
   /** The variables that each agent declares itself, and the children that it may create. */
@@ -142,10 +145,10 @@ const DIGITS = 32
  * which definitions a session began. The hash covers the agent and all agents that it may hand over to or
  * create as children: their sides, prompts, models and limits, and the names, schemas and risks of tools.
  *
- * The code of tools, hooks and strategies is not part of it. The same source has another text after bundling,
- * a text says nothing about what a function closes over, and a corrected tool is meant for threads that run.
- * Titles, labels and options of vendors are not part of it, because no decision of the runtime depends on them;
- * neither are the values of variables, because a hash of a short value can be guessed.
+ * The code of tools, hooks and strategies is not part of the hash. The same source has another text after
+ * bundling, a text says nothing about what a function closes over, and a corrected tool is meant for threads
+ * that run. Titles, labels and options of vendors are left out, because no decision of the runtime depends on
+ * them; so are the values of variables, because a hash of a short value can be guessed.
  */
 export function fillHashes(agents: ReadonlyMap<string, ResolvedAgent>): void {
   const own = new Map<string, string>()
@@ -209,12 +212,12 @@ function describedTool(tool: ResolvedTool): unknown {
   return { name, description, parameters, risk, isRunHere, options: config?.options }
 }
 
-/** Hashes the JSON of a value, which has no functions and writes infinite limits as null. */
+/** Hashes the JSON of a value. JSON leaves functions out and writes infinite limits as null. */
 function hashOf(value: unknown): string {
   return sha256Hex(JSON.stringify(value)).slice(0, DIGITS)
 }
 
-/** Returns the sides that are played by models. */
+/** Returns the sides of an agent's conversation that are not a person. */
 export function sidesOf({ a, b }: ResolvedAgent): readonly ResolvedAgent['a'][] {
   return b ? [a, b] : [a]
 }

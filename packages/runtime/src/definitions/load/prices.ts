@@ -9,8 +9,8 @@ import type { LoadedAgent } from './resolve-agent.ts'
 
 /**
  * The source of the prices that `defineModel` does not state: a catalogue by `provider/model`, or a function
- * that is asked once for every model when the definitions are loaded. For models that it does not name, the
- * published prices of `@skein/ai/catalogue` are used; null says that the price is not known.
+ * that is asked once for every model when the definitions are loaded. For models that the source does not
+ * name, the published prices of `@skein/ai/catalogue` are used; null says that the price is not known.
  */
 export type PriceSource =
   ModelCatalog | ((provider: string, modelId: string) => ModelPrices | null | undefined)
@@ -36,7 +36,10 @@ export function fillModels(agents: readonly LoadedAgent[], source: PriceSource |
       }
 }
 
-/** Converts published modalities. A vendor shows the pages of a PDF to models that take images. */
+/**
+ * Converts the published input types of a model. A model that takes images also takes PDFs, because vendors
+ * show it the pages as images.
+ */
 function inputsOf(input: readonly string[] | undefined): Partial<LLMCapabilities> {
   if (!input) return {}
   const imageInput = input.includes('image')
@@ -86,7 +89,10 @@ export function noPrice(models: readonly string[]): string {
   return `cannot hold, because ${names} ${have} no price; give inputPrice and outputPrice to defineModel, or the option prices`
 }
 
-/** Returns the models without a price that a budget in US dollars would have to count: its own, its tree's. */
+/**
+ * Returns the models without a price that a budget in US dollars would have to count: `own` for a limit of the
+ * agent's own thread, `tree` for a limit that includes its descendants.
+ */
 export function unpricedFor(
   budget: { readonly maxCostUsd?: unknown; readonly tree?: unknown },
   agent: ResolvedAgent,

@@ -47,7 +47,7 @@ export interface ReadAgent extends Partial<
 
 type BindingField = 'sessionStop' | 'sessionFail' | 'sessionStatus'
 
-/** The valid fields of a side. */
+/** The valid fields of a side of the conversation. */
 export interface ReadSide extends Partial<Omit<SideConfig, BindingField | 'subagents'>> {
   readonly subagents?: readonly (SideSubagent | undefined)[]
   readonly sessionStop?: ReadBinding
@@ -55,7 +55,7 @@ export interface ReadSide extends Partial<Omit<SideConfig, BindingField | 'subag
   readonly sessionStatus?: ReadBinding
 }
 
-/** A session tool binding, read from either of its two forms. */
+/** A tool that controls the session, read from its short form (a reference) or its long form (an object). */
 export interface ReadBinding {
   readonly name?: Ref<ToolDefinition>
   /** Whether the binding was written as an object, in which the name is a separate field. */
@@ -64,7 +64,7 @@ export interface ReadBinding {
   readonly attachmentsProperty?: string
 }
 
-/** The valid fields of a task class. */
+/** The valid fields of a task class (the rules of governance for an agent). */
 export interface ReadTaskClass extends Partial<Omit<AgentTaskClass, 'needs' | 'verifiers'>> {
   readonly needs?: readonly (Need | undefined)[]
   readonly verifiers?: readonly unknown[]
@@ -90,7 +90,7 @@ const binding: Reader<ReadBinding> = (value, place) => {
   return read && { ...read, isObject: true }
 }
 
-/** Reads an `agent()`; it must have a model, and no tools that run other agents. */
+/** Reads an agent made with `agent()` of `@skein/agents`: it must have a model, and no tools that run agents. */
 const uapAgent: Reader<Agent> = (value, place) => {
   const { id, tools, generate, model } = (value ?? {}) as Partial<Record<keyof Agent, unknown>>
   if (typeof id !== 'string' || !Array.isArray(tools) || typeof generate !== 'function')
@@ -125,7 +125,7 @@ const sideFields = readFields<ReadSide>({
   sessionStatus: binding,
 })
 
-/** The fields that say who plays a side. */
+/** The fields that say who plays a side of the conversation. */
 const backings = ['prompt', 'agent', 'human', 'handler'] as const
 
 const side: Reader<ReadSide> = (value, place) => {

@@ -32,7 +32,7 @@ import {
   word,
 } from './readers.ts'
 
-/** The kinds of definitions that have a `kind` field; an agent is recognised by its sides instead. */
+/** The kinds of definitions that have a `kind` field; an agent is recognised by `sideA` and `sideB` instead. */
 export type Kind = 'prompt' | 'model' | 'tool' | 'hook' | 'effect' | 'endpoint'
 
 /** Reads a reference: the name of a definition, or a definition made with its `define` function. */
@@ -40,7 +40,7 @@ export function reference<T extends object>(kind: Kind): Reader<Ref<T>> {
   const maker = `define${kind[0]?.toUpperCase()}${kind.slice(1)}()`
   return (value, place) => {
     if (typeof value === 'string') return word(value, place)
-    // The fields of the definition are checked when it is gathered.
+    // The fields of the definition are checked later, when all definitions are collected.
     const found = kind === 'tool' ? asToolDefinition(value) : isKind(value, kind) && value
     if (found) return found as unknown as T
     return report(place, `must be a ${kind}’s name or made with ${maker}, not ${kindOf(value)}`)
@@ -136,7 +136,10 @@ const readToolFields: Reader<ReadTool> = readFields(toolFields, [
   'governance',
 ])
 
-/** Reads a tool. The governor refuses every call of a high-risk tool that does not say how it is undone. */
+/**
+ * Reads a tool. Reports a high-risk tool that does not say how a call is undone, because the governor, which
+ * judges calls, would refuse every call of it.
+ */
 export const readTool: Reader<ReadTool> = (value, place) => {
   const { governance: declared } = isPlainObject(value) ? value : {}
   const tool = readToolFields(value, place)

@@ -87,7 +87,7 @@ function definition(
 ): Extract<ReadPromptTool, { form: 'tool' | 'agent' | 'prompt' }> | undefined {
   const tool = asToolDefinition(value)
   if (tool) return { form: 'tool', tool }
-  // The fields of the prompt are checked separately, like those of the agent below.
+  // The fields of the prompt are checked separately.
   if (isPlainObject(value) && value['kind'] === 'prompt')
     return { form: 'prompt', prompt: value as unknown as PromptDefinition }
   if (!isPlainObject(value) || !isAgentLike(value)) return undefined
@@ -226,7 +226,7 @@ const sideSubagent = readFields<SideSubagent>(
   ['agent'],
 )
 
-/** Reads a subagent of a side: an agent, its name, or either with settings. */
+/** Reads a subagent of a side of the conversation: an agent, its name, or either with settings. */
 export const readSideSubagent: Reader<SideSubagent> = (value, place) => {
   const isPlain = typeof value === 'string' || (isPlainObject(value) && isAgentLike(value))
   if (isPlain) return { agent: value as SideSubagent['agent'] }

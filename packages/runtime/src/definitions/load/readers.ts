@@ -180,7 +180,7 @@ export function at(place: Place, key: string | number): Place {
   return { ...place, field: place.field === '' ? key : `${place.field}.${key}` }
 }
 
-/** Adds a problem. Returns undefined, so that a reader can return the call. */
+/** Adds a problem. Returns undefined, so that a reader can write `return report(…)`. */
 export function report({ subject, file, field, problems }: Place, message: string): undefined {
   problems.push({ subject, field, message, file })
 }

@@ -24,7 +24,7 @@ import type {
   ToolDefinition,
 } from '../types.ts'
 
-/** The definitions to load. Definitions that an agent refers to by object need not be listed. */
+/** The definitions to load. Definitions that an agent contains as objects, not by name, need not be listed. */
 export interface RegistryOptions {
   readonly agents: readonly AgentDefinition[]
   /**
@@ -165,7 +165,7 @@ function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent
 }
 
 function definitions<Definition>(shelf: Catalog[keyof Catalog]): ReadonlyMap<string, Definition> {
-  // No problems were found, so every definition has the type of its reader.
+  // No problems were found, so every definition has the type that its reader returns.
   return new Map(
     [...shelf.byName].map(([name, { definition }]) => [name, definition as Definition]),
   )
@@ -209,7 +209,7 @@ export function replaceableRegistry(first: Registry, previous?: Registry): Repla
   }
 }
 
-/** Adds the definitions that only the previous version has, because its sessions may still need them. */
+/** Adds the definitions that only the previous version has, because sessions that began with it may need them. */
 function withPrevious(registry: Registry, previous: Registry): Registry {
   const joined = <Value>(
     before: ReadonlyMap<string, Value>,

@@ -13,7 +13,7 @@ import { type LoadedTool, resolveSubagents, typeOf } from './resolve-tools.ts'
 export interface LoadedAgent {
   readonly entry: GatheredDefinition<ReadAgent>
   readonly type: 'ai_human' | 'dual_ai' | undefined
-  /** The prompts of the sides, as far as they were found. */
+  /** The prompts of the sides of the conversation, as far as they were found. */
   readonly prompts: readonly { readonly field: 'sideA' | 'sideB'; readonly prompt: LoadedPrompt }[]
   readonly resolved: ResolvedAgent | undefined
 }
@@ -53,7 +53,7 @@ export function resolveAgent(
     ...(a?.prompt ? [{ field: 'sideA' as const, prompt: a.prompt }] : []),
     ...(b?.prompt ? [{ field: 'sideB' as const, prompt: b.prompt }] : []),
   ]
-  // Evidence can only come from tools that a side can call.
+  // Evidence (recorded facts) can only come from tools that a side of the conversation can call.
   const names = [a, b].flatMap(
     (side) => side?.resolved?.prompt.tools.map((tool) => tool.name) ?? [],
   )
@@ -112,7 +112,10 @@ function resolveSide(
   return { prompt, resolved: toSide({ ...given, hooks }, prompt, catalog) }
 }
 
-/** Returns the prompt of a side: its own tools, and the subagents that the side lists. */
+/**
+ * Returns the prompt of a side of the conversation, with the subagents that the side itself lists added to the
+ * prompt's tools.
+ */
 function withSubagents(prompt: LoadedPrompt, subagents: readonly LoadedTool[]): LoadedPrompt {
   if (subagents.length === 0) return prompt
   const tools = [...prompt.tools]
@@ -129,14 +132,17 @@ function withSubagents(prompt: LoadedPrompt, subagents: readonly LoadedTool[]): 
   return { ...prompt, tools, resolved }
 }
 
-/** Returns an empty prompt for a side that is a function, so that code that reads the prompt works for it. */
+/** Returns an empty prompt for a function that answers in place of a model, for code that reads the prompt. */
 function promptOfHandler({ name, side }: GivenSide): ResolvedPrompt {
   const label = `${name}/${side}`
   const definition = { kind: 'prompt', name: label, prompt: '', model: label } as const
   return { definition, name: label, parts: [], models: [], tools: [], variables: [] }
 }
 
-/** Resolves a side that is an `agent()`. Its tools belong to it alone and are not registered by name. */
+/**
+ * Resolves a side of the conversation that is defined with `agent()` of `@skein/agents`. The tools of that agent
+ * belong to this side alone: other definitions cannot refer to them by name.
+ */
 function resolveAgentSide(
   given: GivenSide & { readonly agent: Agent },
   catalog: Catalog,
@@ -187,8 +193,8 @@ function toSide(
 }
 
 /**
- * Returns the name of a tool that the side can call; reports a problem when its prompt does not list the
- * tool.
+ * Returns the name of a tool that the side of the conversation can call; reports a problem when its prompt does not
+ * list the tool.
  */
 function toolName(
   reference: string | object | undefined,
@@ -213,7 +219,10 @@ function toolName(
   return report(place, `${message}${suggest(name, callable)}`)
 }
 
-/** Finds the hooks of a list. Without a place, unknown names are not reported, because they already were. */
+/**
+ * Finds the hooks of a list. Without a place, unknown names are not reported, because they were reported
+ * before.
+ */
 export function findHooks(
   references: readonly (string | object | undefined)[] | undefined,
   place: Place | undefined,

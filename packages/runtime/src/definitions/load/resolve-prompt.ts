@@ -11,7 +11,10 @@ import type { ReadPrompt } from './read-prompt.ts'
 import { type LoadedTool, resolveTools, withUses } from './resolve-tools.ts'
 import { mergeVariables } from './graph.ts'
 
-/** A resolved prompt, with the places of its parts and tools for problems that are found later. */
+/**
+ * A resolved prompt, with the places of its parts and tools, at which problems that are found later are
+ * reported.
+ */
 export interface LoadedPrompt {
   readonly entry: GatheredDefinition<ReadPrompt>
   readonly unfolded: Unfolded
@@ -55,8 +58,8 @@ export function resolvePrompts(
 }
 
 /**
- * Converts the settings of an `agent()` to a prompt, so that code that uses the prompt of a side also works
- * for an `agent()`. A tool without a risk is treated as a low-risk write.
+ * Converts an agent made with `agent()` of `@skein/agents` to a prompt, so that code that uses the prompt of a
+ * side of the conversation works for both. A tool without a risk is treated as a low-risk write.
  */
 export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
   const { model, system = '', config, params, structure, tools } = agent

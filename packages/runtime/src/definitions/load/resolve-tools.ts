@@ -23,7 +23,7 @@ export interface LoadedTool {
   readonly isConfigured: boolean
   /** The definition of the tool, from which its variables are read. */
   readonly entry: GatheredDefinition<ReadTool> | undefined
-  /** The prompt of a tool that is one; it is resolved later. */
+  /** If the tool is a prompt, this is the prompt; it is resolved later. */
   readonly subprompt?: GatheredDefinition<ReadPrompt>
 }
 
@@ -98,7 +98,8 @@ function findTarget(tool: ReadPromptTool, place: Place, catalog: Catalog): Targe
   if (known && agent) {
     return report(named, `"${name}" is the name of a tool and of an agent; refer to it by object`)
   }
-  // An agent and its prompt often have the same name, so the name of a prompt counts last.
+  // An agent and its prompt often have the same name, so a prompt is used only if no agent or tool has the
+  // name.
   const target = found(known, agent, catalog.prompt.byName.get(name))
   if (target) return target
   const names = [...catalog.tool.byName.keys(), ...catalog.agent.byName.keys()]
@@ -165,7 +166,7 @@ function resolveAgentTool(
   return { resolved, place, isConfigured: config !== undefined, entry: undefined }
 }
 
-/** Resolves the subagents that a side lists itself (Standard Agents 0.2.0). */
+/** Resolves the subagents that a side of the conversation lists itself (Standard Agents 0.2.0). */
 export function resolveSubagents(
   { subagents = [] }: Pick<ReadSide, 'subagents'>,
   place: Place,
@@ -195,8 +196,8 @@ export function resolveSubagents(
 }
 
 /**
- * Returns the type of an agent; undefined if its `type` is invalid. An agent without a `type` that uses words of
- * Standard Agents 0.2.0 is `dual_ai` if its side B is no person.
+ * Returns the type of an agent; undefined if its `type` is invalid. An agent without a `type` that uses
+ * fields of Standard Agents 0.2.0 is `dual_ai` if its side B is no person.
  */
 export function typeOf({
   read,
@@ -260,7 +261,7 @@ export function withUses(
 
 /**
  * Reports names in `uses` that are unknown, and a rollback by a tool that is unknown or does not run here: the
- * governor would refuse every call.
+ * governor, which allows or denies calls, would refuse every call.
  */
 export function checkUses({ read, place }: GatheredDefinition<ReadTool>, catalog: Catalog): void {
   for (const [index, reference] of (read.uses ?? []).entries()) {

@@ -151,7 +151,7 @@ async function answer(call: A2aCall, kind: Method): Promise<Response> {
   switch (kind) {
     case 'send':
     case 'stream': {
-      // Checked first, so that a request which cannot be answered changes nothing.
+      // The number of open streams is checked first, so that a request that cannot be answered changes nothing.
       services.streams.checkRoom(accountOf(principal))
       const asked = await sendMessage(call)
       if (kind === 'stream') return streamTask(call, asked)
@@ -233,8 +233,8 @@ function streamTask(call: A2aCall, { thread, start }: NamedTask): Response {
 }
 
 /**
- * Waits until the thread is at rest or waits for somebody. It counts as a stream, because it holds the
- * connection; the end of all streams ends it, and then the task is returned as it is.
+ * Waits until the thread is at rest or waits for somebody. The wait counts as an open stream, because it holds the
+ * connection; when the server ends all streams, the wait ends too, and the task is returned as it is then.
  */
 async function untilResting(
   { request, runtime, principal, services }: A2aCall,
@@ -252,7 +252,7 @@ async function untilResting(
   }
 }
 
-/** Gives the message of a request to a new task, or to the task that it names. */
+/** Gives the message of a request to a new task, or to the task that the message names. */
 async function sendMessage(call: A2aCall): Promise<NamedTask> {
   const { runtime, principal, params, given } = call
   const message = isPlainObject(given['message']) ? (given['message'] as JsonObject) : {}
@@ -277,11 +277,11 @@ async function sendMessage(call: A2aCall): Promise<NamedTask> {
   return { thread, start: { threadId: thread.id, queueId: sent.queueId, seq: sent.seq } }
 }
 
-/** The ids that clients choose are labels of the runtime; an id of a task contains one. */
+/** The longest id that a client may choose, in characters. Ids of tasks contain such an id, so they are longer. */
 const MAX_ID = 256
 const MAX_TASK_ID = 4 * MAX_ID
 
-/** Reads an id of a message; undefined if it has none. */
+/** Reads an id of a message; undefined if the message has none. */
 function idIn(message: JsonObject, name: string, maxLength = MAX_ID): string | undefined {
   const id = message[name] ?? ''
   if (typeof id !== 'string' || id.length > maxLength)
@@ -358,7 +358,7 @@ function decisionsIn(
   )
 }
 
-/** Converts a part of either version to the part of a page's message, which has one parser. */
+/** Converts a message part of A2A 1.0 or 0.3 to the form of chat pages, whose parser then reads it. */
 function pagePart(part: JsonValue): JsonObject {
   if (!isPlainObject(part)) throw unreadable()
   const { text, data, raw: bytes, url, mediaType, filename, file } = part as JsonObject
@@ -389,7 +389,7 @@ export function toOldVersion(value: JsonObject): JsonObject {
   return { kind: 'status-update', ...update, final }
 }
 
-/** Converts the parts, messages and states in a value that this file has made. */
+/** Converts the parts, messages and states in a value of A2A 1.0, as this file makes it, to A2A 0.3. */
 function oldForm(value: JsonValue, name = ''): JsonValue {
   if (Array.isArray(value)) return (value as readonly JsonValue[]).map((one) => oldForm(one, name))
   if (typeof value === 'string') {

@@ -34,7 +34,7 @@ export function parseTaskId(id: unknown): TaskStart | undefined {
   return { threadId: found.threadId, queueId, seq }
 }
 
-/** Returns the id of the context: the one that the client chose, or that of the thread. */
+/** Returns the id of the context: the id that the client chose for the thread, or else the id of the thread. */
 export function contextId({ clientId, id }: ThreadInfo): string {
   return clientId ?? id
 }
@@ -73,7 +73,7 @@ export async function findTask(
     : await restingResult(runtime, await runtime.threads.get(thread.id), now)
   const isWaiting = result?.outcome === 'waiting'
   if (isWaiting) fold.state = 'INPUT_REQUIRED'
-  // The runtime gave the thread up, so no session ends.
+  // The runtime has given up the thread, so no event ends the session. The task is marked as failed here.
   if (result?.reason === 'drain_failed') fold.fail(result.text)
   const waiting = isWaiting ? result.waiting : []
   return {
@@ -86,7 +86,7 @@ export async function findTask(
 
 /**
  * Streams a task as events of A2A 1.0: the task as it is, then its changes until it is over or waits for
- * somebody. The text of the answer is sent again from its beginning, so that a reader may come at any time.
+ * somebody. The text of the answer is sent again from its beginning, so that a reader may join at any time.
  */
 export async function* taskEvents(
   runtime: Runtime,
@@ -118,7 +118,7 @@ export async function* taskEvents(
   yield { statusUpdate: { taskId: id ?? '', contextId: context ?? '', status: status ?? {} } }
 }
 
-/** Folds the events after a message into the task that it began. Live streams and stored tasks use it. */
+/** Computes a task from the events after the message that began it, for live streams and for stored tasks. */
 class TaskFold {
   state: TaskState = 'SUBMITTED'
   isKnown = false
@@ -130,7 +130,7 @@ class TaskFold {
   #at = ''
   #isTaken = false
   #isSideA = true
-  /** The text of the artifact, as far as it was sent. */
+  /** The text of the artifact (the answer of the task), as far as it was sent. */
   #text = ''
   #isFresh = true
   #failure = ''
@@ -265,7 +265,7 @@ class TaskFold {
     return [update, ...this.#end('COMPLETED', at)]
   }
 
-  /** The last status is sent by the stream itself, because it needs what the thread waits for. */
+  /** Sets the last state, and returns no event: the stream sends the state with what the thread waits for. */
   #end(state: TaskState, at: string): readonly JsonObject[] {
     this.state = state
     this.#at = at

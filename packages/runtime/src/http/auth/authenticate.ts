@@ -88,9 +88,9 @@ function invalid(problem: string): SkeinError {
 }
 
 /**
- * Makes the secret of the sessions from the keys of the server, so that it is the same after a restart and at
- * every node. Somebody who knows all keys of a server could forge a cookie, but would gain nothing by it.
- * Without keys it is random.
+ * Makes the secret that encrypts the session cookies of Studio from the keys of the server, so that the
+ * secret is the same after a restart and at every node. Somebody who knows all keys of a server could forge a
+ * cookie, but would gain nothing by it. Without keys the secret is random.
  */
 export function sessionSecret(auth: Auth): Promise<CryptoKey> {
   const keys = [auth].flat().flatMap((way) => (typeof way === 'object' ? way.keys : []))
@@ -112,9 +112,9 @@ export function asBearer({ url, signal }: Request, key: string): Request {
 }
 
 /**
- * Whether a request with a cookie comes from our own page. `SameSite=Strict` does not exclude pages of other
- * ports and subdomains, not even those that may call only with a key (`cors`). Browsers send the origin with
- * every request that can change something.
+ * Whether a request with a cookie comes from our own page. With `SameSite=Strict` alone, pages of other ports
+ * and subdomains could still send the cookie. Pages that `cors` allows are refused, too: they need a key of
+ * their own. Browsers send the origin with every request that can change something.
  */
 export function isFromPage({ method, url, headers }: Request): boolean {
   const origin = headers.get('origin')
@@ -128,7 +128,7 @@ export function isFromPage({ method, url, headers }: Request): boolean {
 }
 
 export function setCookie(request: Request, prefix: string, value: string, maxAge: number): string {
-  // A proxy may have ended TLS; the browser names the scheme that it sees.
+  // A proxy may have ended TLS, so that our own URL says `http:`. The browser's `origin` has the scheme it sees.
   const origin = request.headers.get('origin') ?? request.url
   const isSecure = origin.startsWith('https:')
   const name = isSecure ? SECURE_COOKIE : PLAIN_COOKIE

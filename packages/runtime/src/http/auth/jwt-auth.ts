@@ -23,7 +23,7 @@ export interface JwtAuthOptions {
 /** A public key as JSON (RFC 7517). */
 export type Jwk = JsonWebKey & { readonly kid?: string; readonly alg?: string }
 
-/** The list contains neither `none` nor any symmetric algorithm. */
+/** Neither `none` nor a symmetric algorithm is accepted, because tokens could be forged with them. */
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA', 'Ed25519']
 
 /** Creates a function that accepts signed tokens (RS256, ES256, EdDSA) of one issuer for one audience. */
@@ -45,23 +45,23 @@ export function jwtAuth(options: JwtAuthOptions): Verify {
   }
 }
 
-/** Returns the claims of a token if one of the issuer's keys signed it and the checks hold. */
+/** Returns the claims of a token if one of the issuer's keys signed it, and issuer, audience and times fit. */
 async function verified(
   token: string,
   findKey: JWTVerifyGetKey,
   checks: JWTVerifyOptions,
 ): Promise<JWTPayload | undefined> {
-  // jose is loaded with the first token, because most servers have none.
+  // jose is loaded with the first token, because most servers never get one.
   const { errors, jwtVerify } = await import('jose')
   const verify = async (key: JWTVerifyGetKey): Promise<JWTPayload | undefined> => {
     try {
       return (await jwtVerify(token, key, checks)).payload
     } catch (error) {
-      // Any other error, also that of a key that cannot be imported, lets nobody in.
+      // Any other error, e.g. that of a key that cannot be imported, means that the token is refused.
       return error instanceof errors.JWKSMultipleMatchingKeys ? firstOf(error) : undefined
     }
   }
-  /** A token without `kid` fits every key of its kind; the right one is found by trying. */
+  /** A token without `kid` fits every key of its algorithm; the right key is found by trying. */
   const firstOf = async (keys: AsyncIterable<CryptoKey>): Promise<JWTPayload | undefined> => {
     for await (const key of keys) {
       const claims = await verify(() => key)
@@ -97,8 +97,9 @@ const MAX_AGE_MS = 600_000
 const MIN_AGE_MS = 30_000
 
 /**
- * Creates a function that finds the key of a token: by kind, and by id if the token has one. `createRemoteJWKSet`
- * of jose is not used, because it drops known keys while the issuer cannot be reached, and has no clock option.
+ * Creates a function that finds the key of a token: by its algorithm, and by its `kid` if it has one.
+ * `createRemoteJWKSet` of jose is not used, because it drops known keys while the issuer cannot be reached,
+ * and has no clock option.
  */
 function keySource(
   jwks: JwtAuthOptions['jwks'],

@@ -92,7 +92,7 @@ export const agUiOperations: readonly OperationRoute[] = [
 
 type AgUiCall = ChatCall & { readonly body: AgUiBody }
 
-/** Streams the answer to what is new in the request. */
+/** Streams the answer to the new messages, decisions and tool results in the request. */
 function streamRun(
   call: AgUiCall,
   thread: ThreadInfo,
@@ -105,8 +105,8 @@ function streamRun(
 }
 
 /**
- * Answers a client that has nothing new, for example after it lost its connection. It gets the messages of
- * the thread in place of its own, then the answer that is being given, from its beginning.
+ * Answers a client that has nothing new, for example after it lost its connection. The client gets the
+ * messages of the thread in place of its own, then the answer that is being given, from its beginning.
  */
 async function replay(call: AgUiCall, { thread: { id }, answer }: AdmittedChat): Promise<Response> {
   const { runtime, services, body } = call
@@ -131,8 +131,8 @@ async function replay(call: AgUiCall, { thread: { id }, answer }: AdmittedChat):
 
 /**
  * Adds what the client has and the history lacks: a message of the person that is still in the queue, and
- * reasoning of the answer that is being given. Clients keep reasoning that a snapshot leaves out, so the
- * reasoning is sent empty, and the stream fills it again.
+ * reasoning of the answer that is being given. Clients keep reasoning that is missing from the list of
+ * messages, so the reasoning is sent empty, and the stream fills it again.
  */
 function withClientOnly(
   history: readonly AgUiMessage[],
@@ -179,8 +179,8 @@ function encode(events: readonly AgUiEvent[]): string {
 
 /**
  * Parses a request of an AG-UI client. Only what is new is read: the user messages after the last answer, the
- * results of tools that ran in the client, and the answers to interrupts. The rest of the history, and the
- * state, tools and context of the client have no effect.
+ * results of tools that ran in the client, and the answers to calls that wait. The rest of the history, and
+ * the state, tools and context of the client have no effect.
  */
 function parseAgUiBody(body: AgUiBody, principal: Principal): ChatBody {
   const { threadId, messages, resume = [], forwardedProps } = body
@@ -251,7 +251,7 @@ function shownArguments(messages: AgUiBody['messages'], toolCallId: string): Jso
   return undefined
 }
 
-/** Converts the content of a user message to that of a page's message, which has one parser. */
+/** Converts the content of a user message to the form of chat pages, for which there is a parser. */
 function contentOf({ content }: JsonObject, field: string): ReturnType<typeof toUserContent> {
   if (!Array.isArray(content)) return toUserContent([{ type: 'text', text: content ?? '' }], field)
   const parts = content.map((part, index): JsonObject => {

@@ -68,15 +68,15 @@ export async function answerChat(
 
 /**
  * Gives what is new in a chat request to its thread, which is created when the chat id is new. All protocols
- * for pages use it, so that from a page they take the same: new messages of the person, answers to calls that
- * wait, and outputs of tools that run in the page.
+ * for pages use this function, so that all of them accept the same from a page: new messages of the person,
+ * answers to calls that wait, and outputs of tools that run in the page.
  */
 export async function admitChat(
   call: ChatCall & { readonly params: { readonly agent: string } },
   body: ChatBody,
 ): Promise<AdmittedChat> {
   const { runtime, principal, params, services } = call
-  // Checked first, so that a request which cannot be answered changes nothing.
+  // The number of open streams is checked first, so that a request that cannot be answered changes nothing.
   services.streams.checkRoom(accountOf(principal))
   const { chatId } = body
   const isMany = body.messages.length > MAX_NEW_MESSAGES
@@ -87,13 +87,13 @@ export async function admitChat(
   if (messages.length > MAX_NEW_MESSAGES) throw tooMany()
   let queueId = ''
   const sendAll = async (): Promise<void> => {
-    // The first message cuts the turn or is refused; the others follow it.
+    // `ifBusy` is about the first message, which cuts the turn or is refused; the others follow it.
     for (const [place, message] of messages.entries()) {
       const ifBusy = place === 0 ? body.ifBusy : undefined
       ;({ queueId } = await runtime.threads.send(thread.id, { ...message, ifBusy }))
     }
   }
-  // A request that is refused must not have given answers before.
+  // With `reject`, the messages are sent first: a request that is refused must not have given answers.
   if (body.ifBusy === 'reject') await sendAll()
   const answerCount = await giveAnswers(runtime, principal, thread, body.answers)
   if (body.ifBusy !== 'reject') await sendAll()
@@ -191,8 +191,8 @@ export async function openChat(
 
 /**
  * Hands the answers of a page to a thread, each once: decisions about approvals, results of tools that ran in
- * the page, and what a person found out about a call in doubt. Answers that the thread does not wait for are
- * skipped. Returns how many were accepted.
+ * the page, and what a person found out about a call that a crash interrupted. Answers that the thread does
+ * not wait for are skipped. Returns how many were accepted.
  */
 async function giveAnswers(
   runtime: Runtime,
@@ -236,7 +236,10 @@ async function isWithin(
   return (await childOn(runtime, id, threadId)) !== undefined
 }
 
-/** Returns what a page says about a call in doubt. A page that only reports a failure does not know. */
+/**
+ * Returns what a page says about a call that a crash interrupted. A page that only reports a failure does not
+ * know whether the call had its effect.
+ */
 function foundBy(answer: Exclude<ClientAnswer, { type: 'decision' }>): unknown {
   return answer.type === 'output' ? answer.output : 'unknown'
 }

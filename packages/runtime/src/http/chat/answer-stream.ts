@@ -25,7 +25,7 @@ export interface AnswerStreamOptions {
   readonly queueId?: string
   /** The message that the client continues, and the number of the last event that it contains. */
   readonly continues?: { readonly messageId: string; readonly seq: number }
-  /** Whether text of governed agents is held back until it is delivered. */
+  /** Whether text of agents whose answers are checked (governed agents) is held back until the checks have passed. */
   readonly hold: boolean
   /** Whether the output of children is sent, as `data-child-chunk`. */
   readonly children?: boolean
@@ -103,8 +103,8 @@ class Answer {
   }
 
   /**
-   * Whether another answer begins with this event. If the thread has not read the requested message yet,
-   * restarts the output and returns false.
+   * Whether another answer begins with this event. If the thread has not read the message to be answered yet,
+   * starts the output again and returns false.
    */
   isNext(event: NumberedEvent['event']): boolean {
     if (event.type !== 'turn_start' || !this.#hasTurn || !this.#wasSpokenTo) return false
@@ -157,8 +157,8 @@ class Answer {
   }
 
   /**
-   * Notices when the thread reads the requested message: an open turn answers it, otherwise the next turn
-   * does.
+   * Notices when the thread reads the message to be answered: if a turn is open, that turn answers it, otherwise
+   * the next turn does.
    */
   #take(event: NumberedEvent['event']): readonly UIMessageChunk[] {
     const { queueId } = this.#options
@@ -189,7 +189,7 @@ class Answer {
       .flatMap((shown) => [...this.#encoder.push(shown), ...this.#mark(shown)])
   }
 
-  /** Marks a governed answer as verified once it is delivered. */
+  /** Marks an answer as verified once the governor, which checks results, has delivered it. */
   #mark(event: ThreadEvent): readonly UIMessageChunk[] {
     if (!this.#shown.isGoverned || !isDelivered(event)) return []
     return [{ type: 'message-metadata', messageMetadata: { skein: { isVerified: true } } }]

@@ -26,7 +26,7 @@ export type ClientAnswer =
       readonly approvalId: string
       readonly isApproved: boolean
       readonly reason?: string
-      /** The arguments with which the person approves the call instead. */
+      /** The arguments with which the person approves the call, in place of those of the model. */
       readonly with?: JsonObject
       /** Returns a call's arguments as the page displayed them; undefined if it did not display the call. */
       readonly shown: (toolCallId: string) => JsonValue | undefined
@@ -143,7 +143,7 @@ export async function newMessages(
   })
 }
 
-/** Each message is a commit of its own, so one request may not bring any number of them. */
+/** Each message is a commit of its own, so the number of new messages in one request is limited. */
 export const MAX_NEW_MESSAGES = 100
 
 export function tooMany(): HttpError {
@@ -195,7 +195,7 @@ export function toDecision(
   }
 }
 
-/** As for decisions in the inbox. */
+/** The longest reason that a person may give for a decision, in characters; the inbox has the same limit. */
 const MAX_REASON = 10_000
 
 export function invalid(field: string, message: string): HttpError {
@@ -246,7 +246,7 @@ function bytesOf(base64: string, field: string): Uint8Array<ArrayBuffer> {
   try {
     return decodeBase64(base64)
   } catch {
-    // The error of the decoder does not name the field.
+    // The error of the decoder does not name the field, so it is replaced.
     throw invalid(`${field}.url`, 'must contain padded base64 with the characters + and /')
   }
 }

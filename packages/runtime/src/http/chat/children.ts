@@ -10,10 +10,10 @@ import {
   ShownEvents,
 } from './shown-events.ts'
 
-/** How many chunks may wait to be sent; each followed thread may hold one more chunk. */
+/** How many chunks may wait to be sent; each child whose events are read may hold one more chunk. */
 const CAPACITY = 64
 
-/** Follows all descendants of a thread and sends their output as `data-child-chunk`. */
+/** Reads the events of all descendants of a thread, and sends their output as `data-child-chunk`. */
 export class ChildChunks {
   readonly #runtime: Runtime
   readonly #hold: boolean
@@ -26,7 +26,7 @@ export class ChildChunks {
     this.#hold = hold
   }
 
-  /** Follows the child that a `subagent_created` event names. */
+  /** Begins to read the events of the child that a `subagent_created` event names. */
   follow(event: NumberedEvent['event'], path: readonly string[] = []): void {
     if (event.type !== 'subagent_created') return
     const place = [...path, event.name]
@@ -99,7 +99,7 @@ export async function approvalsBelow(
   return [...chunks.values()]
 }
 
-/** Finds the child of an ancestor through which a descendant is reached. */
+/** Returns the direct child of an ancestor that is the given descendant or leads down to it. */
 export async function childOn(
   runtime: Runtime,
   ancestorId: string,

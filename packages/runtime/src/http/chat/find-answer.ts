@@ -111,7 +111,7 @@ export async function* untilSettled(
     await waiting
     if (signal.aborted) return undefined
     if (failure !== undefined) throw failure
-    // Events that were committed after the last one read and before the thread came to rest.
+    // Reads the events that were committed after the last one read and before the thread came to rest.
     const tail = { after: last, signal: own, untilCaughtUp: true }
     for await (const numbered of runtime.subscribe(threadId, tail)) yield numbered
     return result

@@ -8,11 +8,12 @@ import { APPROVAL_GIVEN, isIrreversible } from '../../api/inbox.ts'
 import { publicEvent } from '../../view/public-event.ts'
 
 /**
- * Selects the events that a chat shows: those for people, with text of governed agents only after delivery.
+ * Selects the events that a chat shows: those for people. With `hold`, text of agents whose answers are checked
+ * (governed agents) is shown only after it has passed all checks.
  */
 export class ShownEvents {
   readonly view: ChatView = new ChatView()
-  /** Whether the answers of the current agent have to pass a gate. */
+  /** Whether the answers of the current agent are checked before they are delivered. */
   isGoverned = false
   readonly #registry: Registry
   readonly #holds: boolean
@@ -30,7 +31,7 @@ export class ShownEvents {
     return hold ? [...before, ...shown.flatMap((one) => hold.push(one))] : [...before, ...shown]
   }
 
-  /** Returns the events that are left when no more events follow. */
+  /** Ends the selection. Returns the events that were held back, without text that was not delivered. */
   end(): readonly ThreadEvent[] {
     return this.#hold?.end() ?? []
   }
@@ -48,13 +49,15 @@ export class ShownEvents {
   }
 }
 
-/** Whether the answers of an agent have to pass a gate before delivery. */
+/** Whether an agent has rules (a task class) by which its answers are checked before they are delivered. */
 export function isGovernedAgent(registry: Registry, name: string): boolean {
   if (!registry.agents.has(name)) return false
   return registry.agent(name).definition.taskClass !== undefined
 }
 
-/** Returns the names of the sides of all agents by the agent id in their turns. */
+/**
+ * Returns the names to show for the two sides of each agent's conversation, by the agent id in their turns' events.
+ */
 export function agentNames(registry: Registry): Readonly<Record<string, string>> {
   const agents = [...registry.agents.values()].flatMap((agent) => agentRegistrations(agent, ''))
   return Object.fromEntries(agents.map(({ agent }) => [agent.agent_id, agent.agent_name]))
@@ -64,8 +67,8 @@ type AnyEvent = NumberedEvent['event']
 
 /**
  * Converts the events of a thread to those that a chat shows; the live stream and the stored history are both
- * built from them. Silent messages, reports of children and internal events are left out; gates, evidence and
- * children become application data (`data-gate`, `data-evidence`, `data-child`).
+ * built from them. Messages for models only, reports of children and internal events are left out; judgements of
+ * the governor, evidence and children become application data (`data-gate`, `data-evidence`, `data-child`).
  */
 export class ChatView {
   /** The calls of this thread that created a child, by the child's thread id. */
@@ -201,11 +204,11 @@ function dataEvent(
 type Added = Extract<ThreadEvent, { type: 'message_added' }>
 
 /**
- * Holds back the text of a governed answer until the gate has delivered it. Tool calls are shown immediately,
- * without the text around them; an answer that the gate refuses is never shown.
+ * Holds back the text of an answer until the governor, which checks it, has delivered it. Tool calls are shown
+ * immediately, without the text around them; an answer that the governor refuses is never shown.
  */
 class HoldBack {
-  /** The candidate answer, and all events after it, in order. */
+  /** The answer that waits for its delivery, and all events after it, in order. */
   #held: ThreadEvent[] | undefined
   #step: ThreadEvent | undefined
 
@@ -279,15 +282,15 @@ function isVerdict({ name, data }: Extract<ThreadEvent, { type: 'custom_event' }
   return name === 'gate' && (data as { gate?: unknown } | null)?.gate === 'pre_deliver'
 }
 
-/** Whether this is the event with which the gate delivers an answer. */
+/** Whether this event says that an answer has passed the checks of the governor and is delivered. */
 export function isDelivered(event: ThreadEvent): boolean {
   if (event.type !== 'custom_event' || !isVerdict(event)) return false
   return (event.data as { decision?: unknown }).decision === 'delivered'
 }
 
 /**
- * Whether text of governed agents is held back until delivery: by setting of the server or by request of the
- * page.
+ * Whether text of agents whose answers are checked (governed agents) is held back until it has passed all checks:
+ * because the server is set so, or because the page asks for it.
  */
 export function holds({ query, services }: Pick<ChatCall, 'query' | 'services'>): boolean {
   return services.holdsGoverned || query.hold === true

@@ -25,7 +25,7 @@ export interface AgentEventsOptions {
 
 /**
  * Yields the answer of an agent as the events of one message. The agent's own tools and children stay hidden;
- * a call of a client's tool ends the message. Text of a governed agent is sent when it is delivered.
+ * a call of a client's tool ends the message. Text of an agent whose answers are checked is sent after the checks.
  */
 export async function* agentEvents(
   runtime: Runtime,
@@ -195,7 +195,7 @@ class AgentAnswer {
   }
 }
 
-/** Whether the agent id belongs to side A. Messages of side B are meant for side A and are not sent. */
+/** Whether the agent id belongs to side A of the conversation. What side B says is for side A, not for clients. */
 function isOfSideA(agentId: string | undefined): boolean {
   return agentId === undefined || agentId.endsWith('/a')
 }

@@ -2,7 +2,7 @@ import { isPlainObject, SkeinError, type JsonObject } from '@skein/base'
 import { ErrorCode, UPPError } from '@skein/ai'
 import type { WaitingItem } from '../../contract/runtime-api.ts'
 
-/** Creates an error that clients of both vendors can read. */
+/** Creates an error that clients of OpenAI and of Anthropic can read. */
 export function compatRefusal(
   message: string,
   {
@@ -15,7 +15,10 @@ export function compatRefusal(
   return new UPPError(message, { code, ...origin, statusCode, retryAfterMs })
 }
 
-/** Creates the error for a missing conversation; the same one is used for conversations of other clients. */
+/**
+ * Creates the error for a missing conversation. Conversations of other clients give the same error, so that
+ * nobody learns that they exist.
+ */
 export function conversationNotFound(): UPPError {
   return compatRefusal('There is no such conversation.', { statusCode: 404 })
 }
@@ -24,7 +27,7 @@ export function conversationNotFound(): UPPError {
 export function toRefusal(error: unknown): unknown {
   if (!SkeinError.is(error) || error instanceof UPPError) return error
   if (error.code === 'THREAD_NOT_FOUND') return conversationNotFound()
-  // The tools of a client are kept as a value of the thread.
+  // The tools of a client are stored as a value of the thread, so an invalid value means invalid tools.
   if (error.code === 'VALUE_INVALID')
     return compatRefusal(
       'The tools of the request are too large, or have a text that is not Unicode.',
@@ -82,9 +85,9 @@ export class ApprovalRequiredError extends UPPError {
 export const COMPATIBLE = 'compatible'
 
 /**
- * Completes an error so that clients of both vendors can read it, wherever it was made. What the gateway
- * refuses has the form of the vendor, but not always a code; what the server refuses before (a key, a body)
- * has our form, without the kinds by which clients choose their exception.
+ * Completes an error so that clients of OpenAI and of Anthropic can read it. Errors of the gateway have the
+ * form of the vendor, but not always a code. Errors of the server before the gateway (a wrong key, an invalid
+ * body) have our form, without the `type` by which clients choose their exception.
  */
 export async function withVendorFields(response: Response): Promise<Response> {
   if (response.ok) return response

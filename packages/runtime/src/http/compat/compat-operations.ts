@@ -98,16 +98,20 @@ async function answerVendor(
     : response
 }
 
-/** Wraps a stream so that it counts as open until it ends or its reader leaves. */
+/** Wraps a stream so that it counts as open until it ends, fails or its reader leaves. */
 function counted(response: Response, release: () => void): Response {
   const { status, headers } = response
   const reader = response.body!.getReader() // a stream has a body
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const step = await reader.read()
-      if (!step.done) return controller.enqueue(step.value)
-      release()
-      controller.close()
+      let step: ReadableStreamReadResult<Uint8Array> | undefined
+      try {
+        step = await reader.read()
+      } finally {
+        if (step?.done !== false) release()
+      }
+      if (step.done) controller.close()
+      else controller.enqueue(step.value)
     },
     cancel(reason) {
       release()

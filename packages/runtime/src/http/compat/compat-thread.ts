@@ -80,7 +80,7 @@ async function namedThread(asking: Asking): Promise<ThreadInfo | undefined> {
 }
 
 /**
- * Copies the thread up to an earlier answer, so that a client can continue from there, as with the vendor.
+ * Copies the thread up to an earlier answer, so that a client can continue from there, as OpenAI allows.
  */
 async function branchAt(
   runtime: Runtime,
@@ -157,8 +157,7 @@ async function goOn(
   const queueId = await sendAll(runtime, principal, id, spoken)
   if (queueId === undefined && results.length === 0)
     throw compatRefusal('There is nothing to answer: send a message or the result of a call.')
-  // Results continue a thread immediately, but a message must first be read from the queue, so its id is
-  // awaited.
+  // Results continue a thread at once. A message is first read from the queue, and the answer begins only then.
   const awaited = results.length === 0 && queueId !== undefined ? { queueId } : {}
   return { thread, after, isDurable: isDurable || !thread.tags.includes(EPHEMERAL), ...awaited }
 }

@@ -21,24 +21,24 @@ export type McpCall = Pick<
   'request' | 'runtime' | 'principal' | 'services' | 'connection'
 > & { readonly session: McpSession }
 
-/** What a client said about itself when it began. */
+/** What a client said about itself when it opened its session. */
 export interface McpSession {
   readonly id?: string
   /** Whether a person can be asked with a form. */
   readonly hasForms: boolean
-  /** Whether an event without data may come first; clients of older versions would read it as JSON. */
+  /** Whether a stream may begin with an event without data; older clients would parse it as JSON. */
   readonly hasEmptyEvents: boolean
 }
 
 /**
- * The place in the stream of a tool call. It is the id of every event, so that a client can go on reading
+ * The place in the stream of a tool call. The id of every event contains it, so that a client can go on reading
  * from any server, also after a restart.
  */
 export interface McpPosition {
   readonly threadId: string
   readonly id: RpcId
   readonly progressToken?: string | number
-  /** Interrupts about which the client has been asked. */
+  /** Ids of the waiting calls about which the client has been asked. */
   readonly asked: readonly string[]
 }
 
@@ -56,7 +56,7 @@ export function parseEventId(eventId: string): McpPosition | undefined {
   return { threadId: found.threadId, id, ...tokenOf(progressToken), asked }
 }
 
-/** Returns a token for progress if it is one. */
+/** Returns the value as a progress token if it can be one. */
 export function tokenOf(token: unknown): { readonly progressToken?: string | number } {
   return typeof token === 'string' || typeof token === 'number' ? { progressToken: token } : {}
 }
@@ -130,8 +130,8 @@ async function nextChange(
   { threadId, rootId, interruptId }: WaitingItem,
   signal: AbortSignal,
 ): Promise<void> {
-  // The position is read before the list: an answer that comes between is missing from the list, and a later
-  // one is an event after the position.
+  // The position is read before the list, so that no answer is missed: one that comes in between is missing from
+  // the list, and a later one is an event after the position.
   const { seq, tenant } = await runtime.threads.get(threadId)
   const waiting = await runtime.inbox.list({ tenant, rootId })
   if (!waiting.some((one) => one.threadId === threadId && one.interruptId === interruptId)) return
@@ -173,7 +173,7 @@ const FORMS: Readonly<Record<Exclude<WaitingItem['kind'], 'variables'>, JsonObje
   },
 }
 
-/** Makes the result of a tool from that of a session. */
+/** Makes the result of a tool from the result of a session. */
 export function toolResult(runtime: Runtime, result: SessionResult): JsonObject {
   const { outcome, waiting, hint, data, thread } = result
   const said = sharedText(runtime, result)
@@ -255,7 +255,8 @@ class OpenCalls {
     const abort = new AbortController()
     const key = JSON.stringify([client, session, id])
     const entry = { threadId, cancel: () => abort.abort() }
-    // Without a session, the ids of two clients with the same key could not be told apart.
+    // Without a session, two clients with the same key could use the same request id, so the call is not
+    // added.
     if (session !== undefined) this.#calls.set(key, entry)
     const remove = (): void => {
       if (this.#calls.get(key) === entry) this.#calls.delete(key)

@@ -144,7 +144,7 @@ function sessionOf({ headers }: Request): McpSession {
   return { id, hasForms: asks === 'form', hasEmptyEvents: spoken === VERSIONS[0] }
 }
 
-/** Takes what a person answered to a question (`elicitation/create`). The id of the question says which call. */
+/** Records a person's answer to a question (`elicitation/create`). The id of the question names the call. */
 async function takeAnswer(
   call: McpCall,
   { id, result }: { readonly id?: RpcId | undefined; readonly result?: unknown },

@@ -69,7 +69,10 @@ export function serverTools({
   ]
 }
 
-/** Answers `tools/call`. What the caller can mend is the result of the call, so that a model reads it. */
+/**
+ * Answers `tools/call`. An error that the caller can correct is sent as the result, so that its model reads
+ * it.
+ */
 export async function callTool(
   call: McpCall & { readonly params: { readonly agent: string } },
   { id, params }: { readonly id: RpcId; readonly params: JsonObject },
@@ -106,7 +109,7 @@ async function sendTo(
       code: 'MEDIA_TYPE_UNSUPPORTED',
       hint: 'Send `accept: application/json, text/event-stream`.',
     })
-  // Checked first, so that a request which cannot be answered changes nothing.
+  // The number of open streams is checked first, so that a request that cannot be answered changes nothing.
   services.streams.checkRoom(accountOf(principal))
   const { tenant, user: owner } = principal
   const thread =

@@ -78,13 +78,13 @@ export type OutsideAnswer =
 export interface AnsweredCall {
   readonly threadId: string
   readonly interruptId: string
-  /** The digest of the request that was shown; approvals need it. */
+  /** The digest (hash) of the request that was shown; approvals need it. */
   readonly digest?: string
 }
 
 /**
- * Records an answer to a call that waits in the tree of a thread. Decisions need the scope of approvals, and
- * an approval names the digest of what was shown. Returns false if the call does not wait any more.
+ * Records an answer to a call that waits in the tree of a thread. Decisions need the scope `approvals:write`,
+ * and an approval names the digest of what was shown. Returns false if the call does not wait any more.
  */
 export async function giveAnswer(
   { runtime, principal }: { readonly runtime: Runtime; readonly principal: Principal },
@@ -177,7 +177,7 @@ export function waitingText(item: WaitingItem): string {
   }
 }
 
-/** Arguments of this length are shown whole. */
+/** Arguments up to this length are shown whole. */
 const MAX_SHOWN_CHARS = 8000
 
 /**
@@ -202,8 +202,8 @@ export async function restingResult(
 const LOOK_MS = 1000
 
 /**
- * Returns the text of a result that others may read: a governed agent's text only after delivery, which ends
- * its session.
+ * Returns the text of a result that others may read. While a session waits, the text of an agent whose answers
+ * are checked (a governed agent) is left out, because it is delivered only at the end of the session.
  */
 export function sharedText(
   { registry }: Runtime,

@@ -77,13 +77,13 @@ export function eventResponse(
   })
 }
 
-/** The largest body of events that another node sends. */
+/** The largest body of events that is accepted from another node, in bytes. */
 const MAX_SHOWN_BYTES = 1024 * 1024
 
 /**
- * Answers another node: `GET /nodes/live/{threadId}` is the draft of the running step, `POST` adds events to
- * it. Only the shared secret of the nodes opens this address, never the key of a client. Returns undefined for
- * other addresses.
+ * Answers another node: `GET /nodes/live/{threadId}` streams what the running step has produced so far, `POST` adds
+ * events to it. Only the shared secret of the nodes opens this address, never the key of a client. Returns undefined
+ * for other addresses.
  */
 export function answerNode(
   request: Request,
@@ -259,7 +259,7 @@ export class OpenStreams {
     return this.#open.size
   }
 
-  /** Throws when the server or this client has no room for another stream. */
+  /** Throws when the server or this client already has the maximum number of open streams. */
   checkRoom(client: string): void {
     const { maxStreams, maxStreamsPerClient } = this.#limits
     if (this.#open.size < maxStreams && this.#countOf(client) < maxStreamsPerClient) return
@@ -361,8 +361,8 @@ export const streamOperations: readonly OperationRoute[] = [
     run(call) {
       const { request, runtime, thread, services, query } = call
       const { deltas: includesDeltas = true, tree: isTree = false, live: isLive, until } = query
-      // A reconnecting client repeats its first address, so the `last-event-id` header overrides `after`.
-      // Work is still counted from `after`, so that the stream can end if the thread was parked meanwhile.
+      // A reconnecting client repeats its first address, so the `last-event-id` header overrides `after`. But `until`
+      // counts the work since `after`, so that the stream can end if the thread has come to rest meanwhile.
       const since = query.after ?? '0'
       const after = request.headers.get('last-event-id') || since
       const isPosition = (text: string): boolean =>

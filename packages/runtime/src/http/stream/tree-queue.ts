@@ -55,7 +55,7 @@ export interface TreePosition {
 /** Stands for a child that is not read. */
 export const SKIPPED = 'x'
 
-/** Stands for the end of a child's log until that is known; never sent. */
+/** Stands for the end of a child's log until the number of its last event is known; never sent. */
 export const LATER = 'end'
 
 /** A limit that is deeper than any tree of threads. */

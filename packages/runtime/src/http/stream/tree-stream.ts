@@ -27,7 +27,7 @@ export interface TreeEvent extends NumberedEvent {
 interface Followed {
   readonly threadId: string
   readonly parentId: string | undefined
-  /** Ends with the agent of the streamed thread at this point of its log, or with the name of a child. */
+  /** The streamed thread's agent (at this point of its log), then the names of the children down to this thread. */
   path: readonly string[]
   readonly position: TreePosition
 }
@@ -45,7 +45,7 @@ interface TreeStreamOptions extends Pick<
   readonly isLive?: boolean
 }
 
-/** How many events may wait to be sent; each followed thread may hold one more event. */
+/** How many events may wait to be sent; each thread whose events are read may hold one more event. */
 const CAPACITY = 64
 
 /** Yields the numbered events of a thread and all its descendants as server-sent events. */
@@ -73,7 +73,7 @@ class Tree {
   readonly #abort = new AbortController()
   /** The threads whose events are read. */
   readonly #followed = new Set<Followed>()
-  /** With `untilParked`, once the tree is parked: the last event of each followed thread. */
+  /** With `untilParked`, once no thread of the tree works any more: the last event of each thread that is read. */
   #lastSeqs: Map<Followed, number> | undefined
   #failure: { error: unknown } | undefined
 
@@ -89,7 +89,7 @@ class Tree {
   }
 
   /**
-   * Yields the events. The position advances when the reader receives an event, not when it is read from its
+   * Yields the events. The position advances when the reader receives an event, not when the event is read from its
    * thread.
    */
   async *read(): AsyncGenerator<TreeEvent, void, undefined> {
@@ -133,7 +133,7 @@ class Tree {
     if (event.type === 'agent_handoff') thread.path = [event.toAgentId.replace(/\/[ab]$/, '')]
   }
 
-  /** Follows a thread, and the children that were created before its position. */
+  /** Begins to read a thread at its position, and the children that were created before that position. */
   async #resume(thread: Followed): Promise<void> {
     const children = await this.#createdBefore(thread)
     this.#follow(thread)
@@ -175,8 +175,8 @@ class Tree {
   }
 
   /**
-   * Whether the reader has received all events that the followed threads had when the tree was parked. Asks
-   * for the last event of a thread only once; threads that are found meanwhile are asked too.
+   * Whether the reader has received all events that the streamed threads had when the tree came to rest. The last
+   * event of each thread is looked up only once, also of threads that are found meanwhile.
    */
   async #hasAll(lastSeqs: Map<Followed, number>): Promise<boolean> {
     for (const thread of this.#followed) {
@@ -209,7 +209,7 @@ class Tree {
       after: source.position.id,
       includesDeltas,
       signal: this.#abort.signal,
-      // Only the root thread is checked for being parked, because it is not parked while a descendant works.
+      // Only the root thread is watched until it comes to rest, because it never rests while a descendant works.
       ...(isRoot && untilParked && { untilParked, since: since && parsePosition(since)?.id }),
     })
     for await (const numbered of events) if (!(await this.#queue.put({ source, numbered }))) return
@@ -247,7 +247,7 @@ function isGone(error: unknown): boolean {
 }
 
 /**
- * Tells the client that no more events follow: the thread was removed, or it is parked and the client asked
+ * Tells the client that no more events follow: the thread was removed, or it has come to rest and the client asked
  * for `untilParked`.
  */
 const END_EVENT: string = encodeSse({ event: 'stream_end', data: '{}' })
@@ -263,8 +263,8 @@ export async function* threadStream(
 }
 
 /**
- * The maximum number of characters that are written to a connection at once. A large event is written in
- * pieces, each of which waits until the client has read, so that it does not wait in memory as a whole.
+ * The maximum number of characters that are written to a connection at once. A large event is written in pieces,
+ * each of which waits until the client has read, so that no event waits in memory as a whole.
  */
 const PIECE_LENGTH = 16 * 1024
 
@@ -277,8 +277,8 @@ export function pieceEnd(text: string, start = 0): number {
 }
 
 /**
- * Encodes an event as a server-sent event, with texts before and after its JSON. The JSON of a large event
- * comes in slices: it is shared by all readers, so that a reader that does not read holds a slice and no copy.
+ * Encodes an event as a server-sent event, with texts before and after its JSON. The JSON of a large event comes in
+ * slices: it is shared by all readers, so that a slow reader holds one slice and no copy.
  */
 function* encoded(
   { id, event }: NumberedEvent,

@@ -39,7 +39,7 @@ const MARGIN_MS = 60_000
 const MAX_PENDING = 10_000
 const MAX_REMEMBERED = 10_000
 const PAGE = 500
-/** How often the threads are listed again. Shorter than `MARGIN_MS`, or events whose notice was lost would be missed. */
+/** How often the threads are listed again. Shorter than `MARGIN_MS`, so that no event of another node is missed. */
 const RELIST_MS = 10_000
 /** How long `stop` waits for messages that are being sent, so that another node does not send them again. */
 const FINISH_MS = 3_000
@@ -80,12 +80,12 @@ class Watcher implements Webhooks {
   readonly #clock: Clock
   readonly #queues: readonly WebhookQueue[]
   readonly #abort = new AbortController()
-  /** The last event that was read of each thread; the most recently read thread is last. */
+  /** The number of the last event that was read of each thread; the most recently read thread is last. */
   readonly #read = new Map<string, number>()
   /**
    * All events before this time have been read, except late ones (see `MARGIN_MS`); valid only once
-   * `#hasCaughtUp` is true. Each scan of a thread sets it to the time of the first event that it read, not the
-   * last, because events that other threads wrote in between may still be unread.
+   * `#hasCaughtUp` is true. Each scan of a thread sets this to the time of the first event that it read, not
+   * the last, because events that other threads wrote in between may still be unread.
    */
   #scannedTo = 0
   #hasCaughtUp = false
@@ -95,7 +95,7 @@ class Watcher implements Webhooks {
   #scanning: Promise<void> = Promise.resolve()
   /**
    * Whether other nodes can take over. What was delivered is then recorded at once, and the threads are listed
-   * again and again, because a notice of another node may be lost.
+   * again and again, because what other nodes tell this node about changes may be lost.
    */
   readonly #isLed: boolean
   readonly #timers: Timers
@@ -145,9 +145,9 @@ class Watcher implements Webhooks {
       const done = delivered[queue.name]
       if (isPlainObject(done)) queue.settled = new Map(Object.entries(done) as [string, number][]) // as `#write` wrote it
     }
-    // Written at once, so that events from now on are sent even if this process ends early.
+    // The progress is stored at once, so that events from now on are sent even if this process ends early.
     await this.#write()
-    // Subscribed before the past is read, so that no event is missed in between.
+    // Changes are subscribed to before past events are read, so that no event is missed in between.
     const changes = this.#runtime.changes({ signal: this.#abort.signal })
     this.#watching = Promise.all([this.#watch(changes), this.#catchUp()]).then(
       () => undefined,

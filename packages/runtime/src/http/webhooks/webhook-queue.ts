@@ -33,7 +33,7 @@ const BACKOFF_MS: readonly number[] = [
   5_000, 30_000, 120_000, 600_000, 3_600_000, 14_400_000, 43_200_000, 86_400_000,
 ]
 const MAX_AT_ONCE = 8
-/** How many delivered messages are remembered, because events are read again after a takeover. */
+/** How many delivered messages are remembered, because events are read again when another node takes over. */
 const MAX_SETTLED = 1_000
 const GONE = 410
 

@@ -65,7 +65,7 @@ export function AgentToolView({
 
 const OUTCOMES: Readonly<Record<string, string>> = { success: 'done' }
 
-/** Calls a single tool without a model. The call passes the gate, so a high-risk call waits for a person. */
+/** A form that calls a single tool, without a model. The policy applies, so a high-risk call waits for a person. */
 function TryTool({
   agent,
   tool,

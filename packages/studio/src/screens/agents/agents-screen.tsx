@@ -85,7 +85,7 @@ function AgentRow({
   )
 }
 
-/** What one agent is made of, with a composer to try it. */
+/** The parts of one agent, with a field for a message to try it. */
 export function AgentScreen({ agent: name }: { readonly agent: string }): ReactNode {
   const { client } = useStudio()
   const agent = useResource(`agent ${name}`, () => client.agents.get(name))

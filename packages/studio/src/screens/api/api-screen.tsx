@@ -182,7 +182,7 @@ function OperationView({
   )
 }
 
-/** The members of an object, one per line, and the whole schema behind a click. */
+/** The properties of an object schema, one per line; a click shows the whole schema. */
 function Fields({
   schema,
   schemas,

@@ -24,7 +24,7 @@ export interface Parameter {
   readonly required?: boolean
   readonly schema?: Schema
   readonly description?: string
-  /** Whether the value may contain slashes, which are not encoded. */
+  /** Whether the value may contain slashes, which then are not encoded. */
   readonly 'x-rest'?: boolean
 }
 
@@ -65,7 +65,7 @@ interface RawOperation {
   >
 }
 
-/** Reads the OpenAPI document of our own server; paths become relative to the address of the server. */
+/** Reads the OpenAPI document of the server; paths become relative to the address of the server. */
 export function readDocument(document: unknown, prefix: string): ApiDocument {
   const { paths = {}, components } = document as {
     readonly paths?: Readonly<Record<string, Readonly<Record<string, RawOperation>>>>
@@ -100,7 +100,7 @@ export function resolved(schema: Schema, schemas: ApiDocument['schemas']): Schem
   return (name === undefined ? undefined : schemas[name]) ?? schema
 }
 
-/** A type in a few words: `string`, `list of Thread`, `"a" | "b"`, `number 0–1000`. */
+/** Describes a type in a few words: `string`, `list of Thread`, `"a" | "b"`, `number 0–1000`. */
 export function typeText(schema: Schema | undefined): string {
   if (schema === undefined) return 'anything'
   const { $ref, enum: values, items, type, anyOf, oneOf, minimum, maximum, maxLength } = schema
@@ -116,7 +116,7 @@ export function typeText(schema: Schema | undefined): string {
   return name
 }
 
-/** An example of a body: the document's own, or one with the members that are required. */
+/** An example of a request body: the document's own, or one with only the required properties. */
 export function exampleBody(
   { body }: ApiOperation,
   schemas: ApiDocument['schemas'],
@@ -148,10 +148,10 @@ function exampleOf(given: Schema, schemas: ApiDocument['schemas'], depth = 0): u
   return Object.fromEntries(members)
 }
 
-/** The values that a person has given to the parameters, by name. */
+/** The values that a person has entered for the parameters, by name. */
 export type ApiValues = Readonly<Record<string, string>>
 
-/** The path and query of a request. A parameter without a value stays as a name in braces. */
+/** The path and query of a request. A parameter without a value stays in the path as `{name}`. */
 export function requestPath({ path, parameters }: ApiOperation, values: ApiValues): string {
   const filled = path.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name] ?? ''
@@ -167,7 +167,7 @@ export function requestPath({ path, parameters }: ApiOperation, values: ApiValue
   return query.size > 0 ? `${filled}?${query}` : filled
 }
 
-/** Returns a request as a `curl` command. The key appears only as the name of a variable. */
+/** Returns a request as a `curl` command. The API key appears only as the name of a shell variable. */
 export function curlText(
   url: string,
   operation: ApiOperation,

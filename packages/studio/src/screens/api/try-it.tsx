@@ -21,11 +21,11 @@ interface Answered {
   readonly type: string
   readonly text: string
   readonly ms: number
-  /** Whether the answer is longer than what is shown. */
+  /** Whether the answer is longer than the part that is shown. */
   readonly isCut: boolean
 }
 
-/** The maximum bytes of an answer that are read; a stream is read until the person stops it. */
+/** How many bytes of an answer are read at most. A stream is read until the person stops it. */
 const MAX_ANSWER_BYTES = 300_000
 
 interface Sending {
@@ -36,7 +36,7 @@ interface Sending {
   stop(): void
 }
 
-/** Sends a request as the person at the page, and reads its answer. */
+/** Sends a request with the rights of the signed-in person, and reads its answer. */
 function useSending(): Sending {
   const studio = useStudio()
   const [answer, setAnswer] = useState<Answered>()
@@ -155,7 +155,7 @@ export function TryIt({
   )
 }
 
-/** What is missing before the request can be sent. */
+/** Says what is missing before the request can be sent. */
 function WhyNot({
   scope,
   missing,

@@ -11,11 +11,11 @@ interface Verified {
   readonly audit: AuditExport
   readonly isSound: boolean
   readonly faults: readonly string[]
-  /** Whether this log continues the log that was loaded before, without changes to it. */
+  /** Whether this log begins with exactly the lines of the log that was loaded before. */
   readonly isContinued: boolean
 }
 
-/** The audit log of the whole tree, verified in the browser: every line, their order and the signature. */
+/** The audit log of the whole tree of threads, verified in the browser: every line, their order and the signature. */
 export function AuditTab({ threadId }: { readonly threadId: string }): ReactNode {
   const { client } = useStudio()
   const audit = useResource(`audit ${threadId}`, async () =>

@@ -24,7 +24,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
   audit: 'Audit',
 }
 
-/** What the address has selected: a call, a message or an event of a thread of the tree. */
+/** What the page's address selects: a call, a message or an event of one of the threads in the tree. */
 export interface Selected {
   readonly thread: ShownThread
   readonly call?: ViewCall

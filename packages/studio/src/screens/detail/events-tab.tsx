@@ -13,7 +13,7 @@ export function stepOf({ thread, call, message, event }: Selected): string | und
   return stepId
 }
 
-/** An event as it is stored. If the page has only the beginning of a long result, the whole event is loaded. */
+/** An event as it is stored. If the page has only the beginning of a long tool result, the whole event is loaded. */
 export function EventJson({
   threadId,
   logged: { seq, event, isCut },

@@ -7,7 +7,7 @@ import { useResource, useStudio } from '../../state/studio.ts'
 import { type Selected } from './detail-pane.tsx'
 import { stepOf } from './events-tab.tsx'
 
-/** The request to the model that made the selected call or message, as it was sent. */
+/** The request to the model from which the selected call or message came, as it was sent. */
 export function ModelLogView({
   tab,
   selected,
@@ -114,7 +114,7 @@ function messageEvent({ thread }: Selected, messageId: string | undefined): unkn
   return found?.type === 'message_added' ? found.message : undefined
 }
 
-/** A request as a `curl` command. The key appears only as the name of a variable. */
+/** A request as a `curl` command. The API key appears only as the name of a shell variable. */
 export function Curl({ path }: { readonly path: string }): ReactNode {
   const { url } = useStudio()
   return <CommandLine text={`curl ${url}${path} -H "authorization: Bearer $SKEIN_KEY"`} />

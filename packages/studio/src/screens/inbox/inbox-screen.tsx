@@ -13,7 +13,7 @@ import { useStudio, useTree } from '../../state/studio.ts'
 import { useTitle } from '../../state/title.ts'
 import { sentence } from '../../parts/ask-facts.tsx'
 
-/** Everything that waits for a person, over all threads and depths. */
+/** Everything that waits for a person, in all threads and their descendants. */
 export function InboxScreen({ item: chosen }: { readonly item?: string }): ReactNode {
   const { lists } = useStudio()
   const [, go] = useAddress()
@@ -29,8 +29,8 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
     const next = items[Math.min(items.length - 1, Math.max(0, index + step))]
     if (next) go({ screen: 'inbox', item: next.interruptId }, true)
   }
-  // The item that is shown stays until the person moves on, also when it was decided here or elsewhere: a key
-  // press must never decide about another item than the one that the person has read.
+  // The shown item stays until the person moves on, even if it was decided here or elsewhere meanwhile:
+  // a key press must never decide about another item than the one that the person has read.
   useEffect(() => {
     if (current && current.interruptId !== chosen)
       go({ screen: 'inbox', item: current.interruptId }, true)
@@ -102,7 +102,7 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
   )
 }
 
-/** A waiting item, with the evidence that its thread has so far. */
+/** A waiting item, with the evidence collected so far in its thread. */
 function InboxItem({ item }: { readonly item: WaitingItem }): ReactNode {
   const tree = useTree(item.threadId)
   const thread = tree.threads.get(item.threadId)
@@ -127,9 +127,9 @@ function InboxItem({ item }: { readonly item: WaitingItem }): ReactNode {
 }
 
 /**
- * Keeps the order in which items were first seen, the oldest first, so that items do not move while a person is
- * about to click one. The chosen item stays while the person looks at it, also when somebody else has just
- * decided it.
+ * Keeps the items in the order in which they were first seen, the oldest first, so that they do not
+ * move while a person is about to click one. The chosen item stays while the person looks at it, even
+ * if somebody else has just decided it.
  */
 function useStable(
   waiting: readonly WaitingItem[],

@@ -4,14 +4,14 @@ import { line, plural } from '../../parts/format.ts'
 import type { ShownThread } from '../../state/tree.ts'
 
 /**
- * Announces what happens to screen readers: whole sentences of the streamed text, decisions that a person has
- * to make, and how the session ended. Single words are not announced.
+ * Announces to screen readers what happens: whole sentences of the streamed text, decisions that a
+ * person has to make, and how the session ended. Single words are not announced.
  */
 export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNode {
   const [spoken, setSpoken] = useState('')
   const { draft } = thread.facts
   const { waiting, items, status } = thread.view
-  // `waiting` begins at 0, so that calls that already wait when the thread is opened are announced.
+  // `waiting` starts at 0, so that calls that already wait when the thread is opened are announced too.
   const said = useRef({ draft: 0, last: lastId(items), waiting: 0, status })
   useEffect(() => {
     const before = said.current
@@ -44,7 +44,7 @@ export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNo
   )
 }
 
-/** The text up to the end of its last sentence. */
+/** Returns the text up to the end of its last complete sentence. */
 function wholeSentences(text: string): string {
   for (let end = text.length; end > 0; end--)
     if ('.!?'.includes(text[end - 1]!) && (end === text.length || /\s/.test(text[end]!)))
@@ -53,8 +53,8 @@ function wholeSentences(text: string): string {
 }
 
 /**
- * Returns the id of the last item. A new id means a new item; a new number may only mean that earlier ones were
- * loaded.
+ * Returns the id of the last item. A new id means a new item; a new count may only mean that earlier
+ * items were loaded.
  */
 function lastId(items: readonly ViewItem[]): string | undefined {
   const last = items.at(-1)

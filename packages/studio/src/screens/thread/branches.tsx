@@ -11,7 +11,7 @@ export interface Branches {
   readonly index: number
 }
 
-/** Returns, by the message where they part, the branches of a thread: its forks, its origin and its siblings. */
+/** Returns the branches of a thread (its forks, its origin, its siblings), by the message at which they part. */
 export function useBranches(thread: ShownThread): ReadonlyMap<string, Branches> {
   const { client, lists } = useStudio()
   const { threadId, events, view } = thread
@@ -64,7 +64,7 @@ export function useBranches(thread: ShownThread): ReadonlyMap<string, Branches> 
   }, [family, events, view.items, thread.facts, threadId])
 }
 
-/** `‹ 2/3 ›` on the message where branches part, with a link to compare them. */
+/** Buttons `‹ 2/3 ›` on the message at which branches part, with a link to compare the branches. */
 export function BranchPicker({
   branches: { ids, index },
 }: {

@@ -28,13 +28,13 @@ interface ChatProps {
   readonly onSelect: (id: string | undefined) => void
 }
 
-/** A conversation that is scrolled to within this distance of its end counts as being at its end. */
+/** If less than this is left below, the conversation counts as scrolled to its end. */
 const NEAR_PX = 80
 const PADDING_PX = 20
 /** The number of rows that are rendered above and below the visible ones. */
 const OVERSCAN = 4
 
-/** The conversation: messages, calls and children in place, as they happen. */
+/** The conversation: messages, calls and child threads in the order in which they happen. */
 export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode {
   const [isSilentShown, setSilentShown] = useState(false)
   const entries = useEntries(thread, isSilentShown)
@@ -136,20 +136,20 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
   )
 }
 
-/** Returns the usual height of an entry. With a good estimate, the list is not laid out twice. */
+/** Returns the usual height of an entry. With a good estimate, the browser need not lay the list out twice. */
 function usualHeight(entry: ChatEntry): number {
   if (entry.type === 'call') return entry.childId === undefined ? 30 : 60
   return entry.type === 'message' ? 50 : 60
 }
 
-/** Keeps the end of the conversation in sight until a person scrolls back. */
+/** Keeps the end of the conversation visible until the person scrolls back. */
 function useEnd(
   scroll: RefObject<HTMLDivElement | null>,
   height: number,
   seq: number,
 ): {
   readonly toEnd: () => void
-  /** Stops following the end, because another place is to be shown. */
+  /** Stops following the end, because another place will be shown. */
   readonly leaveEnd: () => void
   readonly onScroll: () => void
   readonly isBehind: boolean
@@ -177,7 +177,7 @@ function useEnd(
       isAtEnd.current = true
       setBehind(false)
     } else if (scrollTop < before.scrollTop && scrollHeight === before.scrollHeight)
-      // Measuring a row also moves the position, but changes the height, which scrolling does not.
+      // Only real scrolling counts: measuring a row moves the position too, but it also changes the height.
       isAtEnd.current = false
   }
   const leaveEnd = (): void => {

@@ -23,7 +23,7 @@ const IF_BUSY = [
 
 type IfBusy = (typeof IF_BUSY)[number][0]
 
-/** The input for a message: text, files and pasted pictures. The draft is kept per thread. */
+/** The input for a message: text, files and pasted pictures. Unsent text is kept per thread. */
 export function Composer({
   thread,
   isPast,
@@ -138,8 +138,7 @@ interface WrittenMessage {
   readonly field: RefObject<HTMLTextAreaElement | null>
 }
 
-/** The message that is being written. Its text is kept until it is sent, also over a reload. */
-/** Requests for values that children of the thread need before they can be created. */
+/** Forms for the variables that children of the thread need before they can be created. */
 function Variables({ threadId }: { readonly threadId: string }): ReactNode {
   const { lists } = useStudio()
   return useStore(lists.inbox)
@@ -147,6 +146,7 @@ function Variables({ threadId }: { readonly threadId: string }): ReactNode {
     .map((item) => <Approval key={item.interruptId} item={item} />)
 }
 
+/** The message that the person is writing. Its text is kept until it is sent, even if the page is reloaded. */
 function useMessage({ threadId, view }: ShownThread): WrittenMessage {
   const { client } = useStudio()
   const [text, setText] = useState(() => readSetting(`draft.${threadId}`) ?? '')
@@ -261,12 +261,12 @@ function placeholder({ view }: ShownThread): string {
   return view.status === 'running' ? `Message ${name} while it works` : `Message ${name}`
 }
 
-/** Returns the name of a file without slashes and other characters that a path must not contain. */
+/** Returns the name of a file with every character replaced that a path should not contain, e.g. slashes. */
 function fileName({ name }: File): string {
   return name.replace(/[^\w.-]+/g, '-').slice(-80) || 'file'
 }
 
-/** Messages that the thread has not read yet; each can be taken back. */
+/** Messages in the queue, which the thread has not taken up yet; each can be taken back. */
 function Queue({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { client, notify } = useStudio()
   const { queued } = thread.view

@@ -11,10 +11,10 @@ import { sumOf } from './thread-head.tsx'
 
 type Pair = ReturnType<typeof alignSteps<ViewItem>>[number]
 
-/** The maximum number of words of a text that are compared. */
+/** How many words of a text are compared at most. */
 const MAX_WORDS = 1500
 
-/** Two threads or branches beside each other, step by step; the first difference is marked. */
+/** Two threads or branches side by side, step by step; the first difference is marked. */
 export function DiffView({
   tree,
   otherId,
@@ -100,7 +100,7 @@ export function DiffView({
   )
 }
 
-/** One step, with the words or lines that the other does not have. */
+/** One step of one side, with the words or lines marked that the other side does not have. */
 function Side({
   item,
   against,
@@ -136,7 +136,7 @@ function Side({
   )
 }
 
-/** The words of a message with the spaces after them, or the lines of a call. */
+/** Returns the words of a message, each with the spaces after it, or the lines of a call. */
 function wordsOf(item: ViewItem): readonly string[] {
   switch (item.type) {
     case 'message':

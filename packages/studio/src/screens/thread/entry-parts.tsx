@@ -18,7 +18,7 @@ export function agentName(agentId: string | undefined, { facts, view }: ShownThr
   return facts.agents.get(agentId) ?? agentId.replace(/\/[ab]$/, '')
 }
 
-/** A call that waits for a person, in the place where it was made. */
+/** The question about a call that waits for a person, shown at the place of the call. */
 export function Question({
   thread,
   toolCallId,
@@ -68,7 +68,7 @@ export function DraftEntry({ thread }: { readonly thread: ShownThread }): ReactN
   )
 }
 
-/** How the session ended, if it was not completed. */
+/** How the session ended; nothing if it was completed. */
 export function Ending({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { result, failures } = thread.view
   if (!result || result.outcome === 'completed') return null

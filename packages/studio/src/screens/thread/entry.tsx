@@ -16,7 +16,7 @@ import type { Branches } from './branches.tsx'
 export type ChatEntry =
   | ViewItem
   | { readonly type: 'silent'; readonly id: string; readonly at: string; readonly text: string }
-  /** A child that no call is waiting for: it was created when its variables were given, or by code. */
+  /** A child thread that belongs to no call: it was created when its variables were provided, or by code. */
   | { readonly type: 'child'; readonly id: string; readonly at: string }
   | { readonly type: 'draft' }
   | { readonly type: 'ending' }
@@ -36,12 +36,14 @@ interface EntryProps {
   readonly select: (id: string) => void
   /** The nesting level of the child in which this entry is shown; 0 for the thread itself. */
   readonly depth: number
-  /** The branches of the thread, by the message where they part; absent in a child inside its parent. */
+  /**
+   * The branches of the thread, by the message at which they part; absent for a child that is shown inside its parent.
+   */
   readonly branches?: ReadonlyMap<string, Branches>
   readonly onFork?: (message: ViewMessage) => void
 }
 
-/** One entry. It is rendered again when the thread changes, not while a person scrolls. */
+/** One entry of the conversation. It is rendered again when the thread changes, not while a person scrolls. */
 export const ChatEntryRow: ComponentType<EntryProps & { readonly entry: ChatEntry }> =
   memo(EntryView)
 
@@ -186,7 +188,7 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
   )
 }
 
-/** What a child has used, from its log or from the list of threads. */
+/** What a child has used, from its log if that was loaded, else from the list of threads. */
 function childNumbers(child: ShownThread | undefined, info: ThreadInfo | undefined): string {
   const { createdAt, updatedAt } = child?.view ?? info!
   const { usage } = child?.view ?? {}
@@ -197,7 +199,9 @@ function childNumbers(child: ShownThread | undefined, info: ThreadInfo | undefin
   ].join(' · ')
 }
 
-/** Whether the parent knows that a child has ended; its own log then says only that it takes no more messages. */
+/**
+ * Whether the parent's log says that a child has ended; the child's own log only says that it takes no more messages.
+ */
 function isOver(status: string | undefined): boolean {
   return status === 'completed' || status === 'failed'
 }
@@ -205,7 +209,7 @@ function isOver(status: string | undefined): boolean {
 const CHILD_ITEMS = 100
 const MAX_DEPTH = 6
 
-/** What a closed child, or a child of it, asks a person. */
+/** The questions to a person that a collapsed child, or a child of it, has. */
 function ChildQuestions({ child, tree }: EntryProps & { readonly child: ShownThread }): ReactNode {
   const below = child.view.children.map(({ threadId }) => tree.threads.get(threadId))
   return (

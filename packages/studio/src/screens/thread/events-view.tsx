@@ -78,7 +78,7 @@ function summaryOf({ event }: LoggedEvent): string {
   return line(words.join(' · '), 240)
 }
 
-/** The beginning of a value as JSON, without writing all of a large one. */
+/** The beginning of a value as JSON, without converting the whole value. */
 function short(value: unknown): string {
   if (value === null || typeof value !== 'object') return String(value)
   if (Array.isArray(value)) return `[${value.length}]`

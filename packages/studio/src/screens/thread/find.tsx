@@ -9,7 +9,7 @@ interface Find {
   readonly query: string
   setQuery(query: string): void
   readonly count: number
-  /** The index of the match that is shown. */
+  /** The index, among the matches, of the match that is shown. */
   readonly place: number
   /** The entry at that place. */
   readonly index: number | undefined
@@ -38,7 +38,7 @@ export function useFind(
     setPlace(index)
     show(places[index]!)
   }
-  // The last match is shown first, because the person was probably reading the end of the thread.
+  // The last match is shown first, because people mostly read the end of a thread.
   useEffect(() => go(found.length - 1, found), [wanted])
   if (query === undefined) return undefined
   return {
@@ -52,9 +52,9 @@ export function useFind(
   }
 }
 
-/** The searchable texts of entries. A changed entry is a new object, so a text here is never outdated. */
+/** Cache of the searchable texts. A changed entry is a new object, so a cached text is never outdated. */
 const texts = new WeakMap<object, string>()
-/** The maximum number of characters of an entry that are searched. */
+/** How many characters of an entry are searched at most. */
 const MAX_CHARS = 100_000
 
 function textOf(entry: ChatEntry, tree: TreeState): string {
@@ -82,7 +82,7 @@ export function FindBar({
   isWhole,
 }: {
   readonly find: Find
-  /** Whether the whole thread and all its children were read, so that nothing else can match. */
+  /** Whether the whole thread and all its children were loaded, so that the search has seen everything. */
   readonly isWhole: boolean
 }): ReactNode {
   const field = useRef<HTMLInputElement>(null)

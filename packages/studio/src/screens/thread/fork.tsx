@@ -8,7 +8,7 @@ import { useMay, useResource, useStudio } from '../../state/studio.ts'
 import type { LoggedEvent, ShownThread } from '../../state/tree.ts'
 import { type Branches, BranchPicker } from './branches.tsx'
 
-/** Makes a branch at a message: with a changed text, with a new answer, or without changes. */
+/** Creates a branch (copy) of the thread at a message: with a changed text, with a new answer, or without changes. */
 export function ForkDialog({
   thread,
   message,
@@ -103,7 +103,7 @@ export function ForkDialog({
   )
 }
 
-/** Names the tools among those that ran which change something outside. */
+/** Warns which of the tools that ran change something outside of the thread. */
 function Effects({
   thread,
   names,
@@ -138,13 +138,13 @@ interface Work {
   readonly calls: ReadonlyMap<string, number>
 }
 
-/** Counts what a thread did after a message, as the server does when it makes the fork. */
+/** Counts what a thread did after a message, in the same way as the server when it creates the fork. */
 function workAfter(events: readonly LoggedEvent[], messageId: string): Work {
   const start = events.findIndex(
     ({ event }) => event.type === 'message_added' && event.message.id === messageId,
   )
   const message = events[start]?.event
-  // A new answer of a model also repeats the request, which is logged before the message.
+  // To get a new answer, the model is asked again, but its first request is logged before the message, so it is added.
   const isAnswer = message?.type === 'message_added' && message.message.type === 'assistant'
   const calls = new Map<string, number>()
   let [modelCalls, children] = [isAnswer ? 1 : 0, 0]
@@ -166,7 +166,7 @@ function workText({ modelCalls, children, calls }: Work): string {
   ].join(', ')
 }
 
-/** What can be done with a message: fork it, and look at the branches that part here. */
+/** The actions on a message: fork the thread there, and go to the branches that part there. */
 export function MessageActs({
   message,
   branches,

@@ -5,14 +5,14 @@ import { useAddress, type ThreadAddress } from '../../state/address.ts'
 import { useKeys } from '../../state/keys.ts'
 import type { ShownThread } from '../../state/tree.ts'
 
-/** Browsers refuse addresses that change more often than about twenty times per second. */
+/** The least time between two changes of the address: browsers refuse more than about twenty changes per second. */
 const WRITE_MS = 80
-/** The approximate number of steps in which a long thread is played back. */
+/** About how many steps the playback of a long thread has. */
 const PLAY_STEPS = 400
 const SHORTEST_MS = 100
 const LONGEST_MS = 700
 
-/** A control that moves through the events of a thread, so that the page shows the thread as it was then. */
+/** A slider over the events of a thread; the page shows the thread as it was after the chosen event. */
 export function Scrubber({
   live,
   at,
@@ -100,7 +100,7 @@ export function Scrubber({
   )
 }
 
-/** Plays the events back, at about their original speed but without long pauses. */
+/** Plays the events back at about their original speed, with long pauses shortened. */
 function usePlayback(
   events: ShownThread['events'],
   index: number,
@@ -126,7 +126,7 @@ function usePlayback(
   return [isPlaying, setPlaying]
 }
 
-/** Returns the position: the control shows it at once, and the address is updated a little later. */
+/** Returns the position of the slider and a setter. The slider moves at once, the address a little later. */
 function usePlace(at: number, address: ThreadAddress): readonly [number, (seq: number) => void] {
   const [, go] = useAddress()
   const [place, setPlace] = useState(at)
@@ -136,7 +136,7 @@ function usePlace(at: number, address: ThreadAddress): readonly [number, (seq: n
   const written = useRef(at)
   const wanted = useRef(at)
   useEffect(() => {
-    // The address was changed elsewhere, e.g. by the back button.
+    // Something else changed the address, e.g. the back button.
     if (at !== written.current) setPlace(at)
     written.current = at
   }, [at])
@@ -150,7 +150,7 @@ function usePlace(at: number, address: ThreadAddress): readonly [number, (seq: n
   const set = useCallback((seq: number) => {
     setPlace(seq)
     wanted.current = seq
-    // Limits how often the address changes while the control is dragged.
+    // The timer limits how often the address changes while the slider is dragged.
     timer.current ??= setTimeout(() => {
       timer.current = undefined
       written.current = wanted.current

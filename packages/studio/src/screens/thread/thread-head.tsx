@@ -19,7 +19,7 @@ const TABS: readonly (readonly [View, string, string])[] = [
   ['events', 'Events', ''],
 ]
 
-/** The head of a thread: its title, its usage, its actions and its views. */
+/** The header of a thread: its title, its usage, its actions and its views. */
 export function ThreadHeader({
   thread,
   tree,
@@ -103,8 +103,8 @@ export function ThreadHeader({
 }
 
 /**
- * What a thread and its descendants have used: from their own logs, or from the list of threads where a log was
- * not read.
+ * What a thread and its descendants have used, from their logs or, for those whose log was not loaded,
+ * from the list of threads.
  */
 export function sumOf({ threads, below }: TreeState): {
   input: number
@@ -130,7 +130,7 @@ function countBelow({ rootId, threads, below }: TreeState): number {
   return count
 }
 
-/** How long the thread has worked and, separately, how long it has waited. */
+/** How long the models of the thread have worked and, separately, since when it waits for a person. */
 function Times({ thread: { view, facts } }: { readonly thread: ShownThread }): ReactNode {
   const now = useNow()
   const worked = facts.requests.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0)
@@ -183,7 +183,7 @@ function Crumbs({ thread }: { readonly thread: ShownThread }): ReactNode {
   )
 }
 
-/** The buttons stop, resume and retry; each says what it keeps. */
+/** The buttons to stop, resume and retry; each says what it keeps. */
 function Controls({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { client, notify } = useStudio()
   const [error, setError] = useState<unknown>()

@@ -21,7 +21,7 @@ const DiffView = lazy(async () => ({ default: (await readDiff()).DiffView }))
 const readTimeline = () => import('../timeline/timeline-view.tsx')
 const TimelineView = lazy(async () => ({ default: (await readTimeline()).TimelineView }))
 
-/** One thread: its head, a view of it, and the details of what is selected. */
+/** The screen of one thread: its header, one of its views, and the details of the selection. */
 export function ThreadScreen({ address }: { readonly address: ThreadAddress }): ReactNode {
   const { threadId, at, view = 'chat' } = address
   const { lists } = useStudio()
@@ -31,7 +31,7 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
   const isPast = at !== undefined && at <= (live?.view.seq ?? 0)
   const tree = useMemo(
     () => (at === undefined ? followed : treeAt(followed, at)),
-    // An earlier state does not depend on new events, so it is computed again only when more events are loaded.
+    // New events do not change an earlier state, so it is computed again only when more old events were loaded.
     [isPast ? `${at} ${followed.isLoaded} ${followed.isWhole}` : followed],
   )
   const thread = tree.threads.get(threadId)
@@ -114,8 +114,8 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
 }
 
 /**
- * Loads the descendants that are needed, if there are too many to load all: those that wait for a person, and
- * all of them for a view that shows their events.
+ * Loads the descendants that are needed, if there are too many to load them all at once: those that
+ * wait for a person and, for a view that shows their events, all.
  */
 function useDescendants(tree: TreeState, areAllWanted: boolean): void {
   const { lists } = useStudio()

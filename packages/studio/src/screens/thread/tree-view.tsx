@@ -9,7 +9,7 @@ import { Dot, stateOf } from '../../parts/status.tsx'
 import type { ThreadAddress } from '../../state/address.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
 
-/** One thread of the tree, from its log or from the list of threads. */
+/** One thread of the tree; its facts come from its log or, if that was not loaded, from the list of threads. */
 interface Branch {
   readonly threadId: string
   readonly depth: number
@@ -18,7 +18,7 @@ interface Branch {
   readonly status: Parameters<typeof stateOf>[0]
   readonly statusText?: string
   readonly waiting: number
-  /** Unknown until the log of the thread was read. */
+  /** The number of turns; unknown until the log of the thread was loaded. */
   readonly turns?: number
   readonly tokens: number
   readonly costUsd: number | null
@@ -29,7 +29,7 @@ interface Branch {
 
 const ROW_PX = 29
 
-/** The thread and its descendants with what each has used; a row opens the thread as a page. */
+/** A table of the thread and its descendants with what each has used; a click on a row opens that thread. */
 export function TreeView({
   tree,
   address,
@@ -153,7 +153,7 @@ function BranchRow({
 
 type Kin = { readonly id: string; readonly name: string; readonly isBackground: boolean }
 
-/** Returns the rows in order: each thread before its children. Rows below a collapsed one are left out. */
+/** Returns the rows in order, each thread before its children. Rows below a collapsed row are left out. */
 function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Branch[] {
   const listed = new Map<string | null, ThreadInfo[]>()
   for (const info of tree.below.values()) {
@@ -181,7 +181,9 @@ function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Bran
   return rows
 }
 
-/** Returns the children of a thread: those in its log, with their names, then those only in the list of threads. */
+/**
+ * Returns the children of a thread: first those in its log, with their names, then those only in the list of threads.
+ */
 function kinOf(thread: ShownThread | undefined, listed: readonly ThreadInfo[]): readonly Kin[] {
   const known = (thread?.view.children ?? []).map(({ threadId: id, name }) => ({
     id,

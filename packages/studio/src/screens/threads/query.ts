@@ -12,7 +12,7 @@ export interface ThreadSearch {
   readonly before?: number
 }
 
-/** Reads a search: words, and `agent:`, `status:`, `tool:`, `cost>`, `cost<`, `after:`, `before:`. */
+/** Parses a search: words, and `agent:`, `status:`, `tool:`, `cost>`, `cost<`, `after:`, `before:`. */
 export function parseQuery(query: string): ThreadSearch {
   const search: { -readonly [K in keyof ThreadSearch]: ThreadSearch[K] } = { words: [] }
   const words: string[] = []
@@ -33,7 +33,7 @@ export function parseQuery(query: string): ThreadSearch {
   return { ...search, words }
 }
 
-/** Whether a thread matches the search, apart from `tool`, which the server knows. */
+/** Whether a thread matches the search. `tool` is not checked here: the server filters by tool. */
 export function matchesQuery(thread: ThreadInfo, search: ThreadSearch): boolean {
   const { words, agent, status, costAbove, costBelow, after, before } = search
   const { costUsd } = thread.tree

@@ -8,7 +8,7 @@ import { useStore } from '../../state/store.ts'
 import { useMay, useResource, useStudio } from '../../state/studio.ts'
 import { useTitle } from '../../state/title.ts'
 
-/** The pane beside the list while no thread is open, in which a new thread can be started. */
+/** The pane beside the list while no thread is open; a new thread can be started in it. */
 export function StartPane(): ReactNode {
   const { client } = useStudio()
   const agents = useResource('agents', () => client.agents.list())
@@ -49,7 +49,7 @@ export function StartPane(): ReactNode {
   )
 }
 
-/** Agents that people talk to come before those that other agents call. */
+/** Sorts the agents: those that people talk to come before those that other agents call. */
 function outermostFirst(agents: readonly AgentSummary[]): readonly AgentSummary[] {
   const called = new Set(
     agents.flatMap(({ sides }) => sides.flatMap(({ tools }) => tools.map(({ name }) => name))),
@@ -65,7 +65,7 @@ export function FirstMessage({
 }: {
   readonly agent: string
   readonly isFocused?: boolean
-  /** Whether another model and other settings can be chosen for the run, where the server allows it. */
+  /** Whether the person may choose another model and other settings for the run, if the server allows it. */
   readonly isPlayground?: boolean
 }): ReactNode {
   const { client, lists } = useStudio()
@@ -144,7 +144,7 @@ export function FirstMessage({
   )
 }
 
-/** Another model and other settings for one run. The thread says which were used. */
+/** Fields to choose another model and other settings for one run. The thread shows which were used. */
 function Playground({
   model,
   setModel,

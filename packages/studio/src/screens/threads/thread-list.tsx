@@ -13,7 +13,7 @@ import { useResource, useStudio } from '../../state/studio.ts'
 import { matchesQuery, parseQuery } from './query.ts'
 
 const ROW_PX = 57
-/** The next part of the list is loaded when this many rows are left below. */
+/** The next part of the list is loaded when at most this many rows are left below the visible ones. */
 const NEAR_ROWS = 30
 
 /** All threads, the latest first, with a search. */
@@ -109,7 +109,7 @@ export function ThreadList({
   )
 }
 
-/** The threads that a search asks for. Which of them have called a tool, the server knows for all threads. */
+/** Returns the threads that match a search. A search by tool is sent to the server, which covers all threads. */
 function useShown(
   items: readonly ThreadInfo[],
   query: string,
@@ -124,7 +124,8 @@ function useShown(
     if (tool === undefined) return undefined
     const timer = setTimeout(found.reload, RELOAD_MS)
     return () => clearTimeout(timer)
-    // `reload` is a new function at each render; a change of the list may be a call.
+    // `reload` is new at each render, so it is no dependency. `items` is one: a changed thread may have
+    // called the tool.
   }, [items, tool])
   const shown = useMemo(() => {
     if (tool === undefined) return items.filter((thread) => matchesQuery(thread, parsed))
@@ -136,7 +137,7 @@ function useShown(
   return { shown, isByTool: tool !== undefined }
 }
 
-/** The end of a list of which only a part is loaded. */
+/** The end of a list that is loaded only in part. */
 function ListEnd({
   query,
   count,
@@ -163,7 +164,7 @@ function ListEnd({
 }
 
 const TOOL_NOTE = 'Threads that have called this tool, themselves or through a child.'
-/** The most threads that are shown by tool, and how long after a change they are asked for again. */
+/** How many threads are shown for a tool at most, and how long after a change they are loaded again. */
 const MAX_BY_TOOL = 1000
 const RELOAD_MS = 1000
 

@@ -3,7 +3,7 @@ import { clockText, duration } from '../../parts/format.ts'
 import type { TimelineClock } from './clock.ts'
 import type { Range } from './timeline-view.tsx'
 
-/** The clock above the bars. Dragging over it zooms to what was marked. */
+/** The time scale above the bars. Dragging over a range of it zooms to that range. */
 export function Axis({
   clock,
   range: [from, to],
@@ -79,12 +79,12 @@ export function Axis({
   )
 }
 
-/** The length of an idle stretch in few characters: `2 h`, `40 s`. */
+/** The length of an idle period in few characters: `2 h`, `40 s`. */
 function idleText(ms: number): string {
   return duration(ms).replace(/(min|h) .*/, '$1')
 }
 
-/** Returns round times within the visible range, but none inside a folded stretch. */
+/** Returns round times within the visible range, except inside a shortened idle period. */
 function ticks(clock: TimelineClock, from: number, to: number): { place: number; time: number }[] {
   const origin = clock.pieces[0]!.from
   const wanted = (to - from) / 6

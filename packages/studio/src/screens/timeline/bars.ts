@@ -1,9 +1,9 @@
 import type { LoggedEvent, ShownThread, TreeState } from '../../state/tree.ts'
 
-/** Who worked: a model, a tool, a child, or a person whose message waited to be read. */
+/** What a bar shows: a model, a tool, a child thread, or a person's message that waited to be read. */
 export type BarKind = 'model' | 'tool' | 'child' | 'person'
 
-/** A stretch of time in which something ran, stood in a queue, or waited for somebody. */
+/** A period in which something ran, was in a queue, or waited for somebody. */
 export interface Stretch {
   readonly kind: 'run' | 'queue' | 'wait'
   readonly from: number
@@ -33,7 +33,7 @@ type Begun = {
   -readonly [K in keyof Omit<TimelineRow, 'stretches' | 'to'>]: TimelineRow[K]
 } & { to?: number; stretches: Stretch[]; childId?: string; runFrom?: number; waitFrom?: number }
 
-/** Returns the rows of a thread and its descendants in order of time; a child follows the call that made it. */
+/** Returns the rows of a thread and its descendants in order of time; a child follows the call that created it. */
 export function rowsOf(tree: TreeState, now: number): readonly TimelineRow[] {
   const rows: TimelineRow[] = []
   const seen = new Set<string>()
@@ -53,7 +53,7 @@ export function rowsOf(tree: TreeState, now: number): readonly TimelineRow[] {
 
 type OwnRow = Begun & { readonly to: number }
 
-/** The rows of threads in which nothing runs; they stay the same until the thread changes. */
+/** Cached rows of threads in which nothing runs; they stay the same until the thread changes. */
 const kept = new WeakMap<
   ShownThread,
   { readonly depth: number; readonly rows: readonly OwnRow[] }
@@ -103,12 +103,12 @@ class RowReader {
     this.#readCall(logged, at)
     this.#readChild(logged, at)
     if (event.type === 'turn_start') this.#agent = event.agentId.replace(/\/[ab]$/, '')
-    // Calls and requests that the end of the session cut off have no end event of their own.
+    // Calls and requests that were cut off by the end of the session have no end event of their own.
     if (event.type === 'session_end')
       for (const row of [...this.#models.values(), ...this.#calls.values()]) end(row, at, 'run')
   }
 
-  /** Returns the rows; what has not ended goes on until `now`. */
+  /** Returns the rows. A row that has not ended extends to `now`. */
   rows(now: number): OwnRow[] {
     return this.#rows.map((row) => {
       if (row.to === undefined) {
@@ -208,7 +208,7 @@ class RowReader {
       }
       case 'interrupt_opened': {
         const row = this.#calls.get(event.interrupt.toolCallId)
-        // A call that made a child is busy while the child works, so this is no wait.
+        // A call that created a child counts as running while the child works, not as waiting.
         if (!row || event.interrupt.kind === 'child') return
         stretch(row, at)
         row.waitFrom = at
@@ -242,7 +242,7 @@ class RowReader {
   }
 }
 
-/** Ends the stretch in which the row runs. */
+/** Ends the period in which the row runs, at the time `at`. */
 function stretch(row: Begun, at: number): void {
   if (row.runFrom !== undefined) row.stretches.push({ kind: 'run', from: row.runFrom, to: at })
   row.runFrom = undefined
@@ -258,7 +258,7 @@ function end(row: Begun | undefined, at: number, kind: Stretch['kind']): void {
   row.isOpen = false
 }
 
-/** The time that a row ran, apart from the time in which it stood in a queue or waited. */
+/** Returns how long a row ran, was in a queue and waited, each in ms. */
 export function timesOf({ stretches }: TimelineRow): Readonly<Record<Stretch['kind'], number>> {
   const sums = { run: 0, queue: 0, wait: 0 }
   for (const { kind, from, to } of stretches) sums[kind] += to - from

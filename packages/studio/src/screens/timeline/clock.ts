@@ -1,10 +1,10 @@
 import type { TimelineRow } from './bars.ts'
 
-/** A stretch of the clock of the timeline. Idle stretches have a small fixed width. */
+/** A part of the timeline's time scale. Idle parts have a small fixed width. */
 export interface ClockPiece {
   readonly from: number
   readonly to: number
-  /** The position and the width of the piece, in units of the clock. */
+  /** The position and the width of this part, in units of the scale. */
   readonly start: number
   readonly width: number
   readonly isIdle: boolean
@@ -14,19 +14,21 @@ export interface ClockPiece {
 export interface TimelineClock {
   readonly pieces: readonly ClockPiece[]
   readonly width: number
-  /** Where a time is, in the units of the clock. */
+  /** Returns the position of a time, in units of the scale. */
   at(time: number): number
   /** The time at a place. */
   timeAt(place: number): number
 }
 
-/** An idle stretch is folded when it is longer than this fraction of the whole time. */
+/** An idle period is shortened if it is longer than this fraction of the whole time. */
 const IDLE_PART = 0.08
 const MIN_IDLE_MS = 1000
-/** The width of a folded stretch, as a fraction of the whole width. */
+/** The width of a shortened period, as a fraction of the whole width. */
 const FOLD_PART = 0.035
 
-/** Lays out the time of the rows. Time in which nothing runs is folded; waiting for a person counts as idle. */
+/**
+ * Creates the time scale for rows. Periods in which nothing runs are shortened; waiting for a person counts as idle.
+ */
 export function clockOf(rows: readonly TimelineRow[]): TimelineClock {
   const busy = rows
     .flatMap(({ stretches, kind }) =>

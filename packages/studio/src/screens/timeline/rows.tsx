@@ -43,7 +43,7 @@ export function Rows({
     const next = Math.max(0, Math.min(rows.length - 1, index))
     setFocused(next)
     virtual.scrollToIndex(next)
-    // The row exists after the list has scrolled.
+    // The element of the row exists only after the list has scrolled to it.
     requestAnimationFrame(() =>
       scroll.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus(),
     )

@@ -20,7 +20,7 @@ type Filter = (typeof FILTERS)[number][0]
 /** A part of the clock, in its units. */
 export type Range = readonly [from: number, to: number]
 
-/** What ran when: models, tools, children and waits on one clock. Idle time is folded to a mark with its length. */
+/** Shows what ran when: models, tools, children and waits on one time scale. Idle time is shortened to a small mark. */
 export function TimelineView({
   tree,
   until,
@@ -28,14 +28,14 @@ export function TimelineView({
   onSelect,
 }: {
   readonly tree: TreeState
-  /** The time up to which events are shown, when an earlier state is shown. */
+  /** Set if an earlier state is shown: the time up to which events are shown. */
   readonly until: number | undefined
   readonly selected: string | undefined
   readonly onSelect: (id: string) => void
 }): ReactNode {
   const tick = useNow()
   const isLive = until === undefined && isOpen(tree)
-  // The clock matters only while the thread works; at rest, its last event is the end.
+  // Only while the thread works does the timeline end at the current time; otherwise it ends with the last event.
   const now = until ?? (isLive ? tick : latest(tree))
   const all = useMemo(() => rowsOf(tree, now), [tree, now])
   const clock = useMemo(() => clockOf(all), [all])

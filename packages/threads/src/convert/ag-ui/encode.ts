@@ -22,9 +22,9 @@ export interface AgUiStreamOptions {
   readonly runId: string
   /** The messages that the client has when the run begins. */
   readonly messages?: readonly AgUiMessage[]
-  /** Those of `messages` that the run answers; `RUN_STARTED` repeats them for readers who did not ask. */
+  /** The messages that the run answers; `RUN_STARTED` repeats them for clients that did not send them. */
   readonly asked?: readonly AgUiMessage[]
-  /** Sends all `messages` to the client first, in place of those it has. */
+  /** Whether to send all `messages` to the client first, to replace those that it has. */
   readonly isReplay?: boolean
 }
 
@@ -72,7 +72,7 @@ export class AgUiStreamEncoder {
     return this.#messages.list()
   }
 
-  /** How the run ends if it ends now: what it waits for, and the calls that the client has to run. */
+  /** The outcome if the run ended now: what it waits for, and the calls that the client has to run. */
   get outcome(): AgUiOutcome {
     const interrupts = [...this.#interrupts.values()]
     if (interrupts.length > 0) return { type: 'interrupt', interrupts }
@@ -258,8 +258,8 @@ export class AgUiStreamEncoder {
 
   /**
    * Discards the content of the step. AG-UI cannot take back one message, so the client gets all messages
-   * without those of the step. Clients keep reasoning that a snapshot leaves out, so reasoning stays, empty;
-   * the next attempt has the same ids and fills it.
+   * without those of the step. Clients keep reasoning messages that a snapshot leaves out, so these are sent
+   * empty; the next attempt has the same ids and fills them.
    */
   #reset(): void {
     this.#closeBlocks()
@@ -306,7 +306,7 @@ export class AgUiStreamEncoder {
   }
 
   #startCall(toolCallId: string, toolCallName: string): void {
-    // The calls of a step are in one message, after its text; without this id each call is a message.
+    // The calls of a step share one message, after its text; without this id each call is a message.
     const parentMessageId = (this.#parent ??= this.#added(`${toolCallId}:calls`))
     this.#inputs.set(toolCallId, '')
     this.#open.add(toolCallId)
@@ -334,7 +334,7 @@ export class AgUiStreamEncoder {
     if (streamed === undefined || streamed === '') this.#args(toolCallId, whole)
     this.#endCall(toolCallId)
     if (streamed === undefined || streamed === '' || isSameJson(streamed, whole)) return
-    // The arguments that run are not those that were streamed. The client must show those that run.
+    // The call runs with other arguments than those that were streamed, so the client is sent the new ones.
     this.#messages.setArguments(toolCallId, whole)
     this.#snapshot()
   }
@@ -382,7 +382,7 @@ type BlockKind = 'text' | 'reasoning'
 
 type Counts = { readonly text: number; readonly reasoning: number; readonly step: number }
 
-/** The answer that an approval expects in a `resume` entry. */
+/** JSON Schema of the answer to an approval, which a client sends in a `resume` entry. */
 const DECISION = {
   type: 'object',
   properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
@@ -423,7 +423,7 @@ function contentOf({ parts }: UIMessage): NonNullable<AgUiMessage['content']> {
     : content
 }
 
-/** Text stays text; other values become JSON text. */
+/** Returns text unchanged, and any other value as JSON text. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value ?? null) ?? 'null')
 }

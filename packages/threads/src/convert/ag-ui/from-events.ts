@@ -179,7 +179,7 @@ class EventReader {
     return { value: this.#builder.build(), lost: this.#losses.list }
   }
 
-  /** The first thread id is the thread's, unless the options name one. */
+  /** The first thread id becomes the id of the thread, unless the options name one. */
   #thread(threadId: string): void {
     if (this.#threadId === undefined) this.#builder.threadId = this.#threadId = threadId
     else if (this.#threadId !== threadId) this.#lost(`a run of another thread, ${threadId}`)
@@ -191,7 +191,7 @@ class EventReader {
       if (this.#seen.has(message.id)) continue
       const at = `/input/messages/${index}`
       if (message.role === 'user') this.#asked(message, at)
-      // The answers of earlier runs: they are in the thread if their runs were read.
+      // Other messages are answers of earlier runs, which are in the thread if those runs were read.
       else if (!this.#isKnown(message))
         this.#lost(`a message of the role ${message.role} whose run was not read`, at)
     }
@@ -271,7 +271,7 @@ class EventReader {
     else this.#builder.request([part], this.#at)
   }
 
-  /** Reads a chunk: the first one of a key starts its part, and one without a key belongs to the last. */
+  /** Reads a chunk. The first chunk of a key starts a part; a chunk without a key continues the latest part. */
   #chunks(key = this.#chunk, delta: string | undefined, start: (key: string) => void): void {
     if (key === undefined) return this.#lost('a chunk that names neither a message nor a call')
     this.#chunk = key
@@ -337,7 +337,7 @@ class EventReader {
     this.#endRun({ ...how, ...usage })
   }
 
-  /** Keeps what a run waits for, unless the open call says the same. */
+  /** Stores the interrupts that a run waits for, except those that an open call already expresses. */
   #interrupts(interrupts: readonly AgUiInterrupt[]): void {
     this.#flush()
     for (const interrupt of interrupts) {

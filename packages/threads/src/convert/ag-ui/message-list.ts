@@ -10,7 +10,7 @@ interface Draft {
   toolCalls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[]
 }
 
-/** The messages that a client has: those of before the run, and those that the events of the run made. */
+/** The messages that a client has: those from before the run, and those that the events of the run made. */
 export class MessageList {
   readonly #before: readonly AgUiMessage[]
   readonly #drafts = new Map<string, Draft>()
@@ -31,7 +31,7 @@ export class MessageList {
     return this.#ids.has(id) || this.#drafts.has(id)
   }
 
-  /** The id, or a longer one if a message of the run has it, because a call id may be used again. */
+  /** Returns the id, or a longer one if a message of the run has it already: models may use a call id twice. */
   freeId(id: string): string {
     return this.#drafts.has(id) ? `${id}:${this.#drafts.size}` : id
   }
@@ -115,7 +115,7 @@ export class MessageList {
   }
 }
 
-/** Returns a file as content of AG-UI; undefined for what has no place there. */
+/** Returns a file as content of AG-UI; undefined for content that AG-UI has no type for. */
 export function fileContent(item: MultiModalContent): AgUiContentPart | undefined {
   switch (item.kind) {
     case 'image-url':

@@ -197,7 +197,7 @@ class EventWriter {
     say(text.join('\n'))
   }
 
-  /** Returns a prompt as the content of a message; text, images, audio, video and documents have a place. */
+  /** Converts a prompt to the content of a message; text, images, audio, video and documents are kept. */
   #content(
     part: MessagePart & { part_kind: 'user-prompt' },
     pointer: string,

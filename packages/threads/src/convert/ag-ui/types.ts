@@ -79,7 +79,7 @@ export type AgUiKnownEvent =
       readonly runId: string
       readonly parentRunId?: string
       readonly protocolVersion?: string
-      /** What the run was asked; `messages` holds what the person said. */
+      /** The request that the run answers; `messages` has the person's messages. */
       readonly input?: AgUiInput
     })
   | (Base<'MESSAGES_SNAPSHOT'> & { readonly messages: readonly AgUiMessage[] })
@@ -165,7 +165,7 @@ export interface AgUiOtherEvent {
   readonly [field: string]: unknown
 }
 
-/** The counters of a thread that AG-UI has, and their names there. */
+/** The token counters that both a thread and AG-UI have: the thread's name and AG-UI's name. */
 export const USAGE: Readonly<
   Record<
     `${'input' | 'output' | 'total' | 'thinking' | 'cache_read' | 'cache_write'}_tokens`,

@@ -41,7 +41,7 @@ export interface AgentUIStreamOptions {
 
 /**
  * Turns the stream of an agent into the chunks of the AI SDK's UI message stream, as they happen. Cancelling
- * the stream aborts the run; a page that does not read slows it down.
+ * the stream aborts the run; a page that reads slowly slows the run down.
  *
  *     const stream = agentUIStream(coder.stream(text, state))
  */
@@ -86,9 +86,9 @@ export type UIAnswers = Readonly<
 >
 
 /**
- * Returns what the person has answered in the last message of a chat: the answers for `agent.resumeStream`, by
- * tool call id. Empty if the last message asks something new. A page may send anything: what is not exactly a
- * yes is a no, and what is not an answer is left out.
+ * Returns what the person has answered in the last message of a chat: the answers for `agent.resumeStream`,
+ * by tool call id. Empty if the last message is a person's, with a new question. A page may send anything:
+ * any answer but `approved: true` counts as a denial, and everything that is not an answer is left out.
  */
 export function uiAnswers(messages: readonly UIMessage[]): UIAnswers {
   const last = messages.at(-1)

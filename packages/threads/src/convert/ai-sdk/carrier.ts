@@ -9,9 +9,9 @@ import type { SystemMessage } from '../../document/thread.ts'
 export const CARRIER = 'threadprotocol'
 
 /**
- * The thread data that one UI part carries. `agent_id`, `outcome` and `errors` are always written; the other
- * fields only with `carry: 'all'`, because they contain data that a server may not want to show (signatures,
- * provider ids).
+ * The thread data in the metadata of one UI part. `agent_id`, `outcome` and `errors` are always written; the
+ * other fields only with `carry: 'all'`, because they contain data that a server may not want to show
+ * (signatures, provider ids).
  */
 export interface PartCarrier {
   /** The agent that wrote the part. */
@@ -35,7 +35,7 @@ export interface PartCarrier {
   readonly result?: PartCarrier
 }
 
-/** The field of a part that the UI part contains, so that the carrier leaves it out. */
+/** The field of a part that is left out of the metadata, because the UI part contains its value. */
 export type ShownField = 'content' | 'args' | 'transcript' | 'url' | 'data'
 
 /** The data about one turn in a message's metadata. */
@@ -70,15 +70,15 @@ export interface MessageCarrier {
  */
 export type UICallOutcome = 'failed' | 'interrupted' | 'retry' | 'validation_error' | 'denied'
 
-/** Returns metadata with this carrier, added to the metadata of other systems that the part already had. */
+/** Returns metadata with this thread data, added to the metadata of other systems that the part already had. */
 export function carry(carrier: PartCarrier, part?: object): UIProviderMetadata {
-  // The carrier was made from parts of a JSON document, so it is JSON.
+  // The cast is safe: the thread data was made from parts of a JSON document.
   const own = { [CARRIER]: carrier as unknown as UIJsonObject }
   const others = part && (part as { provider_metadata?: UIProviderMetadata }).provider_metadata
   return others ? { ...others, ...own } : own
 }
 
-/** Reads a carrier. Any other data under our key is ignored, because clients may send anything. */
+/** Reads the thread data under our key. Data of another form is ignored, because clients may send anything. */
 export function carried(metadata: unknown): PartCarrier {
   const own = isObject(metadata) ? metadata[CARRIER] : undefined
   return isObject(own) ? (own as PartCarrier) : {}
@@ -109,8 +109,8 @@ function isTurnCarrier(entry: unknown): entry is TurnCarrier {
 }
 
 /**
- * Restores a part from its carrier and the value that the UI part contains; undefined when the carrier has no
- * part.
+ * Restores a part from the thread data in its metadata and the value that the UI part contains; undefined
+ * when the thread data has no part.
  */
 export function restore(carrier: PartCarrier, shown: unknown): unknown {
   const { part, from } = carrier

@@ -127,7 +127,7 @@ export class EventStepEncoder {
     return chunks
   }
 
-  /** Returns the chunks of calls that a person put in the place of open calls of the message. */
+  /** Returns the chunks of calls with which a person has replaced open calls of the message. */
   changed({ toolCalls = [] }: AssistantMessageJSON): UIMessageChunk[] {
     return toolCalls.flatMap(({ toolCallId, toolName, arguments: input, metadata }) => {
       const from = String(metadata?.['skein']?.['changedFrom'])
@@ -226,10 +226,10 @@ export class EventStepEncoder {
   }
 
   /**
-   * Closes the calls that a person has answered and that have no outcome when the response ends. Otherwise the
-   * client's own predicate (`lastAssistantMessageIsCompleteWithApprovalResponses`) stays true and it sends the
-   * same answer for ever. While another call is open, for a person or for the page, the predicate is false and
-   * nothing is closed.
+   * Closes the calls that a person has answered and that have no outcome when the response ends. Otherwise
+   * the client's own predicate (`lastAssistantMessageIsCompleteWithApprovalResponses`) stays true and the
+   * client sends the same answer for ever. While another call waits for a person or the page, the predicate
+   * is false and nothing is closed.
    */
   closeAnswered(byClient: readonly string[]): UIMessageChunk[] {
     const answered = new Set([...byClient, ...this.#answered])

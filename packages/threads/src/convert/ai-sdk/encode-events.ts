@@ -116,7 +116,7 @@ export class UIStreamEncoder {
   /**
    * Ends the response. Without a `finish` chunk, a client cannot distinguish success from a broken
    * connection. A call that a person has answered never stays without an output: it is closed with an error,
-   * and the response ends as `interrupted`, after which clients do not send by themselves.
+   * and the response ends as `interrupted`, after which clients send nothing by themselves.
    */
   end(): UIMessageChunk[] {
     if (!this.#hasStarted) return []

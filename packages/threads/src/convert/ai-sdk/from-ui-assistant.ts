@@ -253,7 +253,8 @@ function emptyStep(): Step {
 }
 
 /**
- * Adds the status that a thread requires to a tool return that was shown as data, which has only an outcome.
+ * Adds the `status` that a thread requires to a tool return that was sent as a data part and has only an
+ * `outcome`.
  */
 function withStatus(part: MessagePart): MessagePart {
   const shown = part as { part_kind: string; status?: string; outcome?: string }

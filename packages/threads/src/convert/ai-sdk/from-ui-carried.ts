@@ -19,20 +19,20 @@ import { approvalEvents, outcomePart } from './from-ui-parts.ts'
 import { dataUrlBody } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
-/** The turns that are restored from messages which carry their thread (`carry: 'all'`). */
+/** The turns that are restored from the thread data in the metadata of messages (`carry: 'all'`). */
 export interface RebuiltTurns {
   readonly thread: Partial<Thread> | undefined
   covers(message: UIMessage): boolean
   /**
-   * Returns the turns that the message carries, then one more turn if the client has added approval answers
-   * or tool outputs.
+   * Returns the turns in the metadata of the message, then one more turn if the client has added approval
+   * answers or tool outputs.
    */
   turnsOf(message: UIMessage, at: string): Turn[]
 }
 
 /**
- * Restores the turns that the messages carry. All messages are read first, because a tool return is carried
- * by the message of its call, which may belong to another turn.
+ * Restores the turns from the thread data in the metadata of the messages. All messages are read first,
+ * because a tool return is stored in the message of its call, which may belong to another turn.
  */
 export function rebuildTurns(messages: readonly UIMessage[]): RebuiltTurns {
   const placed = new Placements()
@@ -153,8 +153,8 @@ class Placements {
 }
 
 /**
- * Creates a turn for the approval answers and outputs that the client has added to carried calls; the next
- * run starts with them.
+ * Creates a turn for the approval answers and outputs that the client has added to calls of restored turns;
+ * the next run starts with them.
  */
 function addedByClient(
   message: UIMessage,

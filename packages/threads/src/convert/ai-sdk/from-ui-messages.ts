@@ -10,12 +10,12 @@ import type { UIMessage, UIMessagePart } from './types.ts'
 
 /** Settings of `fromUIMessages`: values for data that the messages do not contain. */
 export interface FromUIMessagesOptions {
-  /** Fields of the thread. They go before those of a carried thread. */
+  /** Fields of the thread. They override those of a thread in the metadata of the messages. */
   readonly thread?: Partial<Omit<Thread, 'version' | 'turns'>>
   /**
-   * What is done with the thread data that messages carry in their metadata (`toUIMessages` with `carry`).
-   * Whoever wrote the messages wrote the carrier too, so `ignore`, the default, reads only what a page shows:
-   * its parts, times and its own metadata. `trust` restores the carried turns, agents and attribution; it is
+   * What is done with the thread data in the metadata of messages (`toUIMessages` with `carry`). Whoever
+   * wrote the messages also wrote this data, so `ignore`, the default, reads only what a page shows: its
+   * parts, times and its own metadata. `trust` restores turns, agents and attribution from this data; it is
    * for messages from a store of your own, never for the body of a request.
    */
   readonly carrier?: 'ignore' | 'trust'
@@ -28,8 +28,8 @@ export interface FromUIMessagesOptions {
 }
 
 /**
- * Converts a chat's messages to a thread, step by step. With `carrier: 'trust'`, messages that carry their
- * thread (`carry: 'all'`) restore it unchanged, and additions of the client are appended.
+ * Converts a chat's messages to a thread, step by step. With `carrier: 'trust'`, messages whose metadata has
+ * their thread (`carry: 'all'`) restore it unchanged, and additions of the client are appended.
  */
 export function fromUIMessages(
   given: readonly UIMessage[],
@@ -104,7 +104,7 @@ function partWithout(part: UIMessagePart): UIMessagePart {
   return Object.keys(changed).length === 0 ? part : ({ ...part, ...changed } as UIMessagePart)
 }
 
-/** Stores the client's own metadata on the turn, without our carrier, which has already been read. */
+/** Stores the client's own metadata on the turn, without our thread data in it, which has already been read. */
 function withClient<T extends Turn>(turn: T, { metadata }: UIMessage): T {
   if (metadata === undefined || metadata === null) return turn
   const client_metadata =

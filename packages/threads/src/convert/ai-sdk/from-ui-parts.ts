@@ -49,7 +49,7 @@ export function userPrompt(
   return [{ part_kind: 'user-prompt', content }]
 }
 
-/** Returns the metadata of other systems, under the field name from which `toUIMessages` restores it. */
+/** Returns the metadata of other systems as the field `provider_metadata`, which `toUIMessages` writes back. */
 export function foreignMetadata(
   metadata: UIProviderMetadata | undefined,
   ...consumed: readonly string[]
@@ -115,8 +115,8 @@ function says(text: string, value: unknown): boolean {
 const RETRY_SUFFIX = '\n\nFix the errors and try again.'
 
 /**
- * Returns the part that settles a call; undefined while the call is open. Retry, denial and interruption are
- * kept apart.
+ * Returns the part with the outcome of a call; undefined while the call is open. Retry, denial and
+ * interruption are different outcomes.
  */
 export function outcomePart(tool: OpenToolPart, isRefusal: boolean): MessagePart | undefined {
   const ids = { tool_name: toolNameOf(tool), tool_call_id: tool.toolCallId }
@@ -157,7 +157,7 @@ function resultFields(tool: OpenToolPart): object {
   return providerFields(tool.resultProviderMetadata, 'id')
 }
 
-/** Returns the events from which the approval shown on a tool part results. */
+/** Returns the approval events (request and answer) that a tool part shows. */
 export function approvalEvents(tool: OpenToolPart, timestamp: string): SystemMessage[] {
   const { approval, toolCallId } = tool
   if (!approval) return []

@@ -101,9 +101,7 @@ function assistantMessage(
   return message('assistant', thread, start, parts, metadataOf(turns, { turns: entries }))
 }
 
-/**
- * Adds the parts of a turn to the message, and returns the data about the turn that the metadata must carry.
- */
+/** Adds the parts of a turn to the message, and returns the data about the turn that belongs in the metadata. */
 function addAgentTurn(builder: UIPartBuilder, turn: AgentTurn, index: number): TurnCarrier {
   if (!Array.isArray(turn.messages)) {
     // A turn of an unknown type has nothing to show; with `carry: 'all'` it is carried in the metadata.

@@ -21,7 +21,7 @@ export interface HiddenFields {
   readonly from?: ShownField
 }
 
-/** Adds the hidden fields to a carrier, with `carry: 'all'` only. */
+/** Adds the hidden fields to the thread data of a UI part, with `carry: 'all'` only. */
 export type Hide = (shown: PartCarrier, hidden: HiddenFields) => PartCarrier
 
 /** Converts the parts of a thread to UI parts, message by message. */
@@ -51,8 +51,8 @@ export class UIPartBuilder {
   }
 
   /**
-   * Adds the parts of a message in an agent turn, and returns the data about the message that the metadata
-   * must carry.
+   * Adds the parts of a message in an agent turn, and returns the data about the message that belongs in the
+   * metadata.
    */
   addMessage(message: ThreadMessage | SystemMessage, at: string): Record<string, unknown> {
     if (message.message_type === 'system') return this.#addEvent(message, at)
@@ -128,9 +128,9 @@ export class UIPartBuilder {
     const type = (part as { reasoning?: boolean }).reasoning ? 'reasoning-file' : 'file'
     const isBinary = content.kind === 'binary'
     const url = isBinary ? dataUrl(content.media_type, content.data) : content.url
-    // The URL contains the bytes; carrying them too would double the size. Bytes in URL-safe base64 are
-    // carried all the same, because the URL uses the standard alphabet, from which the original text could
-    // not be restored.
+    // The URL contains the bytes; storing them in the metadata too would double the size. Bytes in URL-safe
+    // base64 are stored there all the same, because the URL uses the standard alphabet, from which the
+    // original text could not be restored.
     const hidden: HiddenFields =
       isBinary && !/[-_]/.test(content.data)
         ? { part: { ...part, content: omitKeys(content, 'data') }, at, from: 'data' }

@@ -11,7 +11,7 @@ import type { OpenToolPart } from './types.ts'
 /** A tool call, run by the application or by the provider. */
 export type AnyCall = ToolCallPart | BuiltinToolCallPart
 
-/** A part that settles a tool call of the application. */
+/** A part with the outcome of a tool call of the application. */
 export type AnyReturn = ToolReturnPart | RetryPromptPart
 
 /**
@@ -119,8 +119,8 @@ export class UIToolBuilder {
     const hidden = this.#hide({}, { part, at })
     if (hidden.at === undefined) return
     const own = tool.callProviderMetadata?.[CARRIER]
-    // A denied UI part has no result metadata, so the return is carried by the call. The cast is safe because
-    // a carrier is plain data.
+    // A denied UI part has no metadata for a result, so the return is stored in the metadata of the call. The
+    // cast is safe because thread data is plain data.
     const result = hidden as never
     tool.callProviderMetadata = { ...tool.callProviderMetadata, [CARRIER]: { ...own, result } }
   }

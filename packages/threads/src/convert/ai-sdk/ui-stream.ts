@@ -106,7 +106,7 @@ export class UIStreamDecoder {
 
   end(): Converted<Thread> {
     const { value, lost } = fromUIMessages(this.messages, {
-      // A stream comes from the server, so what it carries is believed unless the options say otherwise.
+      // A stream comes from the server, so the thread data in it is trusted unless the options say otherwise.
       carrier: 'trust',
       ...this.#options,
       notes: this.#assembler,

@@ -34,7 +34,7 @@ export class ThreadBuilder {
   #messages: Entry[] | undefined
   #agentId: string
   #time: string | undefined
-  /** The id of the thread, where the source names it; the options go before it. */
+  /** The id of the thread, if the source names it; an id in the options has precedence. */
   threadId: string | undefined
 
   constructor(options: ImportOptions = {}) {

@@ -46,7 +46,7 @@ export function exportMessage(
     ? goBack(source, origin as PydanticOrigin, { kind, at, owner, context })
     : fromThread(source, { kind, at, owner, context })
   const reason = draft['finish_reason']
-  // A reason that Pydantic AI itself wrote is given back, also if it is newer than this package.
+  // A finish reason that Pydantic AI itself wrote is exported again, even if this package does not know it.
   const isOwn =
     isObject(origin) && isObject(origin['fields']) && 'finish_reason' in origin['fields']
   const isUnknown = typeof reason === 'string' && !FINISH_REASONS.has(reason) && !isOwn
@@ -158,7 +158,7 @@ function exportParts(message: Fields, kind: string, at: string, context: ExportC
     })
     if (own !== undefined) exported.push(own)
   }
-  // A mark points beyond the end when parts were removed after the import; its prompt is added last.
+  // System prompts whose position is beyond the end, because parts were removed, are added last.
   prompts(Infinity)
   return exported
 }
@@ -198,8 +198,8 @@ interface PartExport {
  */
 function exportPart(part: unknown, options: PartExport): unknown {
   const { at, context, time } = options
-  // A part that a reader of threads refuses is kept inside another one, in the form that it came in or, if its
-  // kind is known, in the thread's form.
+  // The import wraps a part that readers of threads would refuse into another part. The inner part is
+  // exported, in the form that it came in or, if its kind is known, in the thread's form.
   if (isObject(part) && part['part_kind'] === KEPT_PART && 'part' in part)
     return exportPart(part['part'], options)
   if (!isObject(part)) return context.refuse(at, 'not a part') ? undefined : part
@@ -264,7 +264,7 @@ function withPydanticNames(part: Fields): Fields {
   if (part['part_kind'] === 'thinking') {
     if (!Object.hasOwn(part, 'thinking_id')) return part
     if (!Object.hasOwn(part, 'id')) return renameKey(part, 'thinking_id', 'id')
-    // The part has both fields. It stays unchanged, because Pydantic AI ignores the field it does not define.
+    // With both `id` and `thinking_id` the part stays unchanged: Pydantic AI ignores unknown fields.
     return part
   }
   if (part['part_kind'] !== 'tool-return') return part

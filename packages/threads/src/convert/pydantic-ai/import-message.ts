@@ -53,7 +53,7 @@ export function importMessage(source: Fields, options: MessageImport): Draft {
   return isPlain && isReadable(draft, options) ? draft : convert(source, options, true)
 }
 
-/** With `isChecked`, what a reader refuses is put aside. */
+/** Converts a message. With `isChecked`, fields and parts that readers of threads would refuse are stored apart. */
 function convert(source: Fields, options: MessageImport, isChecked: boolean): Draft {
   const { owner, time, configs } = options
   const timeName = owner === 'user' ? 'submitted_at' : 'timestamp'
@@ -96,7 +96,7 @@ function convert(source: Fields, options: MessageImport, isChecked: boolean): Dr
   return keepJsonText(source, draft, (key) => renamed.get(key) ?? key)
 }
 
-/** Keys whose values are converted, so that any value of the source can be read. */
+/** Keys whose values are always converted, so that a value that readers of threads would refuse does no harm. */
 const CONVERTED = new Set(['kind', 'timestamp', 'parts'])
 
 /** Whether `parseThread` accepts a message with these fields. */
@@ -119,10 +119,10 @@ function isReadable(fields: Draft, { owner, time, agentId }: MessageImport): boo
   return validateTurns([turn]).wellFormed
 }
 
-/** The kind of a part that holds a part of Pydantic AI which a reader refuses. */
+/** The kind of a part that wraps a part of Pydantic AI which readers of threads would refuse. */
 export const KEPT_PART = 'pydantic_ai.part'
 
-/** Returns the part, inside another one if a reader would refuse it. */
+/** Returns the part, wrapped in a part of the kind `KEPT_PART` if readers of threads would refuse it. */
 function readable(part: unknown, options: MessageImport): unknown {
   const kind = isObject(part) ? part['part_kind'] : undefined
   if (kind === 'system-prompt' || (kind !== KEPT_PART && isReadable({ parts: [part] }, options)))
