@@ -370,6 +370,22 @@ describe('the stop button', () => {
     expect(asked()).toEqual([2, 1])
   })
 
+  test('SA-06 SA-83 resume after the cap goes on with the other side, whose turn it is', async () => {
+    const agent = pair(
+      'both',
+      { a: { script: () => says('draft') }, b: { script: () => says('no') } },
+      { maxSessionTurns: 1 },
+    )
+    const it = await simulate({ agents: [agent] })
+    const asked = () => [requestsOf(agent, 'a').length, requestsOf(agent, 'b').length]
+    const { id, reason } = await it.ask('go')
+    expect(reason).toBe('max_session_turns')
+    expect(asked()).toEqual([1, 0])
+    await it.threads.resume(id)
+    await it.idle()
+    expect(asked()).toEqual([1, 1])
+  })
+
   test('resume after a stop lets the side go on whose turn was cut', async () => {
     const { held, started } = heldTool('slow')
     const done = tool('done')
