@@ -108,6 +108,29 @@ test('SA-12 hooks of the agent are used only where a prompt lists none; an empty
   expect(await systemOf({ hooks: [] })).toBe('You.')
 })
 
+test('SA-12 each side falls back to the hooks of the agent for itself', async () => {
+  const mark = (id: string) =>
+    defineHook({ id, hook: 'after_system_message', execute: (_, text) => `${text} ${id}` })
+  const done = tool('done')
+  const hooked = async (a: object, b: object) => {
+    const agent = pair(
+      'both',
+      {
+        a: { script: [says('x')], system: 'A.', prompt: a },
+        b: { script: [calls('done')], system: 'B.', tools: [done], sessionStop: 'done', prompt: b },
+      },
+      { hooks: [mark('of_agent'), mark('twice')] },
+    )
+    const it = await simulate({ agents: [agent] })
+    await it.ask('hi')
+    return [requestsOf(agent, 'a')[0]!.system, requestsOf(agent, 'b')[0]!.system]
+  }
+  const own = { hooks: [mark('own')] }
+  expect(await hooked({}, {})).toEqual(['A. of_agent twice', 'B. of_agent twice'])
+  expect(await hooked(own, {})).toEqual(['A. own', 'B. of_agent twice'])
+  expect(await hooked({}, own)).toEqual(['A. of_agent twice', 'B. own'])
+})
+
 test('SA-14 side A is the model, side B the person: the thread parks for the next message', async () => {
   const agent = solo('one', {
     script: [calls('look'), says('Hello.'), says('Bye.')],

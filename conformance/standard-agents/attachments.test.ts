@@ -133,6 +133,38 @@ describe('parent to child', () => {
     await expectNoSourcePath(it, reference, paths)
   })
 
+  test('SA-78 SA-80 subagent_create: files are read from the mapped argument if the call names none itself', async () => {
+    const seen: unknown[] = []
+    const look = tool('look', (state) => void seen.push(state.arguments))
+    const helper = child({
+      script: ({ messages }) =>
+        messages.at(-1)!.type === 'user' ? calls('look') : calls('finish', { text: 'done' }),
+      tools: [look],
+    })
+    const create = (name: string, more: object) =>
+      calls('subagent_create', { agent: 'helper', name, message: 'go', ...more } as never)
+    const top = boss(
+      [
+        calls('write'),
+        create('Ada', { arguments: { files: paths.slice(0, 2), ships: 3 } }),
+        create('Bob', { arguments: { files: paths.slice(0, 2) }, attachments: ['/empty.bin', ''] }),
+        says('Ok.'),
+      ],
+      helper,
+      { resumable: {}, initAttachmentsProperty: 'files' },
+    )
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    const [ada, bob] = await it.threads.children(id)
+    const copies = await contents(it, ada!.reference)
+    expect(Object.values(copies).toSorted()).toEqual(['four ships', 'three ships'])
+    const [queued] = await it.events(ada!.reference, 'message_queued')
+    expect(queued!.attachments!.map((path) => copies[path])).toEqual(['three ships', 'four ships'])
+    expect(seen[0]).toEqual({ files: queued!.attachments, ships: 3 })
+    expect(Object.values(await contents(it, bob!.reference))).toEqual([''])
+    for (const { reference } of [ada!, bob!]) await expectNoSourcePath(it, reference, paths)
+  })
+
   test('SA-68 SA-78 SA-80 files of a later message come with it', async () => {
     const helper = child()
     let reference = ''

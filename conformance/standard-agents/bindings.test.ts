@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { calls, says, type ScriptStep } from '@skein/ai/testing'
-import type { SessionToolBinding } from '@skein/runtime'
+import { agent as uapAgent } from '@skein/agents'
+import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
+import { defineAgent, type SessionToolBinding } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
 import type { SideSetup } from './support/agents.ts'
 import { simulate } from './support/simulate.ts'
@@ -135,6 +136,8 @@ describe('attachmentsProperty', () => {
     ['one path', '/a.txt', ['/a.txt']],
     ['many paths', ['/a.txt', '/b.txt'], ['/a.txt', '/b.txt']],
     ['an empty list', [], []],
+    ['an empty text', '', []],
+    ['paths among other values', ['', '/b.txt', 7, null, '/a.txt'], ['/b.txt', '/a.txt']],
   ])('SA-30 holds %s', async (_, files, expected) => {
     const agent = ended({ sessionStop }, [
       [calls('write', { path: '/a.txt' }), calls('write', { path: '/b.txt' })],
@@ -205,4 +208,77 @@ test('SA-25 SA-26 a tool can end the session by itself, after its step', async (
   expect({ outcome, text }).toEqual({ outcome: 'completed', text: 'enough' })
   expect(await it.events(id, 'tool_execution_end')).toHaveLength(2)
   expect(await it.run(id, 'again')).toMatchObject({ outcome: 'failed', text: 'too hard' })
+})
+
+test('SA-25 SA-26 SA-30 a tool that ends the session by itself may name files', async () => {
+  const stop = tool('stop', (state, { failed }) =>
+    state.stopSession({
+      result: 'see files',
+      failed: failed === true,
+      attachments: ['/a.txt', '/b.txt'],
+    }),
+  )
+  const agent = solo('alone', {
+    script: [
+      [calls('write', { path: '/a.txt' }), calls('write', { path: '/b.txt' })],
+      calls('stop'),
+      calls('stop', { failed: true }),
+    ],
+    tools: [write, stop],
+  })
+  const it = await simulate({ agents: [agent] })
+  const files = { text: 'see files', attachments: ['/a.txt', '/b.txt'] }
+  const { id, ...first } = await it.ask('go')
+  expect(first).toMatchObject({ outcome: 'completed', ...files })
+  expect(await it.run(id, 'again')).toMatchObject({ outcome: 'failed', ...files })
+})
+
+describe('on a side that is an agent()', () => {
+  const plain = (name: string) => ({
+    name,
+    description: `Does ${name}.`,
+    parameters: { type: 'object' } as const,
+    run: () => `${name} ran`,
+  })
+  const tools = ['end', 'fail', 'tell', 'hand'].map(plain)
+  const side = {
+    sessionStop: { name: 'end', messageProperty: 'text' },
+    sessionFail: { name: 'fail', messageProperty: 'text' },
+    sessionStatus: { name: 'tell', messageProperty: 'text' },
+    stopTool: 'hand',
+    stopToolResponseProperty: 'text',
+  }
+
+  test.each([
+    ['end', { outcome: 'completed', reason: 'session_stop', text: 'it is end' }],
+    ['fail', { outcome: 'failed', reason: 'session_fail', text: 'it is fail' }],
+    ['hand', { outcome: 'completed', reason: 'stop_tool', text: 'it is hand' }],
+  ])(
+    'SA-22 SA-25 SA-26 a call of %s ends what it is bound to, and nothing is asked after it',
+    async (name, expected) => {
+      const model = scripted([calls(name, { text: `it is ${name}` }), says('never')])
+      const alone = defineAgent({
+        name: 'alone',
+        sideA: { agent: uapAgent({ model, tools }), ...side },
+      })
+      const it = await simulate({ agents: [alone] })
+      const { outcome, reason, text } = await it.ask('go')
+      expect({ outcome, reason, text }).toEqual(expected)
+      expect(model.requests).toHaveLength(1)
+    },
+  )
+
+  test('SA-27 a call of the status tool publishes its text, and the agent goes on', async () => {
+    const model = scripted([calls('tell', { text: 'half way' }), says('Done.')])
+    const alone = defineAgent({
+      name: 'alone',
+      sideA: { agent: uapAgent({ model, tools }), ...side },
+    })
+    const it = await simulate({ agents: [alone] })
+    const { id, text } = await it.ask('go')
+    expect(text).toBe('Done.')
+    expect(await it.events(id, 'status_changed')).toContainEqual(
+      expect.objectContaining({ status: 'running', text: 'half way' }),
+    )
+  })
 })

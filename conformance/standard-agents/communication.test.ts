@@ -147,6 +147,53 @@ describe('ends that nobody speaks of', () => {
     expect(await it.threads.children(id)).toMatchObject([{ parentCommunication: 'explicit' }])
   })
 
+  test('SA-69 SA-71 a child that is terminated returns no result and reports no failure', async () => {
+    const [, terminates] = all.at(-1)!
+    for (const config of [{}, { resumable: {} }]) {
+      const top = boss(terminates(), config)
+      const it = await simulate({ agents: [top] })
+      const { id } = await it.ask('hi')
+      await it.idle()
+      expect(await reports(it, id)).toEqual([])
+      const ends = (await it.events(id, 'subagent_ended')).map(({ outcome }) => outcome)
+      expect([...new Set(ends)]).toEqual(['terminated'])
+    }
+  })
+
+  test.each([false, true])(
+    'SA-69 SA-71 a tool that ends the session of the child itself is told in the same words (failed: %j)',
+    async (failed) => {
+      const stop = tool('stop', (state) => state.stopSession({ result: 'three ships', failed }))
+      const helper = child({ script: [calls('stop')], tools: [stop] })
+      const it = await simulate({ agents: [boss(helper)] })
+      const { id } = await it.ask('hi')
+      await it.idle()
+      const words = failed ? 'has reported a failure' : 'has returned the following result'
+      expect((await reports(it, id)).map(({ text }) => text)).toEqual([
+        `Subagent (reference: ${await childOf(it, id)}) ${words}:\n\nthree ships`,
+      ])
+      expect(await it.events(id, 'subagent_ended')).toMatchObject([
+        { outcome: failed ? 'failed' : 'completed', result: 'three ships' },
+      ])
+    },
+  )
+
+  test('SA-74 explicit: no file is copied to the parent either', async () => {
+    const write = tool('write', async (state) => void (await state.writeFile('/out.txt', 'x')))
+    const helper = child({
+      script: [calls('write'), calls('finish', { summary: 'done', files: ['/out.txt'] })],
+      tools: [write],
+      sessionStop: { name: finish, messageProperty: 'summary', attachmentsProperty: 'files' },
+    })
+    const it = await simulate({ agents: [boss(helper, explicit)] })
+    const { id } = await it.ask('hi')
+    await it.idle()
+    expect(await it.events(await childOf(it, id), 'session_end')).toMatchObject([
+      { attachments: ['/out.txt'] },
+    ])
+    expect(await it.threads.files.list(id)).toEqual([])
+  })
+
   test('SA-74 explicit: a crash in the middle queues nothing either, and the child ends once', async () => {
     const started = latch()
     const helper = child({
@@ -333,6 +380,61 @@ describe('status', () => {
     await it.idle()
     expect(requestsOf(top).flatMap(linesOf)).toContain('user:   raw\ntext ')
     expect(await reports(it, id)).toHaveLength(1)
+  })
+
+  test('SA-75 several notices of one call all come, in order', async () => {
+    const tell = tool('tell', (state) => {
+      for (const text of ['one', 'two', 'three']) state.notifyParent(text)
+    })
+    const helper = child({
+      script: [calls('tell'), calls('finish', { summary: 'done' })],
+      tools: [tell],
+    })
+    const top = boss(helper, { resumable: { parentCommunication: 'explicit' } })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    await it.idle()
+    expect((await reports(it, id)).map(({ text }) => text)).toEqual(['one', 'two', 'three'])
+    // Nothing else is queued, so it is the notices that woke the parent.
+    expect(
+      linesOf(requestsOf(top).at(-1)).filter((line) => /^user: (one|two|three)$/.test(line)),
+    ).toEqual(['user: one', 'user: two', 'user: three'])
+  })
+
+  test('SA-75 SA-83 a notice wakes a parent that does nothing, while the child works on', async () => {
+    const heard = latch()
+    const told = latch()
+    const helper = child({
+      script: [
+        calls('tell'),
+        async () => {
+          await heard.reached
+          return calls('finish', { summary: 'done' })
+        },
+      ],
+      tools: [
+        tool('tell', async (state) => {
+          await told.reached
+          state.notifyParent('half way')
+        }),
+      ],
+    })
+    const start = calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'go' })
+    const top = solo('boss', {
+      script: ({ messages }, index) => {
+        // The child goes on only when the parent has heard.
+        if (JSON.stringify(messages).includes('half way')) heard.open()
+        return index === 0 ? start : says('I see.')
+      },
+      tools: [{ name: helper, blocking: false, resumable: { parentCommunication: 'explicit' } }],
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    told.open()
+    await heard.reached
+    await it.idle()
+    expect(await it.threads.children(id)).toMatchObject([{ status: 'idle' }])
+    expect(requestsOf(top)).toHaveLength(3)
   })
 
   test('SA-75 hooks of the child can escalate as well', async () => {

@@ -113,6 +113,38 @@ test('SA-05 dual_ai needs a side B', () => {
   expect(createRegistry({ agents: [pair] }).agent('pair').b).toMatchObject({ side: 'b' })
 })
 
+test.each([0, -1, 1.5, Infinity, NaN, '3', null])(
+  'SA-06 SA-24 a limit of %j is refused',
+  (limit) => {
+    expect(withAgent(pair, { maxSessionTurns: limit })).toEqual([
+      problem('agent "pair"', 'maxSessionTurns', /above zero|number/),
+    ])
+    const sides = { sideA: { prompt: plain, maxSteps: limit }, sideB: { prompt: plain } }
+    expect(withAgent(pair, sides)).toEqual([
+      problem('agent "pair"', 'sideA.maxSteps', /above zero|number/),
+    ])
+  },
+)
+
+test.each([[{ KEY: 7 }], [{ KEY: null }], [['x']], ['x']])(
+  'SA-11 variables of an agent are texts; %j is refused',
+  (env) => {
+    expect(withAgent(single, { env })).toHaveLength(1)
+  },
+)
+
+test.each([
+  ['stopOnResponse', 'no'],
+  ['stopTool', 'notes'],
+  ['stopToolResponseProperty', ''],
+  ['label', 7],
+])('SA-20 SA-21 SA-22 a side with %s %j is refused, on either side', (field, value) => {
+  for (const side of ['sideA', 'sideB'])
+    expect(withAgent(pair, { [side]: { prompt: plain, [field]: value } })).toEqual([
+      problem('agent "pair"', `${side}.${field}`, /./),
+    ])
+})
+
 test('SA-07 SA-08 title, description and icon are in the catalogue, and only where given', () => {
   const shown = { title: 'Help desk', description: 'Answers.', icon: '/desk.svg' }
   const registry = createRegistry({ agents: [{ ...single, ...shown }, pair] })
@@ -291,6 +323,15 @@ describe('SA-37 a subagent is always dual_ai', () => {
       { kind: 'handoff', name: 'desk', agent: 'desk', description: 'Asks.' },
     ])
   })
+})
+
+test('SA-35 SA-37 a dual_ai agent hands off from neither side', () => {
+  const desk = { ...single, name: 'desk', exposeAsTool: true, toolDescription: 'Asks.' }
+  const prompt = { ...plain, name: 'listing', tools: [desk] }
+  for (const side of ['sideA', 'sideB'])
+    expect(withAgent(pair, { [side]: { prompt } })).toEqual([
+      problem('agent "pair"', `${side}.prompt`, 'cannot hand off'),
+    ])
 })
 
 test('SA-38 the list of tools of a prompt names agents, plainly or configured', () => {

@@ -117,3 +117,57 @@ test('SA-35 a message that came meanwhile is the new agent’s to answer, and st
   const it = await simulate({ agents: [front] })
   expect(await it.ask('hi')).toMatchObject({ outcome: 'completed', text: 'Done.' })
 })
+
+test('SA-35 a message that comes while the thread is handed over is in the first request of the new agent', async () => {
+  const billing = target([says('Done.')])
+  let id = ''
+  const front = solo('front', {
+    script: [
+      async () => {
+        await it.send(id, 'and hurry')
+        return calls('billing')
+      },
+    ],
+    tools: [billing],
+  })
+  const it = await simulate({ agents: [front] })
+  id = await it.create()
+  await it.send(id, 'hi')
+  await it.idle()
+  expect(linesOf(requestsOf(billing)[0])).toEqual([
+    'user: hi',
+    'assistant:  [billing({})]',
+    'tool_result: billing = "The conversation goes to billing."',
+    'user: and hurry',
+  ])
+  expect(requestsOf(front)).toHaveLength(1)
+  expect(requestsOf(billing)).toHaveLength(1)
+})
+
+test('SA-35 of two handoffs in one step the first is made, and the new agent may hand the thread back', async () => {
+  const other = solo(
+    'other',
+    { script: [says('never')] },
+    { exposeAsTool: true, toolDescription: 'Another desk.' },
+  )
+  const billing = solo(
+    'billing',
+    { script: [calls('front')], tools: ['front'] },
+    { exposeAsTool: true, toolDescription: 'Invoices.' },
+  )
+  const front = solo(
+    'front',
+    { script: [[calls('billing'), calls('other')], says('Back again.')], tools: [billing, other] },
+    { exposeAsTool: true, toolDescription: 'The front desk.' },
+  )
+  const it = await simulate({ agents: [front] })
+  const { id, text } = await it.ask('hi')
+  expect(text).toBe('Back again.')
+  expect((await it.threads.get(id)).agent).toBe('front')
+  expect((await it.events(id, 'agent_handoff')).map(({ toAgentId }) => toAgentId)).toEqual([
+    'billing/a',
+    'front/a',
+  ])
+  expect(requestsOf(other)).toEqual([])
+  expect(linesOf(requestsOf(front)[1])[0]).toBe('user: hi')
+})

@@ -150,6 +150,34 @@ test('SA-63 GET lists required and missing names, and never a value', async () =
     ).not.toContain('canary-code')
 })
 
+test('SA-62 the endpoint answers for its own request alone, and takes texts only', async () => {
+  const { kit, threadId, endpoint } = await askForVariables()
+  const statusOf = async (method: string, path: string, body?: unknown) =>
+    (await kit.ask('ada', method, path, body)).status
+  const values = { VAULT_CODE: '4711', VAULT_NAME: 'North' }
+  const other = await kit.runtime.threads.create({ agent: 'keeper', tenant: 'acme', owner: 'ada' })
+  const requestId = endpoint.split('/').at(-1)!
+  for (const path of [
+    `/threads/${threadId}/variables/nobody`,
+    `/threads/${other.id}/variables/${requestId}`,
+  ]) {
+    expect(await statusOf('GET', path), path).toBe(404)
+    expect(await statusOf('POST', path, values), path).toBe(404)
+  }
+  for (const bad of [{ ...values, VAULT_CODE: 4711 }, { ...values, VAULT_CODE: null }, [values]])
+    expect([400, 422]).toContain(await statusOf('POST', endpoint, bad))
+  // Nobody who may only read gives values.
+  expect((await kit.ask('reader', 'POST', endpoint, values)).status).toBe(403)
+  expect(await kit.json('ada', 'GET', endpoint)).toMatchObject({ status: 'open' })
+  const { reference } = await kit.json<{ reference: string }>('ada', 'POST', endpoint, values)
+  await kit.runtime.idle()
+  const log = (await kit.runtime.threads.events(threadId)).map(({ event }) => event)
+  expect(log.filter(({ type }) => type === 'variables_provided')).toMatchObject([
+    { requestId, by: 'ada' },
+  ])
+  expect(log.filter(({ type }) => type === 'subagent_created')).toMatchObject([{ reference }])
+})
+
 test('SA-64 POST stores the values and boots the child at once with the original payload', async () => {
   const { kit, threadId, endpoint } = await askForVariables()
   const { threads } = kit.runtime

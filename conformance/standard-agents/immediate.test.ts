@@ -239,6 +239,39 @@ describe('hints and scoped variables', () => {
     expect(linesOf(requestsOf(helper)[0])).toEqual(['user: Count the ships'])
   })
 
+  test.each([
+    [{ nameEnv: 'HELPER_NAME' }, ['Ada'], ['Count the ships']],
+    [{ descriptionEnv: 'HELPER_TASK' }, ['Count the ships'], ['Ada']],
+  ])(
+    'SA-54 one hint is enough, and the other variable is not sent: %j',
+    async (immediate, has, not) => {
+      const helper = child('helper')
+      const top = solo('boss', {
+        script: [says('Get to work.'), says('I see.')],
+        tools: [{ name: helper, blocking: false, immediate }],
+      })
+      const it = await simulate({ agents: [top] })
+      await it.create({ env })
+      await it.idle()
+      const sent = JSON.stringify(requestsOf(top)[0]!.messages)
+      for (const text of has) expect(sent).toContain(text)
+      for (const text of not) expect(sent).not.toContain(text)
+      expect(linesOf(requestsOf(helper)[0])).toEqual(['user: Get to work.'])
+    },
+  )
+
+  test.each(['', '  \n'])(
+    'SA-54 a bootstrap that answers %j leaves the task as the instruction',
+    async (answer) => {
+      const helper = child('helper')
+      const top = hinted(helper, [says(answer), says('I see.')])
+      const it = await simulate({ agents: [top] })
+      await it.create({ env })
+      await it.idle()
+      expect(linesOf(requestsOf(helper)[0])).toEqual(['user: Count the ships'])
+    },
+  )
+
   test('SA-55 a scoped variable is there for the tools of its child, not for siblings nor for grandchildren', async () => {
     const seen: string[] = []
     const read = tool('read', (state) => {

@@ -115,3 +115,34 @@ test('SA-50 an immediate branch that is switched off creates nothing', async () 
   expect(await it.events(id, 'subagent_created')).toEqual([])
   expect(requestsOf(agent)).toEqual([])
 })
+
+test.each(['thread', 'installation', 'agent', 'prompt'])(
+  'SA-49 the variable may have its value from the %s, as any other; the thread’s comes first',
+  async (level) => {
+    const env = { WITH_HELPER: 'yes' }
+    const off = { WITH_HELPER: 'no' }
+    const top = solo(
+      'boss',
+      {
+        script: () => says('So.'),
+        tools: [
+          { name: helper(), optional: 'WITH_HELPER' },
+          { name: helper('early'), optional: 'WITH_HELPER', immediate: true, blocking: false },
+        ],
+        prompt: level === 'prompt' ? { env } : {},
+      },
+      level === 'agent' ? { env } : {},
+    )
+    const it = await simulate({ agents: [top], env: level === 'installation' ? env : {} })
+    const id = await it.create({ env: level === 'thread' ? env : {} })
+    await it.run(id, 'hi')
+    expect(requestsOf(top)[0]!.tools.map(({ name }) => name)).toEqual(['helper', 'early'])
+    expect(await it.events(id, 'subagent_created')).toMatchObject([{ name: 'early' }])
+    await it.idle()
+    const other = await it.create({ env: off })
+    const before = requestsOf(top).length
+    await it.run(other, 'hi')
+    expect(requestsOf(top)[before]!.tools).toEqual([])
+    expect(await it.events(other, 'subagent_created')).toEqual([])
+  },
+)

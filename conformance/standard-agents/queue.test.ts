@@ -104,6 +104,37 @@ test('SA-81 sending twice with one id queues once; a message that waits can be t
   expect(await it.threads.unsend(id, 'm1')).toBe(false)
 })
 
+test('SA-81 a message that was taken is not queued again when it is sent again', async () => {
+  const agent = solo('once', { script: () => says('Ok.') })
+  const it = await simulate({ agents: [agent] })
+  const id = await it.create()
+  const sent = await it.threads.send(id, { text: 'one', messageId: 'm1' })
+  await it.idle()
+  expect(await it.threads.send(id, { text: 'one', messageId: 'm1' })).toEqual(sent)
+  const again = await it.restart()
+  expect(await again.threads.send(id, { text: 'one', messageId: 'm1' })).toEqual(sent)
+  await again.idle()
+  expect(await again.events(id, 'message_queued')).toHaveLength(1)
+  expect(requestsOf(agent)).toHaveLength(1)
+})
+
+test('SA-81 what is taken back leaves the others in their order', async () => {
+  const agent = solo('once', { script: () => says('Ok.') })
+  const it = await simulate({ agents: [agent], starts: false })
+  const id = await it.create()
+  const ids: string[] = []
+  for (const text of ['one', 'two', 'three', 'four']) ids.push(await it.send(id, text))
+  expect(await it.threads.unsend(id, ids[1]!)).toBe(true)
+  expect(await it.threads.unsend(id, ids[1]!)).toBe(false)
+  expect(await it.threads.unsend(id, 'nobody')).toBe(false)
+  await it.send(id, 'five')
+  const again = await it.restart({ starts: true })
+  await again.idle()
+  expect(linesOf(requestsOf(agent)[0])).toEqual(
+    ['one', 'three', 'four', 'five'].map((text) => `user: ${text}`),
+  )
+})
+
 describe('the side that answers', () => {
   const done = tool('done')
   const both = () =>
@@ -134,6 +165,30 @@ describe('the side that answers', () => {
     const opening = lines[0]!.startsWith('assistant') ? ['user: Begin.'] : []
     expect(linesOf(requestsOf(agent, side)[0])).toEqual([...opening, ...lines])
   })
+})
+
+test('SA-83 where side B is a person, side A answers whatever was queued', async () => {
+  const agent = solo('one', { script: () => says('Yes.') })
+  const it = await simulate({ agents: [agent] })
+  const id = await it.create()
+  expect((await it.run(id, { text: 'in your name', role: 'assistant' })).text).toBe('Yes.')
+  expect(await it.events(id, 'turn_start')).toMatchObject([{ side: 'a', agentId: 'one/a' }])
+  expect((await it.threads.messages(id)).map(({ side }) => side)).toEqual(['a', 'a'])
+})
+
+test('SA-81 a message is taken with everything it was sent with', async () => {
+  const agent = solo('one', { script: () => says('Yes.') })
+  const it = await simulate({ agents: [agent] })
+  const id = await it.create()
+  await it.threads.files.write(id, '/a.txt', new TextEncoder().encode('x'))
+  const sent = { userId: 'ann', metadata: { page: 7 }, attachments: ['/a.txt'], isSilent: true }
+  await it.run(id, { text: 'hi', messageId: 'm1', ...sent })
+  const [added] = await it.events(id, 'message_added')
+  expect(added).toMatchObject({ queueId: 'm1', side: 'b', ...sent })
+  expect(await it.threads.messages(id, { includeSilent: true })).toMatchObject([
+    { id: 'm1', side: 'b', isSilent: true, metadata: { page: 7 }, attachments: ['/a.txt'] },
+    { side: 'a', isSilent: false },
+  ])
 })
 
 test('SA-82 SA-83 queued and first messages pass the create hooks, and keep their id', async () => {
@@ -278,6 +333,57 @@ describe('the stop button', () => {
     await it.idle()
     expect((await it.threads.settled(id)).text).toBe('Ok.')
     expect(requestsOf(agent)).toHaveLength(2)
+  })
+
+  test('what people sent before the stop waits with the rest; what they send after it goes on', async () => {
+    const { held, started } = heldTool('slow')
+    const agent = solo('busy', { script: [calls('slow'), says('Ok.')], tools: [held] })
+    const it = await simulate({ agents: [agent] })
+    const id = await it.create()
+    const run = it.run(id, 'go')
+    await started
+    await it.send(id, 'before')
+    await it.threads.stop(id)
+    await run
+    await it.idle()
+    expect(requestsOf(agent)).toHaveLength(1)
+    await it.run(id, 'after')
+    expect(linesOf(requestsOf(agent)[1]).slice(-2)).toEqual(['user: before', 'user: after'])
+  })
+
+  test('SA-83 resume begins with the side that it names', async () => {
+    const done = tool('done')
+    const both = pair('both', {
+      a: { script: () => calls('done'), tools: [done], sessionStop: 'done' },
+      b: { script: () => calls('done'), tools: [done], sessionStop: 'done' },
+    })
+    const it = await simulate({ agents: [both] })
+    const asked = () => [requestsOf(both, 'a').length, requestsOf(both, 'b').length]
+    const id = await it.create()
+    await it.run(id, 'go')
+    expect(asked()).toEqual([1, 0])
+    await it.threads.resume(id, { side: 'b' })
+    await it.idle()
+    expect(asked()).toEqual([1, 1])
+    await it.threads.resume(id, { side: 'a' })
+    await it.idle()
+    expect(asked()).toEqual([2, 1])
+  })
+
+  test('SA-06 SA-83 resume after the cap goes on with the other side, whose turn it is', async () => {
+    const agent = pair(
+      'both',
+      { a: { script: () => says('draft') }, b: { script: () => says('no') } },
+      { maxSessionTurns: 1 },
+    )
+    const it = await simulate({ agents: [agent] })
+    const asked = () => [requestsOf(agent, 'a').length, requestsOf(agent, 'b').length]
+    const { id, reason } = await it.ask('go')
+    expect(reason).toBe('max_session_turns')
+    expect(asked()).toEqual([1, 0])
+    await it.threads.resume(id)
+    await it.idle()
+    expect(asked()).toEqual([1, 1])
   })
 
   test('resume after a stop lets the side go on whose turn was cut', async () => {

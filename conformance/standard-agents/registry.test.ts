@@ -168,3 +168,74 @@ test('SA-77 each side of a dual_ai parent is told for itself', async () => {
       .some((line) => line.includes('helper "Ada"'))
   expect([told('a'), told('b')]).toEqual([true, true])
 })
+
+test('SA-77 side B is told again only when something has changed', async () => {
+  const started = latch()
+  const go = latch()
+  const helper = child('helper', {
+    script: async () => {
+      started.open()
+      await go.reached
+      return calls('finish', { summary: 'done' })
+    },
+  })
+  const look = tool('look', async () => {
+    await started.reached
+  })
+  const top = pair('parent', {
+    a: {
+      script: (_, index) => (index === 0 ? calls('helper', { message: 'go' }) : says('Started.')),
+      tools: [{ name: helper, blocking: false }],
+    },
+    b: {
+      script: (_, index) => (index < 3 ? calls('look') : calls('finish', { summary: 'done' })),
+      tools: [finish, look],
+      sessionStop: { name: finish, messageProperty: 'summary' },
+    },
+  })
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  const reference = (await it.events(id, 'subagent_created'))[0]!.reference
+  const notes = (side: 'a' | 'b') =>
+    linesOf(requestsOf(top, side).at(-1)).filter((line) =>
+      line.startsWith('user: [runtime] Subagents'),
+    )
+  const line = `user: [runtime] Subagents of this thread:\n- helper (reference: ${reference}): running, not resumable`
+  expect(requestsOf(top, 'b')).toHaveLength(4)
+  expect(notes('b')).toEqual([line])
+  expect(notes('a')).toEqual([line])
+  go.open()
+  await it.idle()
+})
+
+test('SA-77 a model that no longer sees the last note is told again: without the chat, and after a summary', async () => {
+  const long = 'word '.repeat(200)
+  const prompts: SideSetup['prompt'][] = [
+    { includeChat: false },
+    { compaction: { maxTokens: 400, keepMessages: 1 } },
+  ]
+  for (const prompt of prompts) {
+    const top = solo('boss', {
+      script: ({ system }, index) => {
+        if (system === undefined) return says('They spoke of words.')
+        if (index === 0)
+          return calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'go' })
+        return says(long)
+      },
+      tools: [{ name: child('helper'), resumable: {} }],
+      prompt: prompt!,
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('one')
+    for (const text of ['two', 'three']) await it.run(id, text)
+    const asked = requestsOf(top).filter(({ system }) => system !== undefined)
+    const told = asked.map((request) =>
+      linesOf(request).filter((line) => line.includes('helper "Ada"')),
+    )
+    expect(told.map((lines) => lines.length)).toEqual([0, 1, 1, 1])
+    const notes = (await it.threads.messages(id, { includeSilent: true })).filter(
+      ({ metadata }) => metadata?.['kind'] === 'registry',
+    )
+    expect(notes.length).toBeGreaterThan(1)
+  }
+})

@@ -56,6 +56,32 @@ test('SA-57 SA-59 resumable children have lifecycle tools, disposable ones a too
   expect(disposable.map(({ name }) => name)).toEqual(['helper'])
 })
 
+test('SA-10 SA-57 subagent_create says what each agent is for, and asks which one where there are several', async () => {
+  const [ada, bob] = [child({}, 'ada'), child({}, 'bob')]
+  const top = solo('boss', {
+    script: [calls('subagent_create', { name: 'X', message: 'go' }), says('Oh.')],
+    tools: [
+      { name: ada, resumable: {} },
+      { name: bob, resumable: {} },
+    ],
+  })
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  const create = requestsOf(top)[0]!.tools.find(({ name }) => name === 'subagent_create')!
+  expect(create.description).toContain('ada: Two who do ada.')
+  expect(create.description).toContain('bob: Two who do bob.')
+  expect(create.parameters).toMatchObject({ properties: { agent: { enum: ['ada', 'bob'] } } })
+  expect(linesOf(requestsOf(top)[1]).at(-1)).toMatch(/^tool_result: subagent_create ! .*ada, bob/)
+  expect(await it.events(id, 'subagent_created')).toEqual([])
+})
+
+test('SA-57 where there is one kind of resumable child, subagent_create need not name it', async () => {
+  const top = boss([calls('subagent_create', { name: 'Ada', message: 'go' }), says('Hi.')], child())
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  expect(await it.threads.children(id)).toMatchObject([{ name: 'helper', threadName: 'Ada' }])
+})
+
 test.each([
   ['empty', { name: '' }],
   ['blank', { name: '  ' }],
@@ -126,6 +152,40 @@ describe('the cap', () => {
     expect(results.map(({ isError = false }) => isError)).toEqual([false, true])
   })
 
+  test('SA-60 each kind of child has its own cap, and the children of the other do not count', async () => {
+    const [ada, bob] = [child({}, 'ada'), child({}, 'bob')]
+    const make = (agent: string, name: string) =>
+      calls('subagent_create', { agent, name, message: 'go' })
+    const top = solo('boss', {
+      script: [
+        make('ada', '1'),
+        make('bob', '1'),
+        make('bob', '2'),
+        make('bob', '3'),
+        make('ada', '2'),
+        says('Oh.'),
+      ],
+      tools: [
+        { name: ada, resumable: { maxInstances: 1 } },
+        { name: bob, resumable: { maxInstances: 2 } },
+      ],
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    const made = await it.events(id, 'subagent_created')
+    expect(made.map(({ name, threadName }) => `${name} ${threadName}`)).toEqual([
+      'ada 1',
+      'bob 1',
+      'bob 2',
+    ])
+    const [ofAda, ...ofBob] = made.map(({ reference }) => reference)
+    const refused = linesOf(requestsOf(top)[5]).filter((line) => line.includes(' ! There may be'))
+    expect(refused).toEqual([expect.stringContaining('2 instances'), expect.stringContaining('1')])
+    expect(refused[0]).toContain(ofBob.join(', '))
+    expect(refused[0]).not.toContain(ofAda)
+    expect(refused[1]).toContain(ofAda)
+  })
+
   test('SA-60 an instance that was terminated gives its place free', async () => {
     const top = boss([create(), says('One.'), create({ name: 'Bob' }), says('Two.')], child(), {
       resumable: { maxInstances: 1 },
@@ -174,6 +234,55 @@ test('SA-67 subagent_message reaches the child it names, and no other', async ()
   expect(await heard(second!.reference)).toEqual(['go'])
   expect(linesOf(requestsOf(top)[3]).join('\n')).toContain('heard you')
 })
+
+test.each([{}, { message: '' }, { message: ' \n' }, { message: null }])(
+  'SA-67 a message without words (%j) is a tool error, and nothing is sent',
+  async (said) => {
+    const helper = child()
+    let reference = ''
+    const top = boss(
+      [
+        create(),
+        (request) => {
+          reference = referenceIn(request)
+          return calls('subagent_message', { reference, ...said } as never)
+        },
+        says('Oh.'),
+      ],
+      helper,
+    )
+    const it = await simulate({ agents: [top] })
+    expect((await it.ask('hi')).text).toBe('Oh.')
+    const told = linesOf(requestsOf(top)[2]).findLast((line) => line.startsWith('tool_result'))
+    expect(told).toMatch(/^tool_result: subagent_message ! .*"message"/)
+    expect(await it.events(reference, 'message_queued')).toHaveLength(1)
+    expect(requestsOf(helper)).toHaveLength(1)
+  },
+)
+
+test.each(['', ' \n'])(
+  'SA-66 subagent_create with the message %j begins with its arguments instead',
+  async (message) => {
+    const helper = child()
+    const top = boss(
+      [
+        create({ message }),
+        create({ message, name: 'Bob', arguments: { ships: 3 } }),
+        create({ message, name: 'Cy', arguments: { task: 'count', ships: 3 } }),
+        says('Hi.'),
+      ],
+      helper,
+      { initUserMessageProperty: 'task' },
+    )
+    const it = await simulate({ agents: [top] })
+    await it.ask('hi')
+    expect(requestsOf(helper).map((request) => linesOf(request)[0])).toEqual([
+      'user: Begin.',
+      'user: {"ships":3}',
+      'user: count',
+    ])
+  },
+)
 
 test('SA-67 messages to strangers and to terminated children are tool errors', async () => {
   let reference = ''
@@ -329,6 +438,94 @@ describe('the initial mapping', () => {
     expect(asked(helper)).toBe('user: {"ships":3,"port":"Ayr"}')
   })
 
+  test('SA-66 a message beside other arguments is one of them; alone it is sent as it is', async () => {
+    const helper = child()
+    const top = boss(
+      [
+        calls('helper', { message: 'go', ships: 3 }),
+        calls('helper', { message: 'go' }),
+        calls('helper', {}),
+        says('Hi.'),
+      ],
+      helper,
+      { resumable: false },
+    )
+    const it = await simulate({ agents: [top] })
+    await it.ask('hi')
+    expect(requestsOf(helper).map((request) => linesOf(request)[0])).toEqual([
+      'user: {"message":"go","ships":3}',
+      'user: go',
+      'user: Begin.',
+    ])
+  })
+
+  test('SA-66 a tool of a disposable child asks for what is mapped', async () => {
+    const parametersOf = async (config: Partial<SubagentToolConfig>) => {
+      const top = boss([says('Hi.')], child(), { resumable: false, ...config })
+      const it = await simulate({ agents: [top] })
+      await it.ask('hi')
+      return requestsOf(top)[0]!.tools[0]!.parameters
+    }
+    expect(await parametersOf({})).toMatchObject({
+      type: 'object',
+      properties: { message: { type: 'string' } },
+      required: ['message'],
+    })
+    const mapped = await parametersOf({
+      initUserMessageProperty: 'task',
+      initAttachmentsProperty: 'files',
+      initAgentNameProperty: 'label',
+    })
+    expect(mapped).toMatchObject({
+      properties: {
+        task: { type: 'string' },
+        files: { type: 'array', items: { type: 'string' } },
+        label: { type: 'string' },
+      },
+      required: ['task'],
+    })
+  })
+
+  test('SA-66 subagent_create: the arguments are checked, defaults are filled in, null is no message', async () => {
+    const requiredSchema = z.object({ ships: z.number(), port: z.string().default('Ayr') })
+    const seen: unknown[] = []
+    const read = tool('read', (state) => void seen.push(state.arguments))
+    const helper = child({
+      script: [calls('read'), calls('finish', { summary: 'ok' })],
+      tools: [read],
+      prompt: { requiredSchema },
+    })
+    const top = boss(
+      [
+        create({ arguments: { ships: 'many' } }),
+        create({ arguments: [3] }),
+        create({ message: null, arguments: { ships: 3 } }),
+        says('Hi.'),
+      ],
+      helper,
+    )
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    expect(linesOf(requestsOf(top)[1]).at(-1)).toMatch(/^tool_result: subagent_create ! .*ships/)
+    expect(linesOf(requestsOf(top)[2]).at(-1)).toMatch(
+      /^tool_result: subagent_create ! .*"arguments"/,
+    )
+    expect(await it.events(id, 'subagent_created')).toHaveLength(1)
+    expect(seen).toEqual([{ ships: 3, port: 'Ayr' }])
+    expect(asked(helper)).toBe('user: {"ships":3,"port":"Ayr"}')
+  })
+
+  test.each(['', '  ', null])('SA-66 a mapped message of %j is none', async (task) => {
+    const top = boss([calls('helper', { task }), says('Oh.')], child(), {
+      resumable: false,
+      initUserMessageProperty: 'task',
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    expect(linesOf(requestsOf(top)[1]).at(-1)).toMatch(/^tool_result: helper ! .*"task"/)
+    expect(await it.events(id, 'subagent_created')).toEqual([])
+  })
+
   test('SA-66 a call without its mapped message is a tool error, not a child that never begins', async () => {
     const helper = child()
     const top = boss([calls('helper', { other: 'x' }), says('Oh.')], helper, {
@@ -433,4 +630,34 @@ test('SA-86 a child that terminates itself is terminated in the registry too', a
   expect(linesOf(requestsOf(top)[1]).join('\n')).toMatch(
     /tool_result: subagent_create ! .*terminated/s,
   )
+})
+
+test('SA-86 a disposable child that terminates itself is over for its parent, too', async () => {
+  const end = tool('end', (state) => state.terminate())
+  const helper = child({ script: [calls('end')], tools: [end] })
+  const top = boss([calls('helper', { message: 'go' }), says('Started.')], helper, {
+    resumable: false,
+    blocking: false,
+  })
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  await it.idle()
+  const ends = (await it.events(id, 'subagent_ended')).map(({ outcome }) => outcome)
+  expect([...new Set(ends)]).toEqual(['terminated'])
+  expect(await it.threads.children(id)).toEqual([])
+})
+
+test('SA-86 terminating a parent terminates its idle children as well', async () => {
+  const top = boss([create(), says('Made.')], child())
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  const [entry] = await it.threads.children(id)
+  expect(entry).toMatchObject({ status: 'idle' })
+  await it.threads.terminate(id, { by: 'ann' })
+  expect((await it.threads.get(entry!.reference)).lifecycle).toBe('terminated')
+  expect(await it.threads.children(id)).toMatchObject([{ status: 'terminated' }])
+  expect(await it.events(id, 'thread_terminated')).toMatchObject([{ by: 'ann' }])
+  await expect(it.threads.send(entry!.reference, 'more')).rejects.toMatchObject({
+    code: 'THREAD_TERMINATED',
+  })
 })

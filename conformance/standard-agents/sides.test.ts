@@ -3,6 +3,7 @@ import { agent as uapAgent } from '@skein/agents'
 import { react } from '@skein/agents/execution'
 import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
+import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
 
 const done = tool('done')
@@ -63,6 +64,48 @@ test('SA-16 each side sees itself as assistant and the other as user, without th
   ])
 })
 
+test('SA-16 both sides see what a person attaches and what comes in the middle of a turn', async () => {
+  const started = latch()
+  const go = latch()
+  const slow = tool('slow', async () => {
+    started.open()
+    await go.reached
+    return 'ok'
+  })
+  const agent = pair('both', {
+    a: { script: [says('draft 1'), says('draft 2')] },
+    b: {
+      script: [calls('slow'), says('no'), calls('done')],
+      tools: [slow, done],
+      sessionStop: 'done',
+    },
+  })
+  const it = await simulate({ agents: [agent] })
+  const id = await it.create()
+  await it.threads.files.write(id, '/plan.txt', new TextEncoder().encode('x'))
+  const run = it.run(id, { text: 'Write.', attachments: ['/plan.txt'] })
+  await started.reached
+  await it.send(id, 'Hurry.')
+  go.open()
+  await run
+  const asked = expect.stringMatching(
+    /^user: Write\.\n*Attached files:\n\/plan\.txt \(text\/plain, 1 bytes\)$/,
+  )
+  expect(linesOf(requestsOf(agent, 'b')[1])).toEqual([
+    asked,
+    'user: draft 1',
+    'assistant:  [slow({})]',
+    'tool_result: slow = "ok"',
+    'user: Hurry.',
+  ])
+  expect(linesOf(requestsOf(agent, 'a')[1])).toEqual([
+    asked,
+    'assistant: draft 1',
+    'user: Hurry.',
+    'user: no',
+  ])
+})
+
 test('SA-20 labels stand in the log and in the document of the thread', async () => {
   const agent = pair('labelled', {
     a: { label: 'Worker', script: [says('x')] },
@@ -84,6 +127,39 @@ test('SA-20 labels stand in the log and in the document of the thread', async ()
   expect(Object.values(agents ?? {}).map((one) => [one.agent_id, one.agent_name])).toEqual([
     ['labelled/a', 'Worker'],
     ['labelled/b', 'Reviewer'],
+  ])
+})
+
+test('SA-20 labels of a child, and of an agent that takes over, stand in the log of their thread', async () => {
+  const helper = pair('helper', {
+    a: { label: 'Worker', script: [calls('done')], tools: [done], sessionStop: 'done' },
+    b: { label: 'Reviewer', script: [] },
+  })
+  const next = solo(
+    'next',
+    {
+      label: 'Second desk',
+      script: [calls('helper', { message: 'go' }), says('x')],
+      tools: [helper],
+    },
+    { exposeAsTool: true, toolDescription: 'Takes over.' },
+  )
+  const top = solo('front', { label: 'First desk', script: [calls('next')], tools: [next] })
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  const labels = async (threadId: string) =>
+    (await it.events(threadId, 'agent_registered')).map(({ agent: one }) => [
+      one.agent_id,
+      one.agent_name,
+    ])
+  expect(await labels(id)).toEqual([
+    ['front/a', 'First desk'],
+    ['next/a', 'Second desk'],
+  ])
+  const [made] = await it.events(id, 'subagent_created')
+  expect(await labels(made!.reference)).toEqual([
+    ['helper/a', 'Worker'],
+    ['helper/b', 'Reviewer'],
   ])
 })
 
@@ -175,6 +251,8 @@ describe('the end of a turn', () => {
     ['a JSON result', { args: {}, result: '{"text":"from result"}' }, 'from result'],
     ['a result that is an object', { args: {}, result: { text: 'from object' } }, 'from object'],
     ['arguments that are no text', { args: { text: { a: 1 } }, result: '' }, '{"a":1}'],
+    ['an argument that is 0', { args: { text: 0 }, result: { text: 'from result' } }, '0'],
+    ['a result that is false', { args: {}, result: { text: false } }, 'false'],
     ['nowhere', { args: {}, result: 'plain words' }, 'Beside it.'],
   ])('SA-23 the text of a stopped turn comes from %s', async (_, { args, result }, expected) => {
     const say = tool('say', () => result)
@@ -193,6 +271,78 @@ describe('the end of a turn', () => {
     expect(last?.message.type === 'assistant' && last.message.text).toBe(expected)
   })
 
+  test('SA-16 SA-23 what the stop tool of side B says is side B’s own speech', async () => {
+    const say = tool('say')
+    const agent = pair('both', {
+      a: { script: [says('one'), says('three')] },
+      b: {
+        script: [calls('say', { text: 'two' }), calls('done')],
+        tools: [say, done],
+        stopTool: 'say',
+        stopToolResponseProperty: 'text',
+        sessionStop: 'done',
+      },
+    })
+    const it = await simulate({ agents: [agent] })
+    const { id } = await it.ask('go')
+    expect(linesOf(requestsOf(agent, 'a')[1])).toEqual(['user: go', 'assistant: one', 'user: two'])
+    expect(linesOf(requestsOf(agent, 'b')[1]).slice(-2)).toEqual(['assistant: two', 'user: three'])
+    const said = (await it.events(id, 'message_added')).find(({ message }) =>
+      JSON.stringify(message).includes('"two"'),
+    )
+    expect(said).toMatchObject({ side: 'b' })
+  })
+
+  test('SA-06 SA-23 what the stop tool says in the last turn allowed is in the history', async () => {
+    const say = tool('say')
+    const agent = pair(
+      'short',
+      {
+        a: {
+          script: [calls('say', { text: 'last words' })],
+          tools: [say],
+          stopTool: 'say',
+          stopToolResponseProperty: 'text',
+        },
+        b: { script: [] },
+      },
+      { maxSessionTurns: 1 },
+    )
+    const it = await simulate({ agents: [agent] })
+    const { id, reason } = await it.ask('go')
+    expect(reason).toBe('max_session_turns')
+    const texts = (await it.threads.messages(id)).map(({ message }) =>
+      message.type === 'tool_result' ? '' : message.text,
+    )
+    expect(texts.at(-1)).toBe('last words')
+  })
+
+  test('SA-21 side B is asked to go on as side A is, and side A does not hear of it', async () => {
+    const agent = pair('both', {
+      a: { script: [says('one'), says('two')] },
+      b: {
+        script: [says('Thinking.'), calls('look'), calls('done')],
+        tools: [look, done],
+        stopOnResponse: false,
+        stopTool: 'look',
+        sessionStop: 'done',
+      },
+    })
+    const it = await simulate({ agents: [agent] })
+    await it.ask('go')
+    expect(linesOf(requestsOf(agent, 'b')[1])).toEqual([
+      'user: go',
+      'user: one',
+      'assistant: Thinking.',
+      'user: Go on. Call look when you are done.',
+    ])
+    expect(linesOf(requestsOf(agent, 'a')[1])).toEqual([
+      'user: go',
+      'assistant: one',
+      'user: Thinking.',
+    ])
+  })
+
   test('SA-24 steps are counted per side and per session', async () => {
     const agent = pair('capped', {
       a: { script: () => calls('look'), tools: [look], maxSteps: 3, label: 'Worker' },
@@ -205,6 +355,27 @@ describe('the end of a turn', () => {
     expect((await it.events(id, 'session_end'))[0]?.message).toContain('Worker')
     await it.run(id, 'again')
     expect(requestsOf(agent, 'a')).toHaveLength(6)
+  })
+
+  test('SA-24 a side that has used its steps gets no further turn, and its cap ends the session', async () => {
+    const agent = pair('capped', {
+      a: { script: () => says('draft'), maxSteps: 2, label: 'Worker' },
+      b: { script: () => says('no') },
+    })
+    const it = await simulate({ agents: [agent] })
+    const { outcome, reason, text } = await it.ask('go')
+    expect({ outcome, reason }).toEqual({ outcome: 'failed', reason: 'max_side_steps' })
+    expect(text).toContain('Worker')
+    expect(requestsOf(agent, 'a')).toHaveLength(2)
+    expect(requestsOf(agent, 'b')).toHaveLength(2)
+  })
+
+  test('SA-21 blank text is no response', async () => {
+    const agent = heardBy({}, [says('  \n'), says('Found.')])
+    const it = await simulate({ agents: [agent] })
+    await it.ask('go')
+    expect(requestsOf(agent, 'a')).toHaveLength(2)
+    expect(linesOf(requestsOf(agent, 'b')[0]).at(-1)).toBe('user: Found.')
   })
 
   test('SA-24 the cap of one side is not the other’s', async () => {

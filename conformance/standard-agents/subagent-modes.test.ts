@@ -296,3 +296,65 @@ test('SA-43 a report that comes in the middle of a step is taken before the next
   ])
   expect(requestsOf(top)).toHaveLength(3)
 })
+
+test('SA-42 SA-44 a parent waits for its child longer than for a person', async () => {
+  for (const config of [{}, { resumable: {} }]) {
+    const started = latch()
+    const go = latch()
+    const agent = helper(async () => {
+      started.open()
+      await go.reached
+    })
+    const start =
+      'resumable' in config
+        ? calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'go' })
+        : calls('helper', { message: 'go' })
+    const top = withHelper([start, says('Thanks.')], agent, config)
+    const it = await simulate({
+      agents: [top],
+      limits: { interruptTtlMs: 60_000, modelIdleMs: Infinity, modelMs: Infinity },
+    })
+    const id = await it.create({ message: 'please' })
+    await started.reached
+    await it.timers.advance(300_000)
+    expect(await it.events(id, 'interrupt_answered')).toEqual([])
+    go.open()
+    await it.idle()
+    expect(linesOf(requestsOf(top)[1]).join('\n')).toContain('result 1')
+    expect((await it.threads.settled(id)).text).toBe('Thanks.')
+  }
+})
+
+test('SA-44 a result that comes after its call was cut off is queued once, in the words of the spec', async () => {
+  const agent = helper()
+  const top = withHelper(
+    [calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'go' }), says('I heard.')],
+    agent,
+    { resumable: {} },
+  )
+  const it = await simulate({ agents: [top] })
+  const id = await it.create()
+  const commit = it.store.commit.bind(it.store)
+  const closed = latch()
+  it.store.commit = async (change) => {
+    const isEnd = change.point.split('+').includes('session_end')
+    // The stop comes when the child has its result and is about to write it down.
+    if (isEnd && change.threads[0]?.id !== id) {
+      await it.threads.stop(id)
+      await closed.reached
+    }
+    const result = await commit(change)
+    if (isEnd) closed.open()
+    return result
+  }
+  await it.send(id, 'go')
+  await closed.reached
+  await it.idle()
+  it.store.commit = commit
+  const [made] = await it.events(id, 'subagent_created')
+  await it.run(id, 'and?')
+  const heard = linesOf(requestsOf(top)[1]).filter((line) => line.includes('result 1'))
+  expect(heard).toEqual([
+    `user: Subagent (reference: ${made!.reference}) has returned the following result:\n\nresult 1`,
+  ])
+})

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
-import type { AgentDefinition, SubagentToolConfig, ThreadState } from '@skein/runtime'
+import {
+  defineHook,
+  defineTool,
+  type AgentDefinition,
+  type PromptDefinition,
+  type SubagentToolConfig,
+  type ThreadState,
+} from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
 
@@ -342,6 +349,127 @@ describe('missing variables', () => {
     expect(await it.threads.children(id)).toMatchObject([{ threadName: 'helper 1' }])
   })
 
+  test('SA-60 SA-64 a cap that was reached meanwhile holds for the deferred child, too', async () => {
+    const helper = child('helper', { prompt: { variables: variables.slice(0, 2) } })
+    const make = (name: string) =>
+      calls('subagent_create', { agent: 'helper', name, message: 'count the ships' })
+    const top = solo('boss', {
+      script: [[make('Ada'), make('Bob')], says('It needs a key.'), says('Good.')],
+      tools: [{ name: helper, resumable: { maxInstances: 1 } }],
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    const [first, second] = await it.events(id, 'variables_requested')
+    await it.threads.variables.provide(id, first!.requestId, given)
+    await it.idle()
+    await expect(it.threads.variables.provide(id, second!.requestId, given)).rejects.toThrow(
+      'There may be 1 instance',
+    )
+    expect(await it.threads.children(id)).toMatchObject([{ threadName: 'Ada' }])
+  })
+
+  test('SA-64 the hooks of the parent hear of the deferred child, and the log of who gave the values', async () => {
+    const heard: string[] = []
+    const hook = defineHook({
+      id: 'heard',
+      hook: 'after_subagent_created',
+      execute: (_, { reference, name }) => void heard.push(`${name} ${reference}`),
+    })
+    const { top: asks } = setup()
+    const sideA = asks.sideA as { readonly prompt: PromptDefinition }
+    const top = { ...asks, sideA: { ...sideA, prompt: { ...sideA.prompt, hooks: [hook] } } }
+    const it = await simulate({ agents: [top] })
+    const { id, requestId } = await requested(it)
+    const { reference } = await it.threads.variables.provide(id, requestId, given, { by: 'ann' })
+    await it.idle()
+    expect(heard).toEqual([`helper ${reference}`])
+    expect(await it.events(id, 'variables_provided')).toMatchObject([{ requestId, by: 'ann' }])
+  })
+
+  test('SA-55 SA-64 what the child required is not handed on to children that do not require it', async () => {
+    const seen: string[] = []
+    const look = tool('look', (state) => {
+      const value = (name: string) => (state.hasEnv(name) ? state.env(name) : '-')
+      seen.push(`${state.agentId} ${value('SHIP_KEY')} ${value('SHIP_PORT')}`)
+    })
+    const script = [calls('look'), calls('finish', { summary: 'done' })]
+    const plain = child('plain', { script, tools: [look] })
+    const needs = child('needs', { script, tools: [look], prompt: { variables: [variables[1]] } })
+    const helper = child('helper', {
+      script: [calls('plain', { message: 'go' }), calls('needs', { message: 'go' }), ...script],
+      tools: [look, plain, needs],
+      prompt: { variables: [variables[0]] },
+    })
+    const top = solo('boss', {
+      script: [calls('helper', { message: 'go' }), says('Done.')],
+      tools: [helper],
+    })
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ env: given })
+    await it.run(id, 'hi')
+    expect(seen).toEqual(['plain - -', 'needs - Ayr', 'helper anchor-key Ayr'])
+    // What the child declares as a secret is one there, although the thread above has it as text.
+    const [made] = await it.events(id, 'subagent_created')
+    expect(await it.threads.env.list(made!.reference)).toEqual([
+      { name: 'SHIP_KEY', type: 'secret' },
+      { name: 'SHIP_PORT', type: 'text', value: 'Ayr' },
+    ])
+  })
+
+  test('SA-64 a value that was given for a variable that has one already is what the child gets', async () => {
+    const { top, seen } = setup()
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ env: { SHIP_PORT: 'Oban' } })
+    await it.run(id, 'hi')
+    const [request] = await it.events(id, 'variables_requested')
+    await it.threads.variables.provide(id, request!.requestId, given)
+    await it.idle()
+    expect(seen).toMatchObject([{ env: ['anchor-key', 'Ayr'] }])
+    expect(await it.threads.env.list(id)).toEqual([
+      { name: 'SHIP_PORT', type: 'text', value: 'Oban' },
+    ])
+  })
+
+  test('SA-64 the child boots at once, also while its parent waits for somebody; each request has its own', async () => {
+    const ask = defineTool({ name: 'ask', description: 'Asks a person.', risk: 'read_only' })
+    const helper = child('helper', { prompt: { variables: variables.slice(0, 2) } })
+    const make = (name: string, message: string) =>
+      calls('subagent_create', { agent: 'helper', name, message })
+    const top = solo('boss', {
+      script: [[make('Ada', 'count ships'), make('Bob', 'count boats')], calls('ask'), says('Ok.')],
+      tools: [ask, { name: helper, resumable: {} }],
+    })
+    const it = await simulate({ agents: [top] })
+    const { id, outcome } = await it.ask('hi')
+    expect(outcome).toBe('waiting')
+    const [first, second] = await it.events(id, 'variables_requested')
+    const { provide } = it.threads.variables
+    const bob = await provide(id, second!.requestId, { SHIP_KEY: 'key of Bob', SHIP_PORT: 'Ayr' })
+    const ada = await provide(id, first!.requestId, { SHIP_KEY: 'key of Ada', SHIP_PORT: 'Ayr' })
+    expect(await it.threads.children(id)).toMatchObject([
+      { reference: bob.reference, threadName: 'Bob' },
+      { reference: ada.reference, threadName: 'Ada' },
+    ])
+    expect((await it.events(bob.reference, 'message_queued'))[0]).toMatchObject({
+      message: { content: [{ text: 'count boats' }] },
+    })
+    expect(requestsOf(top)).toHaveLength(2)
+    await it.idle()
+  })
+
+  test('SA-64 a terminated thread takes no values, and boots no child', async () => {
+    const { top, helper } = setup()
+    const it = await simulate({ agents: [top] })
+    const { id, requestId } = await requested(it)
+    await it.threads.terminate(id)
+    await expect(it.threads.variables.provide(id, requestId, given)).rejects.toMatchObject({
+      code: 'THREAD_TERMINATED',
+    })
+    await it.idle()
+    expect(requestsOf(helper)).toEqual([])
+    expect(await it.threads.list({ parentId: id })).toEqual([])
+  })
+
   test('SA-64 a child whose branch was switched off meanwhile is not created', async () => {
     const { top, helper } = setup({ optional: 'WITH_HELPER' })
     const it = await simulate({ agents: [top] })
@@ -449,4 +577,40 @@ describe('variables of a tree', () => {
     // Handed over is a copy: the child keeps what it was given.
     expect(seen.slice(2)).toEqual(['leaf red first-value', 'sibling -'])
   })
+})
+
+test('SA-55 a scoped value that is changed in its child stays the child’s own', async () => {
+  const seen: string[] = []
+  const read = tool('read', (state) => {
+    seen.push(`${state.agentId} ${state.hasEnv('OWN') ? state.env('OWN') : '-'}`)
+  })
+  const set = tool('set', (state) => state.setEnv('OWN', 'second'))
+  const leaf = child('leaf', {
+    script: ({ messages }) =>
+      messages.at(-1)!.type === 'user' ? calls('read') : calls('finish', { summary: 'done' }),
+    tools: [read],
+  })
+  const make = (name: string) => calls('leaf', { message: name })
+  const middle = child('middle', {
+    script: [
+      calls('set'),
+      make('after the tool'),
+      calls('finish', { summary: 'one' }),
+      calls('read'),
+      make('after the person'),
+      calls('finish', { summary: 'two' }),
+    ],
+    tools: [read, set, leaf],
+  })
+  const top = solo('boss', {
+    script: () => says('I see.'),
+    tools: [{ name: middle, immediate: { scopedEnv: ['OWN'] }, resumable: {} }],
+  })
+  const it = await simulate({ agents: [top] })
+  const id = await it.create({ env: { OWN: 'first' } })
+  await it.idle()
+  const [entry] = await it.threads.children(id)
+  await it.threads.env.set(entry!.reference, 'OWN', 'third')
+  await it.run(entry!.reference, 'again')
+  expect(seen).toEqual(['leaf -', 'middle third', 'leaf -'])
 })

@@ -7,6 +7,8 @@ import type { AgentDefinition, PromptDefinition, SubagentToolConfig } from '../d
 import { createRuntime, type EmbeddedRuntime, type RuntimeOptions } from '../runtime.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
+import { foldKernel } from '../fold/fold.ts'
+import { childRegistry } from '../thread/facade.ts'
 
 type Script = readonly ScriptStep[] | ScriptFunction
 
@@ -201,6 +203,25 @@ describe('the list of children says what they do', () => {
       await runtime.stop()
     }
   })
+})
+
+test('SA-86 whatever comes later, a child that was terminated stays so, and a disposable one that has reported too', () => {
+  const at = '2026-01-01T00:00:00.000Z'
+  const statusAfter = (isResumable: boolean, outcome: 'completed' | 'terminated') => {
+    const reference = 'r'
+    const made = { reference, name: 'helper', relation: 'helper', isResumable, isBlocking: false }
+    const events: RuntimeEvent[] = [
+      { type: 'subagent_created', at, parentCommunication: 'implicit', ...made },
+      { type: 'subagent_ended', at, reference, outcome },
+      { type: 'subagent_updated', at, reference, status: 'running', statusText: 'late' },
+    ]
+    const state = foldKernel(events.map((event, index) => ({ seq: index + 1, event })))
+    return childRegistry(state, { includesEnded: true })[0]!.status
+  }
+  expect(statusAfter(true, 'terminated')).toBe('terminated')
+  expect(statusAfter(false, 'terminated')).toBe('terminated')
+  expect(statusAfter(false, 'completed')).toBe('completed')
+  expect(statusAfter(true, 'completed')).toBe('late')
 })
 
 describe('asSubagent', () => {

@@ -144,6 +144,10 @@ function asText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
+/** Returns the text of a message; undefined if it is blank, because vendors refuse messages without words. */
+const wordsIn = (value: unknown): string | undefined =>
+  asText(value)?.trim() ? asText(value) : undefined
+
 /** Returns the paths in the argument that the child's configuration names for attachments: one path or a list. */
 function attachmentsOf({ config }: Relation, args: JsonObject): readonly string[] {
   const from = config.initAttachmentsProperty
@@ -202,10 +206,10 @@ async function createdPayload(
   if (!isPlainObject(given)) throw new Error('"arguments" of subagent_create must be an object.')
   const inner = await checked(promptOf(context, relation), relation.key, given as JsonObject)
   const from = relation.config.initUserMessageProperty
-  const mapped = from === undefined ? undefined : asText(inner[from])
+  const mapped = from === undefined ? undefined : wordsIn(inner[from])
   const own = pathsOf(args['attachments'])
   return {
-    message: asText(args['message']) ?? mapped,
+    message: wordsIn(args['message']) ?? mapped,
     attachments: own.length > 0 ? own : attachmentsOf(relation, inner),
     name: asText(args['name'])?.trim(),
     arguments: inner,
@@ -278,6 +282,8 @@ function message(call: SpawningCall, relations: readonly Relation[], args: JsonO
   const text = asText(args['message']) ?? ''
   const interruptId = relation.isBlocking ? environment.ids() : undefined
   const found = findFiles(drain, pathsOf(args['attachments']))
+  if (text.trim() === '' && found.length === 0)
+    throw new Error('subagent_message needs a "message" that is not empty, or attachments.')
   const files = copyFiles(drain, found, `${reference}/${environment.ids()}`)
   const append = [...files.events, messageToChild(drain, { text, files, relation, interruptId })]
   const at = drain.at()

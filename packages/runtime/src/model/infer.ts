@@ -226,7 +226,7 @@ async function beginStep(
   const isOver = turn.step?.entry !== undefined
   const before = isOver ? undefined : turn.step
   const taken = side.agent ? [] : await takeQueue(context, side)
-  const events: RuntimeEvent[] = [...taken, ...registryNote(context)]
+  const events: RuntimeEvent[] = [...taken, ...registryNote(context, side)]
   if (isOver) events.push(...stepEnd(context))
   if (before?.epoch === epoch) {
     const write = { events, isLazy: true, expectsNoMail: taken.length > 0 }
@@ -247,15 +247,21 @@ async function beginStep(
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }
 
-/** Returns a note that lists the subagents, if the list has changed since the model last received it. */
-function registryNote(context: DrainContext): readonly RuntimeEvent[] {
+/**
+ * Returns a note that lists the subagents, if the list has changed since the model last received it, or if the model
+ * no longer sees that note: a summary stands in its place, or the prompt leaves out earlier sessions.
+ */
+function registryNote(context: DrainContext, side: ResolvedSide): readonly RuntimeEvent[] {
   const { state } = context
-  const told = state.registryText[state.session?.turn?.side ?? 'a']
+  const last = state.registryText[state.session?.turn?.side ?? 'a']
+  const isNote = (message: Message): boolean => message.type === 'user' && message.text === last
+  const isSeen = last !== undefined && viewOf(state, side.side, side.prompt).some(isNote)
+  const told = isSeen ? last : undefined
   const lines = childRegistry(state).map(({ reference, name, threadName, status, resumable }) => {
     const label = threadName === undefined ? name : `${name} "${threadName}"`
     return `- ${label} (reference: ${reference}): ${status}${resumable ? '' : ', not resumable'}`
   })
-  // If the list is empty and the side of the conversation has never received a list, no note is needed.
+  // If the list is empty and the side of the conversation sees none, no note is needed.
   if (lines.length === 0 && told === undefined) return []
   const heading = '[runtime] Subagents of this thread:'
   const text = lines.length === 0 ? `${heading} none.` : [heading, ...lines].join('\n')
