@@ -56,7 +56,7 @@ interface AiSdkAnswer {
  */
 export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
   const { model } = llm(options)
-  const ask = (call: AiSdkCallOptions, streaming: boolean) => {
+  const ask = (call: AiSdkCallOptions, streaming: boolean, signal?: AbortSignal) => {
     const { system, messages } = fromPrompt(call.prompt)
     const { params, dropped } = translateParams(chatParams(call), 'openai-chat', model.wire)
     const prompt = [options.system, system].filter(Boolean).join('\n\n')
@@ -71,6 +71,7 @@ export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
           : [],
       ),
       structure: responseFormat?.type === 'json' ? responseFormat.schema : undefined,
+      signal,
     })
     const warnings = [
       ...dropped.map((feature) => ({ type: 'unsupported', feature })),
@@ -93,7 +94,8 @@ export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
       }
     },
     async doStream(call) {
-      const { turn, warnings } = ask(call, true)
+      const reader = new AbortController()
+      const { turn, warnings } = ask(call, true, reader.signal)
       const parts = toParts(turn, warnings)
       const stream = new ReadableStream<AiSdkAnswerPart>({
         async pull(controller) {
@@ -102,6 +104,7 @@ export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
           else controller.enqueue(step.value)
         },
         async cancel() {
+          reader.abort() // without it, `return` would wait for the next part
           await parts.return(undefined)
         },
       })
