@@ -13,7 +13,7 @@ import type { ToolCall } from '../contract/tool.ts'
 import type { Turn } from '../contract/turn.ts'
 import { translateParams } from '../gateway/translate-params.ts'
 import { llm, type LLMOptions } from '../llm.ts'
-import { strictBase64 } from '../media/bytes.ts'
+import { decodeLooseBase64, strictBase64 } from '../media/bytes.ts'
 import {
   type AiSdkAnswerPart,
   type AiSdkCallOptions,
@@ -207,7 +207,7 @@ function fromPart(part: AiSdkPart): UserContent {
   if (isImage) return { type: 'image', source, mimeType: mediaType, ...metadata }
   const kind = mediaType.split('/')[0]
   if (kind === 'audio' || kind === 'video') {
-    const bytes = typeof given === 'string' ? Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)) : given! // prettier-ignore
+    const bytes = typeof given === 'string' ? decodeLooseBase64(given) : given!
     return { type: kind, data: bytes, mimeType: mediaType, ...metadata }
   }
   return { type: 'document', source, mimeType: mediaType, ...title, ...metadata }
