@@ -665,6 +665,21 @@ describe('toAiSdk', () => {
     expect(last).toMatchObject({ type: 'error', error: { name: 'UPPError', message: 'cut' } })
   })
 
+  test('UPP-094 cancelling the stream aborts a request that has not answered yet', async () => {
+    let ask = (): void => {}
+    const asked = new Promise<void>((resolve) => (ask = resolve))
+    const scriptedModel = scripted(() => {
+      ask()
+      return waits(Infinity)
+    })
+    const { stream } = await toAiSdk({ model: scriptedModel }).doStream({ prompt: [user('x')] })
+    const reader = stream.getReader()
+    await reader.read() // `stream-start`; the next part is what the model never says
+    await asked
+    await reader.cancel()
+    expect(scriptedModel.requests[0]!.signal.aborted).toBe(true)
+  })
+
   test('cancelling the stream, and the signal of the call, abort the request', async () => {
     const scriptedModel = scripted(() => [says('a'), waits(Infinity)])
     const model = toAiSdk({ model: scriptedModel })

@@ -13,7 +13,7 @@ import type { ToolCall } from '../contract/tool.ts'
 import type { Turn } from '../contract/turn.ts'
 import { translateParams } from '../gateway/translate-params.ts'
 import { llm, type LLMOptions } from '../llm.ts'
-import { strictBase64 } from '../media/bytes.ts'
+import { decodeLooseBase64, strictBase64 } from '../media/bytes.ts'
 import {
   type AiSdkAnswerPart,
   type AiSdkCallOptions,
@@ -56,7 +56,7 @@ interface AiSdkAnswer {
  */
 export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
   const { model } = llm(options)
-  const ask = (call: AiSdkCallOptions, streaming: boolean) => {
+  const ask = (call: AiSdkCallOptions, streaming: boolean, signal?: AbortSignal) => {
     const { system, messages } = fromPrompt(call.prompt)
     const { params, dropped } = translateParams(chatParams(call), 'openai-chat', model.wire)
     const prompt = [options.system, system].filter(Boolean).join('\n\n')
@@ -71,6 +71,7 @@ export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
           : [],
       ),
       structure: responseFormat?.type === 'json' ? responseFormat.schema : undefined,
+      signal,
     })
     const warnings = [
       ...dropped.map((feature) => ({ type: 'unsupported', feature })),
@@ -93,7 +94,8 @@ export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
       }
     },
     async doStream(call) {
-      const { turn, warnings } = ask(call, true)
+      const reader = new AbortController()
+      const { turn, warnings } = ask(call, true, reader.signal)
       const parts = toParts(turn, warnings)
       const stream = new ReadableStream<AiSdkAnswerPart>({
         async pull(controller) {
@@ -102,6 +104,7 @@ export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
           else controller.enqueue(step.value)
         },
         async cancel() {
+          reader.abort() // without it, `return` would wait for the next part
           await parts.return(undefined)
         },
       })
@@ -204,7 +207,7 @@ function fromPart(part: AiSdkPart): UserContent {
   if (isImage) return { type: 'image', source, mimeType: mediaType, ...metadata }
   const kind = mediaType.split('/')[0]
   if (kind === 'audio' || kind === 'video') {
-    const bytes = typeof given === 'string' ? Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)) : given! // prettier-ignore
+    const bytes = typeof given === 'string' ? decodeLooseBase64(given) : given!
     return { type: kind, data: bytes, mimeType: mediaType, ...metadata }
   }
   return { type: 'document', source, mimeType: mediaType, ...title, ...metadata }
