@@ -101,6 +101,18 @@ describe('rules', () => {
     expect(made).toThrow('rule 1 hides its source; rule 2 uses limit from outside')
   })
 
+  test('UAICP-23 a list of rules that is changed later does not change the policy under its hash', async () => {
+    const first: { when: (action: Action) => boolean; effect: 'deny' | 'allow' } = {
+      when: () => true,
+      effect: 'deny',
+    }
+    const list = [first]
+    const { decide } = rules(list)
+    first.effect = 'allow'
+    list.pop()
+    expect(await decide(action({}))).toMatchObject({ effect: 'deny' })
+  })
+
   test('values are passed in and are part of the hash', async () => {
     const made = (most: number) =>
       rules([{ when: ({ depth }, values) => depth > values.most, effect: 'deny' }], {

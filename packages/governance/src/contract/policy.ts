@@ -111,15 +111,16 @@ export function rules<const Values extends JsonObject = JsonObject>(
 ): Policy {
   const { id = 'rules', version = '', mode = 'enforce' } = options
   if (options.version === undefined) checkSelfContained(list, id)
-  // A copy, because the caller may change its own object later.
+  // Copies, because the caller may change its own objects later, and the hash would stay the same.
   const values = freezeJson(JSON.parse(canonicalJson(options.values ?? {})) as Values)
-  const texts = list.map(({ when, ...decision }) => ({ ...decision, when: String(when) }))
+  const own = list.map((rule) => ({ ...rule }))
+  const texts = own.map(({ when, ...decision }) => ({ ...decision, when: String(when) }))
   return Object.freeze({
     id,
     mode,
     hash: hashJson({ id, version, rules: texts, values: options.values && values }),
     decide: (action: Action) =>
-      combineDecisions(list.filter(({ when }) => when(action, values) === true)),
+      combineDecisions(own.filter(({ when }) => when(action, values) === true)),
   })
 }
 
@@ -131,10 +132,10 @@ function checkSelfContained(list: readonly Rule<never>[], id: string): void {
   })
   if (problems.length === 0) return
   throw new SkeinError(
-    `The hash of the policy "${id}" would not cover all that its rules use: ${problems.join('; ')}.`,
+    `The hash of the policy "${id}" would not cover what its rules use: ${problems.join('; ')}.`,
     {
       code: 'GOVERNANCE_DEFINITION_INVALID',
-      hint: 'Pass it in: rules([{ when: (action, values) => … }], { values }), or give a `version` and change it with whatever the rules use.',
+      hint: 'Pass it: rules([{ when: (action, values) => … }], { values }), or give a `version` and change it with what they use.',
     },
   )
 }
