@@ -575,19 +575,22 @@ describe('the deadline and the signal of a run', () => {
     const inner = taskOf({ name: 'inner', tools: [] })
     const signals: AbortSignal[] = []
     const given = { ...init, signal: abort.signal }
-    const running = made.governor.run(taskOf({ tools: [] }), given, async (run) => {
-      await run.child(inner, {}, async (child) => {
-        signals.push(child.signal)
-        return 1
-      })
-      return run.child(inner, {}, (child) => {
-        signals.push(child.signal)
-        return new Promise<number>(() => undefined)
+    let running: ReturnType<typeof made.governor.run> | undefined
+    await new Promise<void>((secondRuns) => {
+      running = made.governor.run(taskOf({ tools: [] }), given, async (run) => {
+        await run.child(inner, {}, async (child) => {
+          signals.push(child.signal)
+          return 1
+        })
+        return run.child(inner, {}, (child) => {
+          signals.push(child.signal)
+          secondRuns()
+          return new Promise<number>(() => undefined)
+        })
       })
     })
-    await made.time.advance(1)
     abort.abort()
-    expect(codesOf(await running)).toContain('CANCELLED')
+    expect(codesOf(await running!)).toContain('CANCELLED')
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, true])
   })
 })
