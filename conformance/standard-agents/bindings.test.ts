@@ -77,6 +77,32 @@ test('SA-27 sessionStatus publishes its text and the run goes on', async () => {
   expect(requestsOf(agent)).toHaveLength(2)
 })
 
+test('SA-27 each side has its own status tool', async () => {
+  const [told, other] = [tool('told'), tool('other')]
+  const agent = pair('both', {
+    a: {
+      script: [calls('told', { status: 'A: half way' }), says('Over to you.')],
+      tools: [told, other],
+      sessionStatus: { name: told, messageProperty: 'status' },
+    },
+    b: {
+      script: [
+        calls('told', { status: 'no status of B' }),
+        calls('other', { status: 'B: nearly' }),
+        calls('end'),
+      ],
+      tools: [told, other, end],
+      sessionStatus: { name: other, messageProperty: 'status' },
+      sessionStop: 'end',
+    },
+  })
+  const it = await simulate({ agents: [agent] })
+  const { id, outcome } = await it.ask('go')
+  expect(outcome).toBe('completed')
+  const texts = (await it.events(id, 'status_changed')).flatMap(({ text }) => text ?? [])
+  expect(texts).toEqual(['A: half way', 'B: nearly'])
+})
+
 test('SA-27 a status tool that fails publishes nothing', async () => {
   const broken = tool('broken', () => {
     throw new Error('no')

@@ -79,10 +79,11 @@ interface Asked {
 }
 
 /** A keeper that wanted its vault and was told to ask for variables. */
-async function askForVariables(prefix = ''): Promise<Asked> {
+async function askForVariables(prefix = '', env: Record<string, string> = {}): Promise<Asked> {
   const kit = await startKit({ runtime: { agents: [keeper] }, http: { prefix } })
   kits.push(kit)
-  const { id } = await kit.runtime.threads.create({ agent: 'keeper', tenant: 'acme', owner: 'ada' })
+  const owned = { tenant: 'acme', owner: 'ada' }
+  const { id } = await kit.runtime.threads.create({ agent: 'keeper', env, ...owned })
   await kit.runtime.threads.files.write(
     id,
     '/papers/deed.txt',
@@ -176,6 +177,24 @@ test('SA-62 the endpoint answers for its own request alone, and takes texts only
     { requestId, by: 'ada' },
   ])
   expect(log.filter(({ type }) => type === 'subagent_created')).toMatchObject([{ reference }])
+})
+
+test('SA-63 a variable that has a value is required and not missing; POST may leave it out or replace it', async () => {
+  for (const name of [undefined, 'South']) {
+    const { kit, endpoint } = await askForVariables('', { VAULT_NAME: 'North' })
+    expect(await kit.json('ada', 'GET', endpoint)).toMatchObject({
+      required: ['VAULT_CODE', 'VAULT_NAME'],
+      missing: ['VAULT_CODE'],
+    })
+    const values = { VAULT_CODE: '4711', ...(name && { VAULT_NAME: name }) }
+    const { reference } = await kit.json<{ reference: string }>('ada', 'POST', endpoint, values)
+    await kit.runtime.idle()
+    expect(await kit.runtime.threads.env.list(reference)).toContainEqual({
+      name: 'VAULT_NAME',
+      type: 'text',
+      value: name ?? 'North',
+    })
+  }
 })
 
 test('SA-64 POST stores the values and boots the child at once with the original payload', async () => {

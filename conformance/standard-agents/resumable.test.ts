@@ -186,6 +186,28 @@ describe('the cap', () => {
     expect(refused[1]).toContain(ofAda)
   })
 
+  test('SA-60 a child that waited for variables is not created beyond the cap either', async () => {
+    const helper = child({
+      prompt: { variables: [{ name: 'CODE', type: 'secret', required: true, scoped: true }] },
+    })
+    const top = boss([create(), create({ name: 'Bob' }), says('Wait.')], helper, {
+      blocking: false,
+      resumable: { maxInstances: 1 },
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    const asked = await it.events(id, 'variables_requested')
+    expect(asked).toHaveLength(2)
+    const [first, second] = asked.map(({ requestId }) => requestId)
+    const { reference } = await it.threads.variables.provide(id, first!, { CODE: '1' })
+    await it.idle()
+    await expect(it.threads.variables.provide(id, second!, { CODE: '2' })).rejects.toThrow(
+      /There may be 1 instances? of "helper".*subagent_message.*/,
+    )
+    await it.idle()
+    expect((await it.threads.children(id)).map((one) => one.reference)).toEqual([reference])
+  })
+
   test('SA-60 an instance that was terminated gives its place free', async () => {
     const top = boss([create(), says('One.'), create({ name: 'Bob' }), says('Two.')], child(), {
       resumable: { maxInstances: 1 },

@@ -2,7 +2,7 @@ import { agent, AgentState, type GenerateResult, type Middleware } from '@skein/
 import { UserMessage } from '@skein/ai'
 import { calls, fails, says, scripted, waits } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
-import { collect } from './support/state.ts'
+import { collect, recordingStore } from './support/state.ts'
 import { add } from './support/tools.ts'
 
 const start = AgentState.initial()
@@ -97,6 +97,17 @@ test('UAP-131 UAP-132 before may replace input and state, after the result; both
   expect(model.requests[0]!.messages.map(({ text }) => text)).toEqual(['history', 'changed'])
   expect(seen).toEqual([input, state])
   expect(result).toBe(replaced)
+})
+
+test('UAP-131 a run belongs to the session of the state that before returned', async () => {
+  const checkpoints = recordingStore()
+  const state = start.withMetadata('sessionId', 'second')
+  const middleware: Middleware[] = [{ name: 'move', before: (context) => ({ ...context, state }) }]
+  const worker = agent({ model: scripted([says('hi')]), middleware, checkpoints })
+  const result = await worker.generate('x', start.withMetadata('sessionId', 'first'))
+  await worker.flush()
+  expect(result.state.metadata['sessionId']).toBe('second')
+  expect(await checkpoints.list()).toEqual(['second'])
 })
 
 describe('errors', () => {

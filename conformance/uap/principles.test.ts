@@ -3,6 +3,7 @@ import { loop, plan, react } from '@skein/agents/execution'
 import { UserMessage, type Tool } from '@skein/ai'
 import { calls, fails, says, scripted, waits } from '@skein/ai/testing'
 import { describe, expect, test, vi } from 'vitest'
+import { custom } from './support/custom-strategy.ts'
 import { recordingStore } from './support/state.ts'
 import { add } from './support/tools.ts'
 
@@ -175,6 +176,20 @@ describe('limits', () => {
       expect(turn.toolExecutions).toHaveLength(300)
       expect(state.step).toBe(301)
       expect(stopReason).toBe('complete')
+    }
+  })
+
+  test('UAP-020 nor is there a limit where a strategy of the application lets the model run its tools', async () => {
+    for (const toolStrategy of [undefined, {}, { onToolCall: () => {} }]) {
+      const worker = agent({
+        model: scripted(rounds(15)),
+        tools: [add],
+        execution: custom(),
+        ...(toolStrategy && { toolStrategy }),
+      })
+      const { turn } = await worker.generate('x', AgentState.initial())
+      expect(turn.toolExecutions).toHaveLength(15)
+      expect(turn.response.text).toBe('done')
     }
   })
 

@@ -161,6 +161,15 @@ test('UAP-055 the protocol’s own example keeps input and answer exactly once',
   expect(second.state.messages.map(({ text }) => text)).toEqual(['a', 'one', 'b', 'two'])
 })
 
+test('UAP-055 so it does with ask, from a text and from a message', async () => {
+  for (const input of ['a', new UserMessage('a')]) {
+    const worker = agent({ model: scripted([says('one')]), execution: custom() })
+    const { turn, state } = await worker.ask(input, start)
+    expect(state.messages.map(({ text }) => text)).toEqual(['a', 'one'])
+    expect(state.messages).toEqual(turn.messages)
+  }
+})
+
 test('UAP-056 a strategy that calls onStepEnd gets checkpoints and its session', async () => {
   const checkpoints = recordingStore()
   const ended: number[] = []

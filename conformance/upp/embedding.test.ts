@@ -438,3 +438,22 @@ test.each([
     modality: 'embedding',
   })
 })
+
+test('UPP-034 a request that cannot be written names provider and modality, too', async () => {
+  const params: Record<string, unknown> = {}
+  params['self'] = params
+  for (const { name, provider } of embeddingVendors) {
+    const fetch = async (): Promise<Response> => Response.json({})
+    const failed = embedding({
+      model: provider('m'),
+      params,
+      config: { apiKey: 'k', fetch },
+    }).embed('a')
+    await expect(failed, name).rejects.toMatchObject({
+      name: 'UPPError',
+      code: 'INVALID_REQUEST',
+      provider: provider.name,
+      modality: 'embedding',
+    })
+  }
+})

@@ -15,6 +15,10 @@ beforeEach(() => {
   writeFileSync(join(root, 'secret.md'), 'the key is 4711')
   writeFileSync(join(root, 'notes', 'todo.md'), 'buy milk (a.b)*')
   symlinkSync(join(root, 'secret.md'), join(root, 'notes', 'link.md'))
+  // A folder whose name only begins like that of the notes.
+  mkdirSync(join(root, 'notes-of-others'))
+  writeFileSync(join(root, 'notes-of-others', 'secret.md'), 'the key is 4711')
+  symlinkSync(join(root, 'notes-of-others', 'secret.md'), join(root, 'notes', 'beside.md'))
   asked = []
 })
 afterEach(() => rmSync(root, { recursive: true }))
@@ -36,6 +40,7 @@ test.each([
   'a/../../secret.md',
   'todo.md\u0000.md',
   'link.md',
+  'beside.md',
   '',
 ])('UPP-118 a path out of the folder is refused: %j', async (name) => {
   for (const tool of ['read_note', 'delete_note']) {
@@ -59,6 +64,11 @@ test.each<[string, object]>([
 test('UPP-119 text from the model is no pattern', async () => {
   expect((await outcomeOf(calls('find_notes', { text: '(.*)*' }))).result).toEqual([])
   expect((await outcomeOf(calls('find_notes', { text: '(a.b)*' }))).result).toEqual(['todo.md'])
+})
+
+test('UPP-119 a link into a folder whose name begins alike is sanitised away', async () => {
+  expect((await outcomeOf(calls('read_note', { name: 'beside.md' }))).isError).toBe(true)
+  expect((await outcomeOf(calls('find_notes', { text: 'key' }))).result).toEqual([])
 })
 
 test('UPP-118 a search does not look behind a link out of the folder', async () => {

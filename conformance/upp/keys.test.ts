@@ -29,6 +29,32 @@ describe('getKey', () => {
     expect(sentKeys(seen)).toEqual(['key-now', 'key-later'])
   })
 
+  test.each<[string, () => string | Promise<string>]>([
+    [
+      'throws',
+      () => {
+        throw new Error('vault is sealed')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('vault is sealed'))],
+    ['gives a blank key', () => ' '],
+    ['gives a blank key later', async () => ' '],
+  ])('UPP-020 that %s fails the call as a key does, and nothing is sent', async (_, getKey) => {
+    const { fetch, seen } = stub()
+    let asked = 0
+    const counted = (): string | Promise<string> => {
+      asked += 1
+      return getKey()
+    }
+    await expect(anthropic.run({ apiKey: { getKey: counted }, fetch })).rejects.toMatchObject({
+      name: 'UPPError',
+      code: 'AUTHENTICATION_FAILED',
+      provider: 'anthropic',
+    })
+    expect(asked).toBe(1)
+    expect(seen).toEqual([])
+  })
+
   test('UPP-020 that never answers is ended by an abort, and by the time limit', async () => {
     const { fetch, seen } = stub()
     const apiKey: KeyStrategy = { getKey: () => new Promise(() => {}) }

@@ -81,7 +81,7 @@ const $defs = {
   tree: { type: 'object', properties: { a: { $ref: '#/$defs/tree' }, b: { type: 'number' } } },
 }
 
-test('has the verdict of Ajv for random schemas and values', () => {
+test('has the verdict of Ajv for random schemas and values', { timeout: 60_000 }, () => {
   const verdicts = { true: 0, false: 0 }
   const verdict = (validate: (value: unknown) => unknown, one: unknown): boolean | undefined => {
     try {

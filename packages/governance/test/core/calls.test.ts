@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { hashJson, rules, type Policy, type Run } from '../../src/index.ts'
+import {
+  hashJson,
+  memoryPayloads,
+  type PayloadStore,
+  type Policy,
+  rules,
+  type Run,
+} from '../../src/index.ts'
 import { codesOf, init, kit, taskOf, toolOf, undoBy, type Kit } from '../support/kit.ts'
 
 const low = 'write_low_risk' as const
@@ -197,6 +204,26 @@ describe('the id of a call', () => {
       type: 'delivered',
       result: { evidence: [{ source: 'read', payload: 1 }] },
     })
+  })
+
+  test('UAICP-05 calls that end at the same time have each its own evidence, also over a store that takes its time', async () => {
+    const stored = memoryPayloads()
+    const payloads: PayloadStore = {
+      ...stored,
+      put: async (...given) => {
+        await new Promise((resolve) => setTimeout(resolve, 0))
+        await stored.put(...given)
+      },
+    }
+    const { governor, world } = await kit({ payloads })
+    const read = toolOf(world, 'read', { run: ({ n }) => n })
+    const result = await governor.run(taskOf({ tools: [read] }), init, async (run) => {
+      await Promise.all([1, 2, 3].map((n) => run.call(read, { n })))
+      return 'all'
+    })
+    const evidence = result.state === 'deliver' ? result.evidence : []
+    expect(evidence.map(({ payload }) => Number(payload)).toSorted()).toEqual([1, 2, 3])
+    expect(new Set(evidence.map(({ evidence_id }) => evidence_id)).size).toBe(3)
   })
 
   test('UAICP-05 a call that is made again gives its result, though its evidence is something else', async () => {

@@ -127,7 +127,9 @@ describe('root and registry', () => {
     }
     for (const field of ['model_name', 'provider_name', 'config_ref']) {
       expectFine(`/agents/ada/${field}`, 'text')
-      expectError(`/agents/ada/${field}`, {}, 'wrong_type')
+      expectFine(`/agents/ada/${field}`, '')
+      for (const wrong of [{}, [], 0, 3, false, true])
+        expectError(`/agents/ada/${field}`, wrong, 'wrong_type')
     }
   })
 

@@ -74,7 +74,16 @@ test('TP-42 text, thinking, tool input, tool output and data become parts and ev
 })
 
 test('TP-43 data-X becomes the event X, dots and hyphens included', () => {
-  for (const name of ['agent.handoff', 'app-score-2', 'x', 'a.b-c_d']) {
+  const names = [
+    'agent.handoff',
+    'app-score-2',
+    'x',
+    'a.b-c_d',
+    'my-data-set',
+    'data-data-',
+    'data-',
+  ]
+  for (const name of names) {
     const { value } = decode({ type: `data-${name}`, data: { name } })
     expect(events(value)).toMatchObject([{ event_type: name, event_data: { name } }])
   }
