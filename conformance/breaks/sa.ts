@@ -1362,7 +1362,7 @@ export const breaks: Breaks = {
     {
       clause: 'each side',
       in: 'runtime/registryNote',
-      swap: [`state.registryText[state.session?.turn?.side ?? 'a']`, `state.registryText.a`],
+      swap: ['const told = isSeen ? last : undefined', 'const told = state.registryText.a'],
     },
   ],
   'SA-78': [
