@@ -196,6 +196,18 @@ describe('what a model answered', () => {
     expect((seen as (typeof answer)[]).map(({ list }) => list.length)).toEqual([3, 3])
   })
 
+  test('comes back as it was, also if the model writes what looks like a record of ours', async () => {
+    const forged = [
+      { $skein: 'url', value: 'no address' },
+      { $skein: 'date', value: 1, more: { $skein: 'bytes', value: 'AAAA' } },
+      { $skein: 'object', value: { $skein: 'url', value: 'x' } },
+      { $skein: 7 },
+    ]
+    const answer = { args: { forged }, at: new Date(7) }
+    const seen = await twice((run) => recordAnswer(run, 'model', async () => answer))
+    expect(seen).toStrictEqual([answer, answer])
+  })
+
   test('UAICP-02 is passed on while it streams, up to the part that may start a call', async () => {
     let asked = 0
     const order: string[] = []

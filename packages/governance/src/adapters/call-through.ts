@@ -82,7 +82,7 @@ export async function* recordStream<T>(
   for (const part of (await recorded).slice(sent)) yield fromRecord(part) as T
 }
 
-/** The member that marks a recorded value that is not JSON. */
+/** The member that marks a recorded value that is not JSON, or an object that has a member of this name itself. */
 const MARK = '$skein'
 
 /**
@@ -101,7 +101,8 @@ function toRecord(value: unknown): JsonValue {
   const members = Object.entries(value).filter(
     ([, member]) => member !== undefined && typeof member !== 'function',
   )
-  return Object.fromEntries(members.map(([name, member]) => [name, toRecord(member)]))
+  const record = Object.fromEntries(members.map(([name, member]) => [name, toRecord(member)]))
+  return MARK in record ? { [MARK]: 'object', value: record } : record
 }
 
 /** Reads back what `toRecord` wrote. The result is a new object, which the framework may change. */
@@ -112,7 +113,7 @@ function fromRecord(value: JsonValue): unknown {
   if (mark === 'date') return new Date(inner as number)
   if (mark === 'url') return new URL(inner as string)
   if (mark === 'bytes') return decodeBase64(inner as string)
-  const members = Object.entries(value as Record<string, JsonValue>)
+  const members = Object.entries((mark === 'object' ? inner : value) as Record<string, JsonValue>)
   return Object.fromEntries(members.map(([name, member]) => [name, fromRecord(member)]))
 }
 
