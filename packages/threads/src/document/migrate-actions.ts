@@ -140,9 +140,11 @@ class ActionGrouping {
       this.#callers.get(action['tool_call_id']) ?? this.#run?.['agent_id'] ?? this.#anyAgent()
     this.#openRun(agentId, action['timestamp'])
     const message = this.#message('request', { ...action, agent_id: agentId }, false)
-    ;(message['parts'] as unknown[]).push(
-      part(action, 'tool-return', ['tool_name', 'tool_call_id', 'status', 'content']),
-    )
+    const made = part(action, 'tool-return', ['tool_name', 'tool_call_id', 'status', 'content'])
+    if (action['usage'] !== undefined) made['usage'] = action['usage']
+    // The message has the agent of the call.
+    if ((action['agent_id'] ?? agentId) !== agentId) made['agent_id'] = action['agent_id']
+    ;(message['parts'] as unknown[]).push(made)
   }
 
   #event(action: Fields, type: string): void {

@@ -363,6 +363,20 @@ describe('1.0.0, action by action', () => {
   const migrate = (...actions: readonly unknown[]) =>
     migrateThread({ ...head('1.0.0'), actions: actions as never })
 
+  test('a return keeps usage and an agent of its own, which nothing else of 2.0.0 could hold', () => {
+    const call = { tool_name: 'look', tool_call_id: 'c1' }
+    const { value } = migrate(
+      act('tool_call', 1, { ...ada, ...call, args: {} }),
+      act('tool_return', 2, { ...call, content: 1, agent_id: 'bob', usage: { input_tokens: 3 } }),
+      act('tool_return', 3, { ...call, content: 2, ...ada }),
+    )
+    const parts = [
+      expect.objectContaining({ content: 1, agent_id: 'bob', usage: { input_tokens: 3 } }),
+      expect.not.objectContaining(ada),
+    ]
+    expect(value.turns).toMatchObject([{ messages: [{}, { parts }] }])
+  })
+
   test('TP-51 runs, responses and returns are where they were, with their times and usage', () => {
     const { value, lost, inferred } = migrate(
       act('tool_return', 1, {
