@@ -140,6 +140,8 @@ function checkSelfContained(list: readonly Rule<never>[], id: string): void {
   )
 }
 
+let standardHash: Hash | undefined
+
 /**
  * Allows low-risk writes and requires a person's approval for high-risk ones. It applies only if it is
  * set as the `policy` of a governor or a task class.
@@ -147,17 +149,17 @@ function checkSelfContained(list: readonly Rule<never>[], id: string): void {
 export const standardPolicy: Policy = Object.freeze({
   id: 'standard',
   mode: 'enforce',
-  // The hash of `{ id: 'standard', version: '1' }`: a fixed version instead of the source text. Bundlers change the
-  // source text, and with another hash the pending approvals would no longer be valid. It is written out, because
-  // computing it would load Node's cryptography with this module.
-  hash: 'sha256:ba9c58620976cecd6dd7567a4a94da9c209315af3671358d1733bc98e4dc317f',
+  // The hash covers a fixed version instead of the source text. Bundlers change the source text, and with
+  // another hash the pending approvals would no longer be valid. It is made at first use, because making it
+  // loads Node's cryptography.
+  get hash() {
+    return (standardHash ??= hashJson({ id: 'standard', version: '1' }))
+  },
   decide: ({ risk, native }: Action): Decision | undefined => {
     if (risk === 'write_low_risk') return { effect: 'allow' }
     return risk === 'write_high_risk' && !native ? { effect: 'review' } : undefined
   },
 })
-
-const STRENGTH = { allow: 0, review: 1, deny: 2 } as const
 
 /**
  * Combines several decisions: the strictest effect with the reasons for it, the highest quorum,
@@ -165,10 +167,8 @@ const STRENGTH = { allow: 0, review: 1, deny: 2 } as const
  */
 export function combineDecisions(decisions: readonly Decision[]): Decision | undefined {
   if (decisions.length === 0) return undefined
-  const effect = decisions.reduce<Decision['effect']>(
-    (strongest, next) => (STRENGTH[next.effect] > STRENGTH[strongest] ? next.effect : strongest),
-    'allow',
-  )
+  const strict = ['deny', 'review'] as const
+  const effect = strict.find((name) => decisions.some((one) => one.effect === name)) ?? 'allow'
   const reasons = decisions
     .filter((one) => one.effect === effect)
     .flatMap((one) => one.reasons ?? [])
