@@ -129,10 +129,11 @@ export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Pro
   others.push(...(await inheritedChanges(context, changes.events)))
   if (!terminates) return { events, others, blobs, values }
   events.push({ type: 'thread_terminated', at })
-  const { parent } = context.state
+  const parent = (await liveParent(context)) === undefined ? undefined : context.state.parent
   const reference = context.head.id
   const ended = { type: 'subagent_ended', at, reference, outcome: 'terminated' } as const
-  if (parent) others.push({ id: parent.threadId, mustBeLive: true, append: [ended] })
+  const wake = { by: context.environment.clock.now() }
+  if (parent) others.push({ id: parent.threadId, mustBeLive: true, append: [ended], wake })
   return { events, others, blobs, values, head: { lifecycle: 'terminated' } }
 }
 
