@@ -62,13 +62,19 @@ async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): 
  */
 export function statusToParent(context: ThreadPlace, event: RuntimeEvent): ThreadChange[] {
   if (event.type !== 'status_changed' || event.text === undefined) return []
-  return listedAs(context, { status: 'running', statusText: event.text })
+  const { session, queue } = context.state
+  // An effect or an endpoint may set the status of a child that does nothing; the parent must not wait for it then.
+  const status = session || queue.length > 0 ? 'running' : 'idle'
+  return listedAs(context, { status, statusText: event.text })
 }
 
 /** Returns the change that writes the status of a child into the parent's list of subagents. */
 export function listedAs(
   context: ThreadPlace,
-  status: { readonly status: 'running' | 'awaiting_human'; readonly statusText?: string },
+  status: {
+    readonly status: 'running' | 'idle' | 'awaiting_human'
+    readonly statusText?: string
+  },
 ): ThreadChange[] {
   const { state, head } = context
   if (!state.parent) return []
