@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
-import type { AgentDefinition, SubagentToolConfig } from '@skein/runtime'
+import { type AgentDefinition, defineTool, type SubagentToolConfig } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
 
@@ -351,6 +351,27 @@ describe('child to parent', () => {
     const it = await simulate({ agents: [top] })
     const { id } = await it.ask('hi')
     expect(Object.values(await contents(it, id)).toSorted()).toEqual(['', 'second'])
+  })
+
+  test('SA-70 SA-79 a session tool of the client may name what is no path: the rest comes all the same', async () => {
+    const done = defineTool({ name: 'done', description: 'At the client.', risk: 'read_only' })
+    const helper = child({
+      script: [calls('make'), calls('done', { files: ['out.md', '/out//a/report.md', '/../x'] })],
+      tools: [make, done],
+      sessionStop: { name: done, attachmentsProperty: 'files' },
+    })
+    const top = boss([calls('helper', { message: 'go' }), says('Ok.')], helper, {})
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ message: 'hi' })
+    await it.idle()
+    const [item] = await it.runtime.inbox.list()
+    await it.runtime.inbox.answer(item!, { type: 'result', value: 'see file' })
+    await it.idle()
+    const [[path, text] = []] = Object.entries(await contents(it, id))
+    expect(text).toBe('first')
+    expect(linesOf(requestsOf(top)[1]).at(-1)).toBe(
+      `tool_result: helper = ${JSON.stringify(`see file\n\n${path}`)}`,
+    )
   })
 
   test('SA-79 SA-80 notifyParent takes files along, also ones it has just written', async () => {
