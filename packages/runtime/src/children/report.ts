@@ -67,14 +67,6 @@ export async function reportToParent(
   return [{ id: parentId, mustBeLive: true, append: events, wake }]
 }
 
-function isFile({ files }: KernelState, path: string): boolean {
-  try {
-    return files.has(normalisePath(path))
-  } catch {
-    return false // it is no path
-  }
-}
-
 /** Returns the opening sentence of a report, in the exact words of Standard Agents §7.10. */
 function openingOf(reference: string, { outcome }: ChildOutcome): string {
   return outcome === 'completed'
@@ -132,5 +124,13 @@ function answer(
     // Used if the call has ended meanwhile: the parent then queues the report as a message.
     report: isOwn && state.parent?.communication === 'implicit' ? late : undefined,
     ...attachments,
+  }
+}
+
+function isFile({ files }: KernelState, path: string): boolean {
+  try {
+    return files.has(normalisePath(path))
+  } catch {
+    return false // it is no path
   }
 }
