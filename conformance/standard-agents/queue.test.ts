@@ -370,6 +370,38 @@ describe('the stop button', () => {
     expect(asked()).toEqual([2, 1])
   })
 
+  test.each([
+    ['a', 'assistant', ['a', 'b']],
+    ['b', 'user', ['a', 'b', 'a']],
+  ] as const)(
+    'SA-83 resume after a stop in the turn of side %s begins with the side that a waiting message for %s asks',
+    async (cut, role, turns) => {
+      const { held, started } = heldTool('slow')
+      const done = tool('done')
+      const side = (name: 'a' | 'b') => ({
+        script: (_: unknown, index: number) => {
+          if (index > 0 || (cut === 'a' && name === 'b')) return calls('done')
+          return name === cut ? calls('slow') : says('draft')
+        },
+        tools: [held, done],
+        sessionStop: 'done',
+      })
+      const agent = pair('both', { a: side('a'), b: side('b') })
+      const it = await simulate({ agents: [agent] })
+      const id = await it.create()
+      const run = it.run(id, 'go')
+      await started
+      await it.send(id, { text: 'one', role: role === 'user' ? 'assistant' : 'user' })
+      await it.send(id, { text: 'two', role })
+      await it.threads.stop(id)
+      await run
+      await it.threads.resume(id)
+      await it.idle()
+      expect((await it.events(id, 'turn_start')).map((turn) => turn.side)).toEqual(turns)
+      expect(linesOf(requestsOf(agent, turns.at(-1)!).at(-1)).at(-1)).toBe('user: two')
+    },
+  )
+
   test('SA-06 SA-83 resume after the cap goes on with the other side, whose turn it is', async () => {
     const agent = pair(
       'both',

@@ -246,3 +246,33 @@ test('SA-84 an endpoint can terminate a child whose parent was terminated withou
   expect((await it.threads.get(reference)).lifecycle).toBe('terminated')
   await it.idle()
 })
+
+test('SA-84 another process that works on a child can store nothing once the parent was terminated', async () => {
+  const helper = child()
+  const top = solo('boss', {
+    script: [start, says('Made.')],
+    tools: [{ name: helper, resumable: {} }],
+  })
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  const { reference } = (await it.threads.children(id))[0]!
+  const claim = await it.store.claim(reference, { owner: 'elsewhere', leaseMs: 60_000 })
+  if (!claim || 'heldBy' in claim) throw new Error('The child is at rest and can be claimed.')
+  const commit = it.store.commit.bind(it.store)
+  const cascaded = latch()
+  it.store.commit = async (change) => {
+    const result = await commit(change)
+    if (change.point === 'cascade') cascaded.open()
+    return result
+  }
+  const terminated = it.threads.terminate(id)
+  await cascaded.reached
+  const late = { id: reference, fence: claim.epoch, append: [] }
+  await expect(commit({ point: 'call_end', threads: [late] })).rejects.toMatchObject({
+    code: 'FENCED',
+  })
+  await it.store.release('elsewhere')
+  await it.timers.advance(60_000)
+  await terminated
+  expect((await it.threads.get(reference)).lifecycle).toBe('terminated')
+})
