@@ -383,6 +383,46 @@ test.each([true, false])(
   },
 )
 
+test.each([true, false])(
+  'SA-45 SA-67 a message of the parent starts a child again that a person stopped (blocking: %j)',
+  async (blocking) => {
+    const working = latch()
+    const helper = child({
+      script: (_, index) => {
+        if (index > 0) return calls('finish', { summary: 'after all' })
+        working.open()
+        return [waits(Infinity)]
+      },
+    })
+    let reference = ''
+    const top = boss(
+      ({ messages }) => {
+        const said = JSON.stringify(messages)
+        if (!said.includes('subagent_create')) return create()
+        const isSent = said.includes('"subagent_message"')
+        if (!said.includes('once more') || isSent) return says('Ok.')
+        return calls('subagent_message', { reference, message: 'again' })
+      },
+      helper,
+      { blocking },
+    )
+    const it = await simulate({ agents: [top] })
+    const id = await it.create()
+    await it.send(id, 'go')
+    await working.reached
+    reference = (await it.threads.children(id))[0]!.reference
+    await it.threads.stop(reference)
+    await it.idle()
+    expect((await it.threads.get(reference)).lifecycle).toBe('stopped')
+    await it.run(id, 'once more')
+    await it.idle()
+    expect(await it.events(reference, 'session_end')).toMatchObject([
+      { outcome: 'stopped' },
+      { outcome: 'completed', message: 'after all' },
+    ])
+  },
+)
+
 test('SA-66 SA-67 receives_messages: side_b hears the parent; to side A it is its own speech', async () => {
   const reviewed = pair('helper', {
     a: { script: [says('Better now.')] },
