@@ -41,9 +41,9 @@ test('SA-47 messages that come while a blocking immediate child works, or waits 
   const id = await it.create({ message: 'one' })
   await started.reached
   await it.send(id, 'two')
-  await it.send(id, 'three')
-  await it.runtime.withState(id, (state) => void state.setValue('seen', true)) // wakes the thread
   go.open()
+  await it.idle()
+  await it.send(id, 'three')
   await it.idle()
   expect(requestsOf(top)).toEqual([])
   const [item] = await it.runtime.inbox.list()

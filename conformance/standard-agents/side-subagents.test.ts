@@ -118,23 +118,25 @@ test.each(
   'SA-55 SA-56 a scoped value of the %s reaches the child of side %s, and no model',
   async (level, side) => {
     const seen: string[] = []
-    const read = tool('read', (state) => void seen.push(state.env('ONE'), state.env('TWO')))
-    const system: SideSetup['system'] = [
+    const read = tool('read', (state) => {
+      for (const name of Object.keys(env)) seen.push(state.hasEnv(name) ? state.env(name) : '-')
+    })
+    const env = { ONE: `${canary}-one`, TWO: `${canary}-two`, THREE: `${canary}-three` }
+    const shows = (...names: string[]): SideSetup['system'] => [
       { type: 'text', content: 'Keys: ' },
-      { type: 'env', property: 'ONE' },
-      { type: 'env', property: 'TWO' },
+      ...names.map((property) => ({ type: 'env', property }) as const),
     ]
+    const system = shows('ONE', 'TWO', 'THREE')
     const helper = child({
       script: ({ messages }) =>
         messages.at(-1)!.type === 'user' ? calls('read') : calls('finish', { summary: 'done' }),
       tools: [read],
-      system,
+      system: shows('ONE', 'TWO'),
     })
-    const env = { ONE: `${canary}-one`, TWO: `${canary}-two` }
     // One is named in `immediate`, one beside it; the second child is made by a call.
     const subagents: SideConfig['subagents'] = [
       { agent: helper, as: 'early', immediate: { scopedEnv: ['ONE'] }, scopedEnv: ['TWO'] },
-      { agent: helper, as: 'late', scopedEnv: ['ONE', 'TWO'] },
+      { agent: helper, as: 'late', scopedEnv: ['ONE', 'TWO', 'THREE'] },
     ]
     const own = { subagents, prompt: level === 'prompt' ? { env } : {} }
     const top = pair(
@@ -160,7 +162,9 @@ test.each(
     const id = await it.create({ env: level === 'thread' ? env : {} })
     expect(await it.run(id, 'hi')).toMatchObject({ outcome: 'completed' })
     await it.idle()
-    expect(seen).toEqual([env.ONE, env.TWO, env.ONE, env.TWO])
+    // Variables of the installation are there for every agent.
+    const other = level === 'installation' ? env.THREE : '-'
+    expect(seen).toEqual([env.ONE, env.TWO, other, env.ONE, env.TWO, env.THREE])
     const requests = [...requestsOf(top, 'a'), ...requestsOf(top, 'b'), ...requestsOf(helper, 'a')]
     const sent = requests.map((request) => JSON.stringify([request.system, request.messages]))
     expect(sent.length).toBeGreaterThan(5)
