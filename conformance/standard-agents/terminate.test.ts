@@ -90,6 +90,7 @@ test('SA-85 a terminated thread refuses everything that would change it, and can
   const { threads } = it
   const refused: Record<string, () => Promise<unknown>> = {
     send: () => threads.send(id, 'x'),
+    'send, silent': () => threads.send(id, { text: 'x', isSilent: true, role: 'assistant' }),
     run: () => threads.run(id, 'x'),
     unsend: () => threads.unsend(id, 'x'),
     resume: () => threads.resume(id),
@@ -109,6 +110,7 @@ test('SA-85 a terminated thread refuses everything that would change it, and can
   for (const [name, act] of Object.entries(refused))
     await expect(act(), name).rejects.toMatchObject({ code: 'THREAD_TERMINATED' })
   expect(await it.eventTypes(id)).toEqual(before)
+  expect((await threads.get(id)).wakeAt).toBeNull()
 
   await it.advance(5_000)
   expect(ticks).toEqual([])
@@ -247,32 +249,40 @@ test('SA-84 an endpoint can terminate a child whose parent was terminated withou
   await it.idle()
 })
 
-test('SA-84 another process that works on a child can store nothing once the parent was terminated', async () => {
-  const helper = child()
-  const top = solo('boss', {
-    script: [start, says('Made.')],
-    tools: [{ name: helper, resumable: {} }],
-  })
-  const it = await simulate({ agents: [top] })
-  const { id } = await it.ask('hi')
-  const { reference } = (await it.threads.children(id))[0]!
-  const claim = await it.store.claim(reference, { owner: 'elsewhere', leaseMs: 60_000 })
-  if (!claim || 'heldBy' in claim) throw new Error('The child is at rest and can be claimed.')
-  const commit = it.store.commit.bind(it.store)
-  const cascaded = latch()
-  it.store.commit = async (change) => {
-    const result = await commit(change)
-    if (change.point === 'cascade') cascaded.open()
-    return result
-  }
-  const terminated = it.threads.terminate(id)
-  await cascaded.reached
-  const late = { id: reference, fence: claim.epoch, append: [] }
-  await expect(commit({ point: 'call_end', threads: [late] })).rejects.toMatchObject({
-    code: 'FENCED',
-  })
-  await it.store.release('elsewhere')
-  await it.timers.advance(60_000)
-  await terminated
-  expect((await it.threads.get(reference)).lifecycle).toBe('terminated')
-})
+test.each(['the API', 'an endpoint', 'the end of its parent'])(
+  'SA-84 once %s has terminated a thread, another process that works on it can store nothing',
+  async (how) => {
+    const helper = child()
+    const top = solo('boss', {
+      script: [start, says('Made.')],
+      tools: [{ name: helper, resumable: {} }],
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    const { reference } = (await it.threads.children(id))[0]!
+    const claim = await it.store.claim(reference, { owner: 'elsewhere', leaseMs: 60_000 })
+    if (!claim || 'heldBy' in claim) throw new Error('The child is at rest and can be claimed.')
+    const commit = it.store.commit.bind(it.store)
+    const over = latch()
+    it.store.commit = async (change) => {
+      const result = await commit(change)
+      const own = change.threads.find((one) => one.id === reference)
+      if (own?.append?.some(({ type }) => type === 'thread_terminated')) over.open()
+      return result
+    }
+    const terminated =
+      how === 'an endpoint'
+        ? it.runtime.withState(reference, (state) => state.terminate())
+        : it.threads.terminate(how === 'the API' ? reference : id)
+    await over.reached
+    const late = { id: reference, fence: claim.epoch, append: [] }
+    await expect(commit({ point: 'call_end', threads: [late] })).rejects.toMatchObject({
+      code: 'FENCED',
+    })
+    await it.store.release('elsewhere')
+    await it.timers.advance(60_000)
+    await terminated
+    await it.idle()
+    expect((await it.threads.get(reference)).lifecycle).toBe('terminated')
+  },
+)
