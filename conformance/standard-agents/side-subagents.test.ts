@@ -85,6 +85,16 @@ test('SA-57 SA-59 SA-60 one agent under several names: each has its own tool, se
       parentCommunication,
     })),
   ])
+  expect(await it.threads.children(id, { includesEnded: true })).toMatchObject(
+    made.map((one) => ({
+      reference: one.reference,
+      name: 'helper',
+      description: one.relation === 'scout' ? 'Looks around.' : 'Two who do helper.',
+      resumable: one.isResumable,
+      blocking: one.isBlocking,
+      parentCommunication: one.parentCommunication,
+    })),
+  )
   const [scout, creates] = requestsOf(top)[0]!.tools
   expect(scout).toMatchObject({ name: 'scout', description: 'Looks around.' })
   expect(creates).toMatchObject({
