@@ -65,6 +65,27 @@ test('a disposable child takes no message after its result, and its sender gets 
   }
 })
 
+test.each([
+  ['says that it failed', () => calls('give_up'), 'failed'],
+  ['reached its cap', () => says('Hm.'), 'failed'],
+] as const)('SA-59 a disposable child that %s is over as well', async (_, script, outcome) => {
+  const giveUp = tool('give_up', (state) => state.stopSession({ failed: true, result: 'fog' }))
+  const helper = { ...child('helper', script, [giveUp]), maxSessionTurns: 2 }
+  const boss = solo('boss', {
+    script: [calls('helper', { message: 'go' }), says('Oh.')],
+    tools: [helper],
+  })
+  const it = await simulate({ agents: [boss] })
+  const { id, text } = await it.ask('please')
+  await it.idle()
+  expect(text).toBe('Oh.')
+  const reference = await childOf(it, id)
+  expect((await it.threads.get(reference)).lifecycle).toBe('terminated')
+  expect(await it.events(reference, 'thread_terminated')).toMatchObject([{ hasReported: true }])
+  expect(await it.events(id, 'subagent_ended')).toMatchObject([{ outcome }])
+  expect(await it.threads.send(reference, 'more').catch(codeOf)).toBe('THREAD_TERMINATED')
+})
+
 test('children that a disposable child left behind are terminated; the parent hears one report', async () => {
   const goOn = latch()
   const grandchild = child('grandchild', async () => {

@@ -32,7 +32,7 @@ export type KernelAction =
   | { readonly type: 'cascade'; readonly references: readonly string[] }
   /** The thread's agent is not defined in this process: the thread waits for a process that defines it. */
   | { readonly type: 'await_agent' }
-  /** Ends the session early: the user stopped it, or the thread was terminated. */
+  /** Ends the session early: the user stopped it, or the thread was terminated. Answers calls of the parent that wait. */
   | { readonly type: 'close'; readonly outcome: 'stopped' | 'terminated' }
   /** Decides what became of calls that were running when a process died. */
   | { readonly type: 'settle_in_doubt'; readonly calls: readonly CallState[] }
@@ -85,7 +85,8 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
   const { agent, epoch, now } = options
   if (state.isErased) return { type: 'park', wakeAt: null }
   if (state.terminated) {
-    if (session) return { type: 'close', outcome: 'terminated' }
+    const isAwaited = state.queue.some((one) => one.parentInterruptId !== undefined)
+    if (session || isAwaited) return { type: 'close', outcome: 'terminated' }
     // Completed children are terminated too: otherwise a report from one of their own children would
     // begin another session in them.
     const references = [...state.children.values()]
