@@ -1,4 +1,4 @@
-import { linkAbort } from '@skein/base'
+import { linkAbort, systemClock } from '@skein/base'
 import {
   deriveTool,
   isDeferred,
@@ -191,14 +191,19 @@ class Attempt {
     context: ExecutionContext,
     saver: Checkpointer | undefined,
   ): Promise<GenerateResult> {
-    const { agent, signal } = context
+    const { agent, signal, clock = systemClock } = context
     const sink = followSubagents(this.#live, () => ({
       step: this.#state.step,
       agentId: agent.id,
     }))
     const tools = contextualTools(context, this.#live !== undefined, sink)
     const llm = context.llm.with({ tools, signal })
-    const result = await this.#execute({ ...context, llm, tools })
+    let result: GenerateResult
+    try {
+      result = await this.#execute({ ...context, llm, tools })
+    } finally {
+      sink.close('The run ended.', clock.now())
+    }
     const known = new Set(result.state.subagentTraces.map(({ subagentId }) => subagentId))
     const state = sink.traces
       .filter(({ subagentId }) => !known.has(subagentId))
