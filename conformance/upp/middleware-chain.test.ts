@@ -128,6 +128,7 @@ test('UPP-097 UPP-106 a hook may give a thenable; all events of an expansion go 
   const expand: Middleware = {
     name: 'expand',
     onStreamEvent: (event) => {
+      if (event.type === 'content_block_start') return Promise.resolve(null)
       const list = event.type === 'text_delta' ? ['a', 'b', 'c', 'd'].map(text) : [event]
       // Not a `Promise` of this realm, but something that can be awaited.
       return { then: (resolve: (value: unknown) => void) => resolve(list) } as never
@@ -144,6 +145,7 @@ test('UPP-097 UPP-106 a hook may give a thenable; all events of an expansion go 
   const shown = await collect(stream)
   expect(seen).toEqual(['a', 'b', 'c', 'd'])
   expect(shown.filter(({ type }) => type === 'text_delta')).toEqual(seen.map(text))
+  expect(shown.map(({ type }) => type)).not.toContain('content_block_start')
   expect((await stream.turn).response.text).toBe('x')
 })
 
