@@ -216,3 +216,37 @@ test('UPP-117 UPP-160 arguments reach run as the model wrote them, whatever the 
       expect(told).toEqual([{ result: 1, isError: false }])
     }
 })
+
+test('UPP-159 arguments of 512 levels reach the tool, of 513 they do not', async () => {
+  const nested = (levels: number): string =>
+    `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
+  for (const [levels, isError] of [
+    [512, false],
+    [513, true],
+  ] as const) {
+    const { told } = await runCalls(
+      [tool('act', () => 'ran')],
+      [calls('act', nested(levels)), says('ok')],
+    )
+    expect(told?.map((one) => one.isError)).toEqual([isError])
+  }
+})
+
+test('UPP-159 no __proto__ is left, at any level and however it is written', async () => {
+  const hostile = '{"x":1}'
+  const written = ['"__proto__"', '"__\\u0070roto__"', '"\\u005f_proto__"']
+  const places = written.flatMap((key) => [
+    `{${key}:${hostile}}`,
+    `{"a":{"b":{"c":[{${key}:${hostile}}]}}}`,
+  ])
+  for (const text of places) {
+    const seen: string[] = []
+    const act = tool('act', (args) => {
+      seen.push(JSON.stringify(args))
+      return 'ran'
+    })
+    await runCalls([act], [calls('act', text), says('ok')])
+    expect(seen).toEqual([expect.not.stringContaining('__proto__')])
+    expect(({} as { x?: number }).x).toBeUndefined()
+  }
+})
