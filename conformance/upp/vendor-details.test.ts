@@ -78,6 +78,7 @@ describe('UPP-112 UPP-120 a tool with a schema object keeps all it has', () => {
     }
   }
   test('UPP-112 UPP-120 methods of its class, approval and the form for the model', async () => {
+    log.length = 0
     const model = scripted([calls('weather', { city: 'Bern' }), says('ok')])
     const turn = await llm({ model, tools: [new Weather() as never] }).generate('x')
     expect(log).toEqual(['approval', 'run'])
