@@ -45,9 +45,11 @@ test('UPP-124 tools may run before the structured answer', async () => {
 
 test('UPP-125 structure without the capability is refused before any request', () => {
   const model = scripted([says('{}')], { capabilities: { structuredOutput: false } })
-  expect(() => llm({ model, structure: person })).toThrow(
-    expect.objectContaining({ code: 'INVALID_REQUEST', provider: 'scripted', modality: 'llm' }),
-  )
+  const tools: Tool[] = [{ name: 'find', description: '', parameters: {}, run: () => 1 }]
+  for (const more of [{}, { tools }, { system: 'Be brief.' }])
+    expect(() => llm({ model, structure: person, ...more })).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST', provider: 'scripted', modality: 'llm' }),
+    )
   expect(model.requests).toHaveLength(0)
 })
 
@@ -62,8 +64,26 @@ test('UPP-126 UPP-003 answers are not validated: off-schema JSON passes', async 
   expect(Object.keys(dependencies)).toEqual(['@skein/base'])
 })
 
+test('UPP-126 members beyond the schema stay, also beside a null for an absent one', async () => {
+  const structure = { ...person, required: [], additionalProperties: false }
+  for (const text of ['{"name":null,"other":{"a":null}}', '{"other":{"a":null}}']) {
+    const { data } = await llm({ model: scripted([says(text)]), structure }).generate('x')
+    expect(data).toEqual({ other: { a: null } })
+  }
+})
+
+test('UPP-126 without `validate` nothing is repaired that is JSON', async () => {
+  for (const text of ['"just text"', '[]', '{"name":7}']) {
+    const model = scripted([says(text), says('{"name":"Ann"}')])
+    const { data } = await llm({ model, structure: person, repair: 2 }).generate('x')
+    expect(data).toEqual(JSON.parse(text))
+    expect(model.requests).toHaveLength(1)
+  }
+})
+
 test('UPP-127 an answer that is not JSON is INVALID_RESPONSE and carries the turn', async () => {
-  for (const text of ['{"name": "An', 'I would rather not.', '']) {
+  const around = ['Here: {"name":"Ann"}', '{"name":"Ann"} There.', '```json\n{"name":"Ann"}\n```']
+  for (const text of ['{"name": "An', 'I would rather not.', '', ...around]) {
     const step = [says(text), stops(text.startsWith('{') ? 'max_tokens' : undefined)]
     const instance = llm({ model: scripted([step, step]), structure: person })
     for (const asking of [instance.generate('x'), instance.stream('x').turn]) {

@@ -196,6 +196,22 @@ test('capabilities are those that all members have', () => {
   expect(model.provider.handlers.embedding).toBeUndefined()
 })
 
+test.each(Object.keys(scripted([]).provider.handlers.llm!.capabilities))(
+  'UPP-125 UPP-167 a fallback has %s only if all members have it, the first or the last',
+  (name) => {
+    const [all, less] = [scripted([]), scripted([], { capabilities: { [name]: false } })]
+    for (const members of [
+      [all, less],
+      [less, all],
+    ]) {
+      const model = fallback(members)
+      const expected = { ...llm({ model: all }).capabilities, [name]: false }
+      expect(llm({ model }).capabilities).toEqual(expected)
+      expect(model.provider.handlers.llm?.capabilities).toEqual(expected)
+    }
+  },
+)
+
 test('a tool loop goes on with whoever is left, metadata keeps its real namespace', async () => {
   const first = scripted([calls('now', {}), failing('PROVIDER_ERROR')], { provider: 'one' })
   const second = scripted([says('Noon.', { metadata: { two: { native: 1 } } })], {

@@ -161,3 +161,59 @@ test('nonsense is refused where the tool is defined, all problems at once', () =
   expect(() => define({ ...fine, parameters: { type: 'string' } })).toThrow('type "string"')
   expect(() => define({ ...fine, parameters: {}, timeoutMs: -1 })).toThrow('timeoutMs')
 })
+
+test('UPP-112 UPP-120 everything that a definition has is in the tool', async () => {
+  const seen: unknown[] = []
+  const definition = {
+    name: 'x',
+    description: 'd',
+    metadata: { vendor: { strict: true } },
+    sequential: true,
+    dependsOn: ['y'],
+    risk: 'write_low_risk' as const,
+    timeoutMs: 5,
+    toModel: (result: unknown) => result,
+  }
+  const made = tool({
+    ...definition,
+    parameters: schemas.zod,
+    run: (args, given) => void seen.push(['run', args, given]),
+    approval: (args, given) => {
+      seen.push(['approval', args, given])
+      return true
+    },
+  })
+  expect(made).toMatchObject(definition)
+  await made.approval?.({ city: 'Rome', more: 1 }, context)
+  await made.run({ city: 'Rome', more: 1 }, context)
+  const args = { city: 'Rome' }
+  expect(seen).toEqual([
+    ['approval', args, context],
+    ['run', args, context],
+  ])
+  expect((seen[0] as unknown[])[2]).toBe(context)
+})
+
+test('UPP-119 issues count, whatever else a schema answers', async () => {
+  const issues = [{ message: 'no' }]
+  const standard = {
+    version: 1,
+    vendor: 'own',
+    jsonSchema: { input: () => ({}), output: () => ({}) },
+  }
+  const parameters = { '~standard': { ...standard, validate: () => ({ value: {}, issues }) } }
+  const made = tool({ name: 'x', description: '', parameters: parameters as never, run: () => 1 })
+  await expect(made.run({}, context)).rejects.toMatchObject({
+    code: 'TOOL_ARGUMENTS_INVALID',
+    issues,
+  })
+})
+
+test.each(['array', 'string', 'number', 'boolean', 'null'])(
+  'UPP-112 parameters of the type %s are refused',
+  (named) => {
+    const define = (): unknown =>
+      tool({ name: 'x', description: '', parameters: { type: named }, run: () => 1 })
+    expect(define).toThrow(`type "${named}"`)
+  },
+)
