@@ -193,12 +193,12 @@ describe('a store of one’s own', () => {
 
 describe('a strategy of one’s own', () => {
   /** Returns a state that was made anew, and calls no hooks. */
-  const fresh = (metadata: Record<string, string> = {}): ExecutionStrategy => ({
+  const fresh = (metadata: object = {}): ExecutionStrategy => ({
     ...custom(),
     execute: async ({ llm, input }) => {
       const turn = await llm.generate(input)
       const named = Object.entries(metadata).reduce(
-        (state, [name, value]) => state.withMetadata(name, value),
+        (state, [name, value]: [string, unknown]) => state.withMetadata(name, value),
         AgentState.initial(),
       )
       return { turn, state: named.withMessages(turn.messages) }
