@@ -47,7 +47,7 @@ const stores: Readonly<Record<string, () => CheckpointStore>> = {
   'encrypted files': () => encryptedCheckpoints(files(), { key: new Uint8Array(32) }),
 }
 
-describe.each(Object.entries(stores))('%s', (_, open) => {
+describe.each(Object.entries(stores))('%s', (name, open) => {
   test('UAP-159 a state that its owner changes between two saves is saved as it was each time', async () => {
     const store = open()
     const mine = JSON.parse(JSON.stringify(start.withMetadata('n', { list: [1] }))) as AgentStateJSON // prettier-ignore
@@ -83,7 +83,10 @@ describe.each(Object.entries(stores))('%s', (_, open) => {
 
   test('UAP-154 UAP-159 a journal is added to its state, which keeps its id, and goes with its session', async () => {
     const store = open()
-    if (!store.record) return // an encrypted store has no journal
+    if (!store.record) {
+      expect(name).toBe('encrypted files') // the only one without a journal
+      return
+    }
     const toolCalls = ['c', 'd'].map((toolCallId) => ({ toolCallId, toolName: 't', arguments: {} }))
     const state = start
       .withMessages([new UserMessage('x'), new AssistantMessage('', toolCalls)])
@@ -253,4 +256,33 @@ test('UAP-165 an agent that made a session for one state leaves another state in
   expect(ids[1]).toBe('restored')
   expect(ids[2]).toBe(ids[0])
   expect(checkpoints.saves.map(([id]) => id)).toEqual(ids)
+})
+
+test('UAP-152 a save that never ends does not keep an abort waiting, though each step waits for its save', async () => {
+  const controller = new AbortController()
+  const save = () => (controller.abort(), new Promise<void>(() => {}))
+  const one = worker({ checkpoints: { ...recordingStore(), save }, durability: 'sync' })
+  await expect(one.generate('x', start, { signal: controller.signal })).rejects.toMatchObject({
+    code: 'CANCELLED',
+  })
+})
+
+test('UAP-154 UAP-169 of an encrypted state its store sees ids and step, and nothing else', async () => {
+  const inner = memoryCheckpoints()
+  const state = start
+    .withStep(2)
+    .withMessage(new UserMessage('secret'))
+    .withReasoning('secret')
+    .withMetadata('sessionId', 's')
+    .withMetadata('agentId', 'a')
+    .withMetadata('user', 'secret')
+  await encryptedCheckpoints(inner, { key: new Uint8Array(32) }).save('s', state.toJSON())
+  const seen = await inner.load('s')
+  expect({ ...seen, reasoning: [] }).toEqual({
+    ...start.toJSON(),
+    id: state.id,
+    step: 2,
+    metadata: { sessionId: 's', agentId: 'a', sealed: true },
+  })
+  expect(JSON.stringify(seen)).not.toContain('secret')
 })
