@@ -50,7 +50,10 @@ describe.each(Object.entries(strategies))('%s', (_, execution) => {
     }
     const worker = make([both], { strategy })
     const told = async (stream: Parameters<typeof recordEvents>[0]) => {
-      const { events, result } = await recordEvents(stream)
+      const { events, types, result } = await recordEvents(stream)
+      const steps = types.filter((type) => type === 'step_start' || type === 'step_end')
+      expect(steps.every((type, at) => type === (at % 2 ? 'step_end' : 'step_start'))).toBe(true)
+      expect([types.at(-1), steps.length % 2]).toEqual(['step_end', 0])
       const seen = events.flatMap(({ uap }) => {
         if (uap?.type === 'action') return [['act', ...ids(uap.data.toolCalls)]]
         return uap?.type === 'observation' ? [['observe', ...ids(uap.data.observations)]] : []

@@ -5,6 +5,7 @@ import {
   subagent,
   type AgentContext,
   type AgentOptions,
+  type ExecutionStrategy,
   type SubagentEvent,
 } from '@skein/agents'
 import { recordEvents } from '@skein/agents/testing'
@@ -123,4 +124,35 @@ describe('UAP-115 UAP-123 a sub-agent that has told its start has one end and on
       expect([count(types, 'subagent_start'), count(types, 'subagent_end')]).toEqual([1, 1])
     }
   })
+})
+
+test('UAP-146 events of a sub-agent name the step that the strategy has reached', async () => {
+  const execute: ExecutionStrategy['execute'] = async ({ llm, input, state, strategy }) => {
+    const turn = await llm.generate(state.messages, input)
+    const next = state.withMessages(turn.messages).withStep(1)
+    await strategy.onStepEnd?.(1, { turn, state: next })
+    const last = await llm.generate(next.messages, 'more')
+    return { turn: last, state: next.withMessages(last.messages).withStep(2) }
+  }
+  const execution: ExecutionStrategy = {
+    name: 'two steps',
+    execute,
+    stream: (context) => {
+      const result = execute(context)
+      result.catch(() => {})
+      return {
+        result,
+        abort: () => {},
+        async *[Symbol.asyncIterator]() {
+          await result
+          yield* [] // its events are those of its sub-agents
+        },
+      }
+    },
+  }
+  const parent = caller(kid(), { execution, checkpoints: recordingStore() })
+  const { events, result } = await recordEvents(parent.stream('x', start))
+  const steps = events.flatMap(({ uap }) => (uap?.type === 'subagent_start' ? [uap.step] : []))
+  expect(steps).toEqual([0, 1])
+  expect(result?.state.subagentTraces).toHaveLength(2)
 })

@@ -114,3 +114,10 @@ test('UAP-086 a list belongs to its caller: neither side sees later changes of t
   own.push(two)
   for (const state of states) expect(state.messages).toEqual([one])
 })
+
+test('UAP-153 a step of a plan may leave out what it depends on', () => {
+  const step = { id: 'p', description: 'd', status: 'pending' }
+  const state = AgentState.fromJSON({ ...AgentState.initial().toJSON(), plan: [step] })
+  expect(state.plan).toEqual([{ ...step, dependsOn: [] }])
+  expect(state.toJSON().plan).toEqual(state.plan)
+})

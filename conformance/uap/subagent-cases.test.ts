@@ -5,15 +5,16 @@ import {
   subagent,
   type AgentContext,
   type AgentOptions,
-  type SubagentDefinition,
   type SubagentEvent,
 } from '@skein/agents'
-import { memoryCheckpoints, type CallRecord } from '@skein/agents/checkpoint'
+import { memoryCheckpoints, type CheckpointStore } from '@skein/agents/checkpoint'
 import { recordEvents } from '@skein/agents/testing'
 import { defer, UserMessage, type Tool } from '@skein/ai'
 import { calls, says, scripted, waits } from '@skein/ai/testing'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { custom } from './support/custom-strategy.ts'
+
+type CallRecord = Parameters<NonNullable<CheckpointStore['record']>>[1]
 
 const start = AgentState.initial()
 const parameters = { type: 'object', properties: {} }
@@ -24,7 +25,10 @@ const tool = (name: string, run: Tool['run']): Tool => ({
   run,
 })
 
-function kid(options: Partial<AgentOptions>, more: Partial<SubagentDefinition> = {}): Tool {
+function kid(
+  options: Partial<AgentOptions>,
+  more: Partial<Parameters<typeof subagent>[0]> = {},
+): Tool {
   const model = scripted(() => says('hi'))
   return subagent({
     name: 'kid',
@@ -63,7 +67,7 @@ describe('context', () => {
       tool('two', (params: unknown, context: unknown) => see('two', [params, context])),
       tool('three', function (_params: unknown, _context: unknown, _more: unknown) {
         see('three', Array.from(arguments as Iterable<unknown>))
-      } as Tool['run']),
+      } as unknown as Tool['run']),
     ]
     const approved = tools.map((one) => ({ ...one, approval: () => true }))
     for (const list of [tools, approved])
