@@ -36,7 +36,13 @@ describe('endpoints beside inference', () => {
         apiKey: async () => apiKey,
         baseUrl: 'https://proxy.test/prefix/',
         fetch,
-        headers: { 'X-Team': 'blue', 'X-Count': 7, Accept: 'text/plain', 'X-None': undefined },
+        headers: {
+          'X-Team': 'blue',
+          'X-Count': 7,
+          Accept: 'text/plain',
+          'X-None': undefined,
+          'X-Key-Owner': 'me',
+        },
         retryStrategy: { onRetry: ({ code }, attempt) => (retried.push([code, attempt]), 0) },
       }
       const models = await listModels(provider, { config })
@@ -46,8 +52,14 @@ describe('endpoints beside inference', () => {
       for (const { url, method, headers } of seen) {
         expect(url).toMatch(/^https:\/\/proxy\.test\/prefix\/[a-z]/)
         expect(method).toBe('GET')
-        const { 'x-team': team, 'x-count': count, accept, ...rest } = Object.fromEntries(headers)
-        expect([team, count, accept]).toEqual(['blue', '7', 'text/plain'])
+        const {
+          'x-team': team,
+          'x-count': count,
+          'x-key-owner': owner,
+          accept,
+          ...rest
+        } = Object.fromEntries(headers)
+        expect([team, count, owner, accept]).toEqual(['blue', '7', 'me', 'text/plain'])
         const values = Object.entries(rest).filter(([name]) => name !== 'anthropic-version')
         expect(values.map(([, value]) => value.replace('Bearer ', ''))).toEqual([apiKey])
       }

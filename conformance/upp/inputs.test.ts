@@ -122,6 +122,7 @@ describe.each(ways)('%s', (_way, ask) => {
   test('UPP-045 a message of the input keeps its id, time and metadata, parsed or not', async () => {
     const metadata = { other: { note: 1 } }
     const message = new UserMessage('hi', { id: 'mine', timestamp: new Date(7), metadata })
+    // A plain object may still have its Date.
     for (const given of [message, messageToJSON(message), { ...message, text: undefined }]) {
       const model = scripted([says('done')])
       const { text: _, ...plain } = given as Partial<UserMessage>

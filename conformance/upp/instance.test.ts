@@ -1,18 +1,15 @@
-/** One instance: derived instances, single inferences, batches of tools, capabilities. */
+/** One instance: models, derived instances, single inferences, batches of tools. */
 import {
-  createProvider,
+  embedding,
   image,
   llm,
   Thread,
   UserMessage,
-  type BoundImageModel,
-  type LLMCapabilities,
   type LLMOptions,
   type Middleware,
   type Tool,
   type ToolUseStrategy,
 } from '@skein/ai'
-import { fallback } from '@skein/ai/middleware'
 import { openai } from '@skein/ai/openai'
 import { calls, says, scripted, stops } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
@@ -36,6 +33,33 @@ describe('a model reference', () => {
     delete options.api
     expect(llm({ model: reference, config: { apiKey } }).model.wire).toBe('openai-chat')
   })
+})
+
+describe('a model', () => {
+  test.each(llmVendors)('UPP-039 $name: is bound with the id that it was given', ({ provider }) => {
+    for (const id of ['m', 'models/m', 'owner/m:free', 'Models/M ']) {
+      const instance = llm({ model: provider(id), config: { apiKey } })
+      expect([instance.model.modelId, instance.model.provider]).toEqual([id, provider.name])
+    }
+  })
+
+  const none = [undefined, null, {}, { modelId: 'm' }, 'gpt-5']
+
+  test.each(none)(
+    'UPP-041 UPP-034 %j is none: INVALID_REQUEST of the modality, at once',
+    (given) => {
+      for (const [modality, open] of Object.entries({ llm, embedding, image })) {
+        const options = { model: given } as never
+        const refused = expect.objectContaining({
+          name: 'UPPError',
+          code: 'INVALID_REQUEST',
+          modality,
+        })
+        expect(() => open(options)).toThrow(refused)
+        expect(() => open(undefined as never)).toThrow(refused)
+      }
+    },
+  )
 })
 
 describe('with', () => {
@@ -156,6 +180,17 @@ test('UPP-043 an inference listens to its own signal and to that of its instance
   }
 })
 
+test('UPP-085 a thread copies the list it is made from, and adds all of what it is given or nothing', () => {
+  const given = ['a', 'b'].map((text) => new UserMessage(text))
+  const thread = new Thread({ messages: given })
+  given.pop()
+  expect(thread.length).toBe(2)
+  thread.push(new UserMessage('c'))
+  expect([thread.length, given.length]).toEqual([3, 1])
+  expect(() => thread.push(given[0]!, { role: 'user' } as never, given[0]!)).toThrow(/Argument 1/)
+  expect(thread.messages.map(({ text }) => text)).toEqual(['a', 'b', 'c'])
+})
+
 test('UPP-085 UPP-048 whoever walks through a thread sees the messages it began with', () => {
   const thread = new Thread({ messages: ['a', 'b', 'c'].map((text) => new UserMessage(text)) })
   const seen: string[] = []
@@ -168,73 +203,6 @@ test('UPP-085 UPP-048 whoever walks through a thread sees the messages it began 
   expect([thread.length, thread.messages]).toEqual([0, []])
 })
 
-describe('capabilities', () => {
-  /** The kinds of input besides text, by vendor and API; everything else is supported by all. */
-  const inputs: readonly (readonly [vendor: string, api: string | undefined, kinds: string])[] = [
-    ['anthropic', undefined, 'image document'],
-    ['azure-openai', undefined, 'image document'],
-    ['azure-openai', 'chat', 'image document audio'],
-    ['cerebras', undefined, 'image'],
-    ['deepseek', undefined, ''],
-    ['google', undefined, 'image document video audio'],
-    ['groq', undefined, 'image'],
-    ['mistral', undefined, 'image document audio'],
-    ['moonshot', undefined, 'image video'],
-    ['ollama', undefined, 'image'],
-    ['openai', undefined, 'image document'],
-    ['openai', 'chat', 'image document audio'],
-    ['openai-compatible', undefined, 'image document audio'],
-    ['openrouter', undefined, 'image document video audio'],
-    ['openrouter', 'responses', 'image document video audio'],
-    ['xai', undefined, 'image'],
-    ['xai', 'responses', 'image'],
-  ]
-
-  test('every shipped vendor is listed', () => {
-    const listed = new Set(inputs.map(([vendor]) => vendor))
-    expect([...listed].toSorted()).toEqual(llmVendors.map(({ name }) => name).toSorted())
-  })
-
-  test.each(inputs)('UPP-050 %s, API %s: text, %s', (vendor, api, kinds) => {
-    const { provider } = llmVendors.find(({ name }) => name === vendor)!
-    const model = provider('m', (api && { api }) as never)
-    const has = (kind: string): boolean => kinds.split(' ').includes(kind)
-    const expected = {
-      streaming: true,
-      tools: true,
-      structuredOutput: true,
-      imageInput: has('image'),
-      documentInput: has('document'),
-      videoInput: has('video'),
-      audioInput: has('audio'),
-    }
-    expect(llm({ model, config: { apiKey } }).capabilities).toEqual(expected)
-    if (api === undefined) expect(provider.handlers.llm!.capabilities).toEqual(expected)
-  })
-
-  const names = Object.keys(llm({ model: scripted([]) }).capabilities) as (keyof LLMCapabilities)[]
-
-  test.each(names)('UPP-050 %s of a combination is what all its members have', (name) => {
-    const lacking = scripted([], { capabilities: { [name]: false } })
-    const { capabilities } = llm({ model: fallback([scripted([]), lacking]) })
-    expect(names.filter((one) => !capabilities[one])).toEqual([name])
-  })
-
-  test('UPP-051 those of images are as they were when the instance was made', () => {
-    const changing = { generate: true, streaming: false, edit: false }
-    const bound: BoundImageModel = {
-      modelId: 'm',
-      provider: 'p',
-      capabilities: changing,
-      generate: async () => ({ images: [] }),
-    }
-    const instance = image({ model: createProvider({ name: 'p', image: { bind: () => bound } })('m') }) // prettier-ignore
-    changing.edit = true
-    expect(instance.capabilities).toEqual({ generate: true, streaming: false, edit: false })
-    expect(Object.isFrozen(instance.capabilities)).toBe(true)
-  })
-})
-
 test('UPP-052 the core asks again only for tools and pauses', async () => {
   const reasons = ['max_tokens', 'context_window', 'refusal', 'content_filter', 'stop_sequence', 'other', 'end_turn'] as const // prettier-ignore
   for (const reason of reasons) {
@@ -245,4 +213,60 @@ test('UPP-052 the core asks again only for tools and pauses', async () => {
   }
   const model = scripted([calls('t', {}), says('done')])
   expect((await llm({ model, tools: [tool('t')] }).generate('x')).cycles).toBe(2)
+})
+
+test('UPP-049 stream and generate answer invalid inputs alike: later, not when they are called', async () => {
+  const instance = llm({ model: scripted([]) })
+  for (const given of [[], [7], ['ok', 7], [[], { role: 'user' }], [[null], 'x']] as never[][]) {
+    const refused = { code: 'INVALID_REQUEST', provider: 'scripted', modality: 'llm' }
+    const stream = instance.stream(...given)
+    await expect(stream.turn).rejects.toMatchObject(refused)
+    await expect(instance.generate(...given)).rejects.toMatchObject(refused)
+  }
+})
+
+test('UPP-008 UPP-044 each call has a state of its own, which its hooks share', async () => {
+  const states: Map<string, unknown>[] = []
+  const note = (name: string): Middleware => ({
+    name,
+    onStart: ({ state }) => void states.push(state.set(name, 1)),
+    onEnd: ({ state }) => void states.push(state),
+  })
+  const middleware = [note('a'), note('b')]
+  const instance = llm({ model: scripted([says('x'), says('y')]), middleware })
+  await instance.generate('x')
+  await instance.stream('y').turn
+  const [first, ...others] = states.slice(0, 4)
+  expect(others).toEqual([first, first, first])
+  expect(new Set(states.slice(0, 4)).size).toBe(1)
+  expect(new Set(states).size).toBe(2)
+  expect([...first!.keys()]).toEqual(['a', 'b'])
+})
+
+test('UPP-081 inferences are counted from 1, or from the number that they are given', async () => {
+  const cycles: number[] = []
+  const count: Middleware = { name: 'count', onCycle: (_, cycle) => void cycles.push(cycle) }
+  const model = scripted([...[1, 2, 3, 4].map((n) => calls('t', { n })), says('done'), says('x')])
+  const instance = llm({ model, tools: [tool('t')], middleware: [count] })
+  const turn = await instance.generate('x')
+  expect([turn.cycles, turn.usageByCycle.length]).toEqual([5, 5])
+  await instance.infer([new UserMessage('x')], { cycle: 7 }).next()
+  expect(cycles).toEqual([1, 2, 3, 4, 5, 7])
+})
+
+test('UPP-083 an execution has the tool’s own result, whatever form the model sees', async () => {
+  const model = scripted([calls('t', { n: 1 }), says('done')])
+  const shown = { ...tool('t', () => ({ rows: [1, 2] })), toModel: () => 'two rows' }
+  const turn = await llm({ model, tools: [shown] }).generate('x')
+  expect(turn.toolExecutions).toEqual([
+    {
+      toolName: 't',
+      toolCallId: 'call_1',
+      arguments: { n: 1 },
+      result: { rows: [1, 2] },
+      isError: false,
+      duration: expect.any(Number),
+    },
+  ])
+  expect(model.requests[1]!.messages.at(-1)).toMatchObject({ results: [{ result: 'two rows' }] })
 })

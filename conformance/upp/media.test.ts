@@ -161,6 +161,20 @@ describe('data', () => {
 })
 
 describe('messages', () => {
+  test('UPP-063 id and time come from the given sources, unless they are given themselves', () => {
+    const sources = { ids: () => 'made', clock: { now: () => 7 } }
+    const given = { ...sources, id: 'own', timestamp: new Date(0) }
+    for (const make of [
+      (options: object) => new UserMessage('a', options),
+      (options: object) => new AssistantMessage('a', undefined, options),
+      (options: object) => new ToolResultMessage([], options),
+    ]) {
+      const [made, own] = [make(sources), make(given)]
+      expect([made.id, made.timestamp.getTime()]).toEqual(['made', 7])
+      expect([own.id, own.timestamp.getTime()]).toEqual(['own', 0])
+    }
+  })
+
   test('UPP-066 UPP-067 UPP-068 a message copies the caller’s lists, which stay the caller’s', () => {
     const content: UserContent[] = [{ type: 'text', text: 'a' }]
     const calls = [{ toolCallId: 'c', toolName: 't', arguments: {} }]

@@ -228,6 +228,28 @@ describe('ExponentialBackoff', () => {
   })
 })
 
+test.each([
+  ['ExponentialBackoff', (maxRetries: number) => new ExponentialBackoff({ maxRetries })],
+  ['LinearBackoff', (maxRetries: number) => new LinearBackoff({ maxRetries, delay: 0 })],
+])('UPP-026 UPP-027 %s repeats as often as it is told to, also never', (_name, make) => {
+  for (const maxRetries of [0, 1, 2, 5]) {
+    const strategy = make(maxRetries)
+    const answers = [1, 2, 3, 4, 5, 6].map((attempt) =>
+      strategy.onRetry(failure('PROVIDER_ERROR'), attempt),
+    )
+    expect(answers.map((answer) => answer !== null)).toEqual(
+      [1, 2, 3, 4, 5, 6].map((attempt) => attempt <= maxRetries),
+    )
+  }
+})
+
+test('UPP-027 the delay is the given one, also 0; 1000 ms by default', () => {
+  const delays = [0, 1, 70_000, undefined].map((delay) =>
+    new LinearBackoff(delay === undefined ? {} : { delay }).onRetry(failure('PROVIDER_ERROR'), 1),
+  )
+  expect(delays).toEqual([0, 1, 70_000, 1000])
+})
+
 describe('LinearBackoff and NoRetry', () => {
   test('UPP-027 the same delay each time', async () => {
     const retryStrategy = new LinearBackoff({ maxRetries: 3, delay: 250 })

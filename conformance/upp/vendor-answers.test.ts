@@ -1,18 +1,17 @@
-/** Answers that vendors give seldom, whole and streamed: what becomes of each, and which error. */
+/** Answers that vendors give seldom, whole and streamed: what becomes of each. */
 import type { JsonObject } from '@skein/base'
-import { llm, type ModelReference, type Turn, type UPPError } from '@skein/ai'
+import { llm, type ModelReference, type TokenUsage, type Turn } from '@skein/ai'
 import { anthropic } from '@skein/ai/anthropic'
-import { azureOpenai } from '@skein/ai/azure-openai'
+import { deepseek } from '@skein/ai/deepseek'
 import { google } from '@skein/ai/google'
 import { groq } from '@skein/ai/groq'
+import { moonshot } from '@skein/ai/moonshot'
 import { ollama } from '@skein/ai/ollama'
 import { openai } from '@skein/ai/openai'
 import { emits, scripted } from '@skein/ai/testing'
+import { xai } from '@skein/ai/xai'
 import { describe, expect, test } from 'vitest'
-import { requests } from './cases/requests.ts'
-import { answering } from './support/ask-vendor.ts'
 import { exchange, type Reply } from './support/exchange.ts'
-import { vendorCases } from './vendors.ts'
 
 /** Asks once; calls are left to the caller. */
 async function ask(model: ModelReference, reply: Reply): Promise<Turn> {
@@ -20,12 +19,6 @@ async function ask(model: ModelReference, reply: Reply): Promise<Turn> {
   const instance = llm({ model, config, toolStrategy: { maxIterations: 0 } })
   return reply.json === undefined ? instance.stream('x').turn : instance.generate('x')
 }
-
-const failureOf = (model: ModelReference, reply: Reply): Promise<UPPError> =>
-  ask(model, reply).then(
-    ({ response }) => Promise.reject(new Error(`no error, but ${response.text}`)),
-    (error: UPPError) => error,
-  )
 
 /** Frames of Chat Completions: each delta, then the end. */
 const chat = (...deltas: readonly JsonObject[]): Reply => ({
@@ -192,157 +185,89 @@ describe('content', () => {
   )
 })
 
-describe('errors', () => {
-  const line = (message: JsonObject): JsonObject => ({ model: 'm', message, done: false })
-  const frame = (part: JsonObject): JsonObject => ({ candidates: [{ content: { parts: [part] } }] })
-  const googleError = { error: { code: 503, message: 'It broke', status: 'UNAVAILABLE' } }
-  const chatError = { error: { message: 'It broke', type: 'server_error' } }
-  const flat = { type: 'error', code: 'rate_limit_exceeded', message: 'It broke' }
-  const start = { type: 'message_start', message: { id: 'm', content: [], usage: {} } }
-  const thinking = { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: 'Hm' } } // prettier-ignore
-  const overloaded = { type: 'error', error: { type: 'rate_limit_error', message: 'It broke' } }
+describe('usage', () => {
+  const counts = (
+    input: number,
+    output: number,
+    total: number,
+    read = 0,
+    write = 0,
+  ): TokenUsage => ({
+    inputTokens: input,
+    outputTokens: output,
+    totalTokens: total,
+    cacheReadTokens: read,
+    cacheWriteTokens: write,
+  })
+  const tokens = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14 }
+  const chatUsage = (usage: JsonObject): JsonObject => ({ choices: [{ index: 0, message: { content: 'Hi' }, finish_reason: 'stop' }], usage }) // prettier-ignore
+  const responsesUsage = { input_tokens: 10, input_tokens_details: { cached_tokens: 6, cache_write_tokens: 3 }, output_tokens: 4, total_tokens: 14 } // prettier-ignore
+  const anthropicUsage = { input_tokens: 1, cache_read_input_tokens: 6, cache_creation_input_tokens: 3, output_tokens: 4 } // prettier-ignore
+  const googleUsage = { promptTokenCount: 7, toolUsePromptTokenCount: 3, candidatesTokenCount: 1, thoughtsTokenCount: 3, cachedContentTokenCount: 6, totalTokenCount: 14 } // prettier-ignore
 
-  test.each<[string, ModelReference, Reply, string]>([
+  test.each<[string, ModelReference, JsonObject, TokenUsage]>([
     [
-      'Ollama, after reasoning',
-      ollama('m'),
-      { lines: [line({ thinking: 'Hm' }), { error: 'It broke' }] },
-      'PROVIDER_ERROR',
+      'OpenAI',
+      openai('m', { api: 'chat' }),
+      chatUsage({ ...tokens, prompt_tokens_details: { cached_tokens: 6, cache_write_tokens: 3 } }),
+      counts(10, 4, 14, 6, 3),
     ],
     [
-      'Ollama, after text',
-      ollama('m'),
-      { lines: [line({ content: 'Hi' }), { error: 'It broke' }] },
-      'PROVIDER_ERROR',
+      'DeepSeek',
+      deepseek('m'),
+      chatUsage({ ...tokens, prompt_cache_hit_tokens: 6, prompt_cache_miss_tokens: 4 }),
+      counts(10, 4, 14, 6),
     ],
+    ['Moonshot', moonshot('m'), chatUsage({ ...tokens, cached_tokens: 6 }), counts(10, 4, 14, 6)],
     [
-      'Google, after reasoning',
-      google('m'),
-      { events: [frame({ text: 'Hm', thought: true }), googleError] },
-      'PROVIDER_ERROR',
-    ],
-    [
-      'Google, after text',
-      google('m'),
-      { events: [frame({ text: 'Hi' }), googleError] },
-      'PROVIDER_ERROR',
-    ],
-    [
-      'Google, after a call',
-      google('m'),
-      { events: [frame({ functionCall: { name: 'a' } }), googleError] },
-      'PROVIDER_ERROR',
-    ],
-    [
-      'Groq, after reasoning',
-      groq('m'),
-      { events: [{ choices: [{ delta: { reasoning: 'Hm' } }] }, chatError] },
-      'PROVIDER_ERROR',
+      'xAI, reasoning apart',
+      xai('m'),
+      chatUsage({
+        ...tokens,
+        total_tokens: 17,
+        completion_tokens_details: { reasoning_tokens: 3 },
+      }),
+      { ...counts(10, 7, 17), reasoningTokens: 3 },
     ],
     [
       'Groq, in x_groq',
       groq('m'),
-      { events: [{ choices: [{ delta: { content: 'Hi' } }] }, { x_groq: chatError }] },
-      'PROVIDER_ERROR',
+      { ...chatUsage(null as never), x_groq: { usage: tokens } },
+      counts(10, 4, 14),
     ],
     [
-      'Responses, flat',
+      'Responses',
       openai('m'),
-      { events: [{ type: 'response.output_text.delta', output_index: 0, delta: 'Hi' }, flat] },
-      'RATE_LIMITED',
+      { id: 'r', status: 'completed', output: [], usage: responsesUsage },
+      counts(10, 4, 14, 6, 3),
     ],
     [
-      'Anthropic, after reasoning',
+      'Anthropic',
       anthropic('m'),
-      { events: [start, thinking, overloaded] },
-      'RATE_LIMITED',
+      { content: [], stop_reason: 'end_turn', usage: anthropicUsage },
+      counts(10, 4, 14, 6, 3),
     ],
-  ])('UPP-060 UPP-036 %s', async (_name, model, reply, code) => {
-    // prettier-ignore
-    const { provider } = model
-    const error = await failureOf(model, reply)
-    expect(error).toMatchObject({ code, message: 'It broke', provider: provider.name, modality: 'llm' }) // prettier-ignore
-    expect(error.turn?.response.content.length).toBe(_name.includes('call') ? 0 : 1)
-  })
-
-  test('UPP-036 Google: a prompt that is blocked after content has come', async () => {
-    const blocked = { promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }
-    const error = await failureOf(google('m'), { events: [frame({ text: 'Hi' }), blocked] })
-    expect(error).toMatchObject({ code: 'CONTENT_FILTERED', vendorCode: 'PROHIBITED_CONTENT' })
-  })
-
-  test('UPP-036 Google: a daily quota is spent, whichever limit is named first', async () => {
-    const quota = (...ids: string[]): Reply => ({
-      status: 429,
-      json: {
-        error: {
-          status: 'RESOURCE_EXHAUSTED',
-          message: 'Too many requests',
-          details: [
-            {
-              '@type': 'type.googleapis.com/google.rpc.QuotaFailure',
-              violations: ids.map((quotaId) => ({ quotaId })),
-            },
-          ],
-        },
+    [
+      'Google',
+      google('m'),
+      {
+        candidates: [{ content: { parts: [] }, finishReason: 'STOP' }],
+        usageMetadata: googleUsage,
       },
-    })
-    const codeOf = async (...ids: string[]): Promise<string> =>
-      (await failureOf(google('m'), quota(...ids))).code
-    expect(await codeOf('RequestsPerMinute')).toBe('RATE_LIMITED')
-    expect(await codeOf('RequestsPerMinute', 'RequestsPerDay')).toBe('QUOTA_EXCEEDED')
-    expect(await codeOf('RequestsPerDay', 'RequestsPerMinute')).toBe('QUOTA_EXCEEDED')
-  })
-
-  test('UPP-036 Azure: the inner error says what a general code does not', async () => {
-    const error = {
-      message: 'The prompt was refused.',
-      code: 'BadRequest',
-      innererror: { code: 'ResponsibleAIPolicyViolation' },
-    }
-    const failed = await failureOf(azureOpenai('m'), { status: 400, json: { error } })
-    expect(failed).toMatchObject({ code: 'CONTENT_FILTERED', vendorCode: 'BadRequest' })
-  })
-
-  test('UPP-036 Ollama: an answer that is not done is not an answer', async () => {
-    const message = { role: 'assistant', content: 'Hel' }
-    for (const end of [{}, { done: false }]) {
-      const error = await failureOf(ollama('m'), { json: { model: 'm', message, ...end } })
-      expect(error.code).toBe('INVALID_RESPONSE')
-    }
-  })
-})
-
-describe.each(vendorCases)('$name', (vendor) => {
-  const { text, calls, structure } = vendor.answers
-  const whole = { text, calls, structure }
-
-  test.each(Object.keys(whole) as (keyof typeof whole)[])(
-    'UPP-036 %s: a stream that ends too early is INVALID_RESPONSE, wherever it ends',
-    async (kind) => {
-      const { stream } = whole[kind]
-      const separator = stream.startsWith('{') ? '\n' : '\n\n'
-      const frames = stream.split(separator).filter((frame) => frame !== '')
-      const outcome = async (count: number): Promise<unknown> => {
-        const cut = frames.slice(0, count).map((frame) => frame + separator).join('') // prettier-ignore
-        const { fetch } = answering({ whole: null, stream: cut })
-        const { options, history, input } = requests[kind === 'text' ? 'text' : kind === 'calls' ? 'tools' : 'structure'] // prettier-ignore
-        const config = { apiKey: 'key', fetch, retryStrategy: { onRetry: () => null } }
-        const toolStrategy = { maxIterations: 0 }
-        const model = llm({ model: vendor.model, config, ...options, toolStrategy })
-        return model.stream(history, input).turn.then(
-          ({ response, stopReason }) => JSON.stringify([response.content, response.toolCalls?.map(({ toolName, arguments: args }) => [toolName, args]), stopReason]), // prettier-ignore
-          ({ code }: UPPError) => code,
-        )
-      }
-      const complete = await outcome(frames.length)
-      expect(complete).not.toBe('INVALID_RESPONSE')
-      const outcomes: unknown[] = []
-      for (let count = 0; count < frames.length; count++) outcomes.push(await outcome(count))
-      // What follows the end of an answer, such as usage, may be missing.
-      expect(outcomes.filter((one) => one !== 'INVALID_RESPONSE' && one !== complete)).toEqual([])
-      expect(outcomes.slice(0, Math.max(1, frames.length - 3)).every((one) => one === 'INVALID_RESPONSE')) // prettier-ignore
-        .toBe(true)
+      { ...counts(10, 4, 14, 6), reasoningTokens: 3 },
+    ],
+    [
+      'Ollama',
+      ollama('m'),
+      { message: { content: 'Hi' }, done: true, prompt_eval_count: 10, eval_count: 4 },
+      counts(10, 4, 14),
+    ],
+    ['none told', groq('m'), chatUsage(null as never), counts(0, 0, 0)],
+  ])(
+    'UPP-080 %s: five counters, whatever the vendor calls them',
+    async (_name, model, json, usage) => {
+      // prettier-ignore
+      expect((await ask(model, { json })).usage).toEqual(usage)
     },
   )
 })

@@ -62,6 +62,29 @@ test.each([[{}], [{ city: 7 }], [{ town: 'Bern', city: null }]])(
   },
 )
 
+test('UPP-002 a tool that is an instance of a class keeps its methods, whatever describes its parameters', async () => {
+  class Weather {
+    readonly name = 'weather'
+    readonly description = 'The weather in a city.'
+    readonly parameters: never
+    constructor(parameters: unknown) {
+      this.parameters = parameters as never
+    }
+    run({ city }: { city: string }): string {
+      return this.say(city)
+    }
+    say(city: string): string {
+      return `sunny in ${city}`
+    }
+  }
+  for (const parameters of [schemas.zod, { type: 'object' }]) {
+    const model = scripted([calls('weather', { city: 'Bern' }), says('Done.')])
+    const turn = await llm({ model, tools: [new Weather(parameters)] }).generate('Weather?')
+    expect(turn.toolExecutions).toMatchObject([{ result: 'sunny in Bern', isError: false }])
+    expect(model.requests[0]?.tools[0]?.parameters).toMatchObject({ type: 'object' })
+  }
+})
+
 test('UPP-002 approval and run get what the schema makes of the arguments', async () => {
   const seen: unknown[] = []
   const parameters = z.object({ n: z.string().transform(Number), unit: z.string().default('km') })
