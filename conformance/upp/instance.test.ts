@@ -87,7 +87,7 @@ describe('with', () => {
       }
       const before = llm(given)
       await before.generate('x')
-      const derived = before.with({ [name]: value })
+      const derived = before.with({ [name]: value } as object)
       await derived.generate('x')
       await before.generate('x')
       const asked = name === 'model' ? (value as typeof model).requests : model.requests.slice(1, 2)

@@ -132,7 +132,7 @@ describe('the system prompt', () => {
     const body = await sentBody(google('m'), hi, { system, params })
     expect(body['systemInstruction']).toEqual(expected)
     const alone = await sentBody(google('m'), hi, { params })
-    expect(alone['systemInstruction']).toEqual(params['systemInstruction' as never])
+    expect(alone['systemInstruction']).toEqual(params['systemInstruction'])
   })
 
   test.each([
