@@ -39,6 +39,68 @@ describe.each(Object.entries(schemas))('with %s', (_name, parameters) => {
   })
 })
 
+test.each([[{}], [{ city: 7 }], [{ town: 'Bern', city: null }]])(
+  'UPP-003 UPP-117 raw JSON Schema describes and checks nothing: %j reaches run and approval',
+  async (params) => {
+    const seen: unknown[] = []
+    const weather = tool({
+      name: 'weather',
+      description: 'The weather in a city.',
+      parameters: {
+        type: 'object',
+        properties: { city: { type: 'string' } },
+        required: ['city'],
+        additionalProperties: false,
+      },
+      approval: (args) => (seen.push(args), true),
+      run: (args) => (seen.push(args), 'ok'),
+    })
+    const model = scripted([calls('weather', params), says('Done.')])
+    const turn = await llm({ model, tools: [weather] }).generate('Weather?')
+    expect(seen).toEqual([params, params])
+    expect(turn.toolExecutions).toMatchObject([{ arguments: params, result: 'ok', isError: false }])
+  },
+)
+
+test('UPP-002 a tool that is an instance of a class keeps its methods, whatever describes its parameters', async () => {
+  class Weather {
+    readonly name = 'weather'
+    readonly description = 'The weather in a city.'
+    readonly parameters: never
+    constructor(parameters: unknown) {
+      this.parameters = parameters as never
+    }
+    run({ city }: { city: string }): string {
+      return this.say(city)
+    }
+    say(city: string): string {
+      return `sunny in ${city}`
+    }
+  }
+  for (const parameters of [schemas.zod, { type: 'object' }]) {
+    const model = scripted([calls('weather', { city: 'Bern' }), says('Done.')])
+    const turn = await llm({ model, tools: [new Weather(parameters)] }).generate('Weather?')
+    expect(turn.toolExecutions).toMatchObject([{ result: 'sunny in Bern', isError: false }])
+    expect(model.requests[0]?.tools[0]?.parameters).toMatchObject({ type: 'object' })
+  }
+})
+
+test('UPP-002 approval and run get what the schema makes of the arguments', async () => {
+  const seen: unknown[] = []
+  const parameters = z.object({ n: z.string().transform(Number), unit: z.string().default('km') })
+  const far = tool({
+    name: 'far',
+    description: '',
+    parameters,
+    approval: (args) => (seen.push(args), true),
+    run: (args) => (seen.push(args), 'ok'),
+  })
+  const model = scripted([calls('far', { n: '7' }), says('Done.')])
+  await llm({ model, tools: [far] }).generate('How far?')
+  const made = { n: 7, unit: 'km' }
+  expect(seen).toEqual([made, made])
+})
+
 test('UPP-119 the model is told what is wrong with its arguments and may try again', async () => {
   const ran: string[] = []
   const weather = tool({
