@@ -132,6 +132,21 @@ describe('the signal of a call', () => {
     },
   )
 
+  test('UPP-092 the context of a gate cannot replace the signal, the id or the name', async () => {
+    const { signal } = new AbortController()
+    const wrong = { signal: AbortSignal.abort(), toolCallId: 'other', toolName: 'other', more: 1 }
+    const seen: unknown[] = []
+    const act = tool('act', (_: unknown, context: ToolContext) => seen.push(context))
+    const gate = { admit: () => ({ type: 'allow' as const, context: wrong }) }
+    const batch = { calls: [callTo('act')], tools: [act], clock: manualClock(), signal }
+    for (const open of [() => ({ gate }), () => ({ context: wrong })])
+      for await (const _ of executeTools({ ...batch, open }));
+    expect(seen).toMatchObject([
+      { toolCallId: 'c1', toolName: 'act', more: 1, signal: { aborted: false } },
+      { toolCallId: 'c1', toolName: 'act', more: 1, signal: { aborted: false } },
+    ])
+  })
+
   test('UPP-092 a tool that yields its progress is told to stop and does not go on', async () => {
     const [first, gate, closed] = [signpost(), signpost(), signpost()]
     const log: string[] = []

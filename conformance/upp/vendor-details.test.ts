@@ -165,6 +165,32 @@ test('UPP-157 Anthropic: unknown fields of a message, its delta and beside the d
   })
 })
 
+test('UPP-091 UPP-157 Anthropic: pieces of a delta of a new type are joined', async () => {
+  const piece = (fields: object): object => ({
+    type: 'content_block_delta',
+    index: 0,
+    delta: { type: 'x_delta', ...fields },
+  })
+  const answer = sse(
+    { type: 'message_start', message: { id: 'i', model: 'm', content: [] } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'x_block', x_text: '' } },
+    piece({ x_text: 'a', x_list: [1], x_number: 1 }),
+    piece({ x_text: 'ab', x_list: [2], x_number: 2 }),
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+    { type: 'message_stop' },
+  )
+  const { talker } = await ask(modelOf('anthropic'), {}, answer)
+  const { response } = await talker.stream('x').turn
+  expect(response.content).toMatchObject([
+    {
+      type: 'native',
+      name: 'x_block',
+      metadata: { anthropic: { native: { x_text: 'aab', x_list: [1, 2], x_number: 2 } } },
+    },
+  ])
+})
+
 test('UPP-157 Chat: unknown fields of all pieces of a call, and of a last chunk without choices', async () => {
   const piece = (call: object, finish_reason?: string): object => ({
     id: 'c',
