@@ -2,6 +2,7 @@ import { manualClock, type JsonObject } from '@skein/base'
 import {
   executeTools,
   llm,
+  UserMessage,
   type CallPorts,
   type Middleware,
   type StreamEvent,
@@ -10,7 +11,7 @@ import {
   type ToolCall,
   type ToolContext,
 } from '@skein/ai'
-import { calls, says, scripted } from '@skein/ai/testing'
+import { calls, scripted, waits } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 
 function tool(name: string, run: Tool['run'], more: Partial<Tool> = {}): Tool {
@@ -129,6 +130,20 @@ describe('the signal of a call', () => {
       controllers[which].abort()
       await abort.reached
       await result
+    },
+  )
+
+  test.each(['instance', 'own'] as const)(
+    'UPP-094 an inference with a signal of its own is cancelled by that of the %s',
+    async (which) => {
+      const controllers = { instance: new AbortController(), own: new AbortController() }
+      const step = () => {
+        controllers[which].abort()
+        return waits(Infinity)
+      }
+      const model = llm({ model: scripted([step]), signal: controllers.instance.signal })
+      const events = model.infer([new UserMessage('x')], { signal: controllers.own.signal })
+      await expect(events.next()).rejects.toMatchObject({ code: 'CANCELLED' })
     },
   )
 

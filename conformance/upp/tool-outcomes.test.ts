@@ -95,6 +95,10 @@ describe('hooks of the strategy', () => {
       given: tool('act', () => Number.NaN),
       hooks: ['onToolCall', 'onBeforeCall', 'onError'],
     },
+    'a time limit': {
+      given: tool('act', () => new Promise(() => {}), { timeoutMs: 1 }),
+      hooks: ['onToolCall', 'onBeforeCall', 'onError'],
+    },
     'a denial': {
       given: tool('act', () => 1, { approval: () => false }),
       hooks: ['onToolCall', 'onBeforeCall'],
