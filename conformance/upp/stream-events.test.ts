@@ -125,6 +125,22 @@ const cases: Record<string, Case> = {
     content: [{ type: 'text', text: 'Hi' }],
     calls: [{ a: 1 }],
   },
+  'Responses: interleaved items that have ids and no positions': {
+    vendor: 'openai',
+    frames: [
+      { type: 'response.output_item.added', item: { type: 'message', id: 'm1' } },
+      { type: 'response.output_item.added', item: { type: 'message', id: 'm2' } },
+      { type: 'response.output_text.delta', item_id: 'm1', content_index: 0, delta: 'H' },
+      { type: 'response.output_text.delta', item_id: 'm2', content_index: 0, delta: 'Y' },
+      { type: 'response.output_text.delta', item_id: 'm1', content_index: 0, delta: 'i' },
+      { type: 'response.output_text.delta', item_id: 'm2', content_index: 0, delta: 'o' },
+      completed(),
+    ],
+    content: [
+      { type: 'text', text: 'Hi' },
+      { type: 'text', text: 'Yo' },
+    ],
+  },
   'Chat: reasoning details in pieces, the signature last (OpenRouter)': {
     vendor: 'openrouter',
     frames: [
