@@ -27,7 +27,7 @@ describe.each(forms)('%s', (_, modality, streaming, call) => {
   const entry = (name: string, startTime: number, endTime?: number): unknown[] => [
     name,
     modality,
-    'm-1',
+    'Model-1',
     'every',
     streaming,
     startTime,

@@ -123,6 +123,34 @@ const frames = (...events: object[]): Answer => {
   return () => new Response(text, { headers: { 'content-type': 'text/event-stream' } })
 }
 
+test.each([undefined, null, 7, true, {}, { prompt: 7 }])(
+  'UPP-135 the prompt %j is refused by every form of call',
+  async (prompt) => {
+    const { model, seen } = rig('openai')
+    const refused = { code: 'INVALID_REQUEST', modality: 'image', provider: 'openai' }
+    await expect(model.generate(prompt as never)).rejects.toMatchObject(refused)
+    const asked = typeof prompt === 'object' ? prompt : { prompt }
+    const edit = { ...asked, image: dot } as never
+    await expect(model.edit(edit)).rejects.toMatchObject(refused)
+    expect(() => model.stream(prompt as never)).toThrow(expect.objectContaining(refused))
+    expect(seen).toEqual([])
+  },
+)
+
+test('UPP-137 the usage and the metadata of a stream are those of its last image', async () => {
+  const completed = (output_tokens: number, size: string): object => ({
+    type: 'image_generation.completed',
+    b64_json: png,
+    size,
+    usage: { input_tokens: 1, output_tokens, total_tokens: output_tokens + 1 },
+  })
+  const { model } = rig('openai', { answer: frames(completed(2, 'small'), completed(5, 'large')) })
+  const { images, usage, metadata } = await model.stream('x').result
+  expect(images).toHaveLength(2)
+  expect(usage).toEqual({ imagesGenerated: 2, inputTokens: 1, outputTokens: 5, totalTokens: 6 })
+  expect(metadata).toEqual({ openai: { size: 'large' } })
+})
+
 test.each([
   ['with a type', { type: 'error', error: { message: 'No.', code: 'moderation_blocked' } }],
   ['without a type', { error: { message: 'No.', code: 'moderation_blocked' } }],

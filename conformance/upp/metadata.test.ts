@@ -1,5 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import { AssistantMessage, llm, NoRetry, UserMessage, type Message } from '@skein/ai'
+import { openrouter } from '@skein/ai/openrouter'
 import { describe, expect, test } from 'vitest'
 import { weather } from './cases/requests.ts'
 import { answering, askVendor, bodyOf, ways } from './support/ask-vendor.ts'
@@ -96,4 +97,26 @@ describe('round trips', () => {
       expect(JSON.stringify(history)).toBe(before)
     },
   )
+})
+
+test('UPP-157 reasoning of the other API of the same vendor is left out with a warning', async () => {
+  const bodies: string[] = []
+  const fetch = async (_: string, init: RequestInit): Promise<Response> => {
+    bodies.push(init.body as string)
+    const thought = { type: 'reasoning', id: 'r', summary: [{ type: 'summary_text', text: 'hm' }] }
+    const content = [{ type: 'output_text', text: 'Hi', annotations: [] }]
+    const output = [thought, { type: 'message', id: 'm', role: 'assistant', content }]
+    const choices = [{ message: { content: 'Yes' }, finish_reason: 'stop' }]
+    return Response.json(
+      bodies.length === 1 ? { id: 'x', status: 'completed', output } : { choices },
+    )
+  }
+  const config = { apiKey: 'key-0123456789', fetch }
+  const first = await llm({ model: openrouter('m', { api: 'responses' }), config }).generate('x')
+  const chat = llm({ model: openrouter('m', { api: 'chat' }), config })
+  const { warnings } = await chat.generate(first.messages, 'y')
+  expect(first.response.content[0]).toMatchObject({ type: 'reasoning', text: 'hm' })
+  expect(warnings.map(({ code }) => code)).toEqual(['foreign_reasoning_dropped'])
+  const { messages } = JSON.parse(bodies[1]!) as { messages: object[] }
+  expect(messages[1]).toEqual({ role: 'assistant', content: 'Hi' })
 })

@@ -1,3 +1,5 @@
+import { inspect } from 'node:util'
+import { manualClock } from '@skein/base'
 import {
   llm,
   loggingMiddleware,
@@ -189,4 +191,47 @@ test('UPP-109 each level shows its own lines and those above it, for every end o
     ])
     expect(await counts(level)).toEqual(Object.fromEntries(kept))
   }
+})
+
+test.each(['onStart', 'onRequest', 'onCycle', 'onResponse', 'onTurn', 'onEnd'] as const)(
+  'UPP-103 UPP-158 a key in an error of %s reaches neither the hooks nor the caller',
+  async (hook) => {
+    const apiKey = 'key-0123456789-secret'
+    const told: string[] = []
+    const fail = (): never => {
+      throw new Error(`The key ${apiKey} is wrong.`, { cause: new Error(apiKey) })
+    }
+    const middleware: Middleware[] = [
+      { name: 'fail', [hook]: fail },
+      { name: 'told', onError: (error) => void told.push(inspect(error, { depth: 9 })) },
+    ]
+    const model = scripted([says('ok')])
+    const call = llm({ model, middleware, config: { apiKey } }).generate('x')
+    told.push(inspect(await call.catch((error: unknown) => error), { depth: 9 }))
+    expect(told).toHaveLength(2)
+    for (const text of told) {
+      expect(text).toContain('[redacted]')
+      expect(text).not.toContain(apiKey)
+    }
+  },
+)
+
+test('UPP-109 the line of a failure has all that is known of it', async () => {
+  const facts = { code: 'RATE_LIMITED', statusCode: 429, vendorCode: 'slow_down', requestId: 'r1' }
+  const lines: unknown[] = []
+  const middleware = [loggingMiddleware({ logger: (...line) => void lines.push(line) })]
+  const clock = manualClock(0)
+  const step = () => {
+    clock.advance(5)
+    return fails({ message: 'Too fast.', ...facts } as never)
+  }
+  await llm({ model: scripted([step]), middleware, clock })
+    .generate('x')
+    .catch(() => {})
+  const details = { provider: 'scripted', modelId: 'script', modality: 'llm', durationMs: 5 }
+  expect(lines.at(-1)).toEqual([
+    'error',
+    '[llm] scripted/script failed: Too fast.',
+    { ...details, ...facts },
+  ])
 })

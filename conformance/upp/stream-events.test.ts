@@ -38,6 +38,7 @@ interface Case {
   /** The same answer in one piece, where the vendor has one. */
   readonly whole?: JsonObject
   readonly content: AssistantMessage['content']
+  readonly calls?: readonly JsonObject[]
 }
 
 const chunk = (delta: JsonObject, finish_reason: string | null = null): JsonObject => ({
@@ -52,6 +53,7 @@ const chat = (message: JsonObject): JsonObject => ({
 })
 const message = { type: 'message', id: 'm1', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] } // prettier-ignore
 const thought = { type: 'reasoning', id: 'r1', summary: [], content: [{ type: 'reasoning_text', text: 'hm' }] } // prettier-ignore
+const called = { type: 'function_call', id: 'f1', call_id: 'c1', name: 't', arguments: '{"a":1}', status: 'completed' } // prettier-ignore
 const added = (output_index: number, item: JsonObject): JsonObject => ({
   type: 'response.output_item.added',
   output_index,
@@ -108,6 +110,55 @@ const cases: Record<string, Case> = {
       { type: 'text', text: 'Hi' },
     ],
   },
+  'Responses: text and arguments of which only the beginning was streamed': {
+    vendor: 'openai',
+    frames: [
+      added(0, { ...message, content: [] }),
+      { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'H' },
+      done(0, message),
+      added(1, { ...called, arguments: '' }),
+      { type: 'response.function_call_arguments.delta', output_index: 1, delta: '{"a":' },
+      done(1, called),
+      completed(message, called),
+    ],
+    whole: { id: 'x', status: 'completed', output: [message, called] },
+    content: [{ type: 'text', text: 'Hi' }],
+    calls: [{ a: 1 }],
+  },
+  'Responses: interleaved items that have ids and no positions': {
+    vendor: 'openai',
+    frames: [
+      { type: 'response.output_item.added', item: { type: 'message', id: 'm1' } },
+      { type: 'response.output_item.added', item: { type: 'message', id: 'm2' } },
+      { type: 'response.output_text.delta', item_id: 'm1', content_index: 0, delta: 'H' },
+      { type: 'response.output_text.delta', item_id: 'm2', content_index: 0, delta: 'Y' },
+      { type: 'response.output_text.delta', item_id: 'm1', content_index: 0, delta: 'i' },
+      { type: 'response.output_text.delta', item_id: 'm2', content_index: 0, delta: 'o' },
+      completed(),
+    ],
+    content: [
+      { type: 'text', text: 'Hi' },
+      { type: 'text', text: 'Yo' },
+    ],
+  },
+  'Chat: reasoning details in pieces, the signature last (OpenRouter)': {
+    vendor: 'openrouter',
+    frames: [
+      chunk({ reasoning: 'h', reasoning_details: [{ type: 'reasoning.text', text: 'h' }] }),
+      chunk({ reasoning: 'm', reasoning_details: [{ type: 'reasoning.text', text: 'm' }] }),
+      chunk({ reasoning_details: [{ type: 'reasoning.text', signature: 's' }] }),
+      chunk({ content: 'Hi' }, 'stop'),
+    ],
+    whole: chat({
+      reasoning: 'hm',
+      reasoning_details: [{ type: 'reasoning.text', text: 'hm', signature: 's' }],
+      content: 'Hi',
+    }),
+    content: [
+      { type: 'reasoning', text: 'hm' },
+      { type: 'text', text: 'Hi' },
+    ],
+  },
   'Chat: several thoughts in one part (Mistral)': {
     vendor: 'mistral',
     frames: [
@@ -157,37 +208,44 @@ const cases: Record<string, Case> = {
 const plain = ({ content }: AssistantMessage): unknown[] =>
   content.map(({ metadata: _, ...block }) => block)
 
-describe.each(Object.entries(cases))('%s', (_, { vendor, frames, whole, content }) => {
-  const ask = (body: string, type: string) =>
-    llm({
-      model: providers.get(vendor)!('m'),
-      config: {
-        apiKey: 'key-0123456789',
-        retryStrategy: new NoRetry(),
-        fetch: async () => new Response(body, { headers: { 'content-type': type } }),
-      },
+describe.each(Object.entries(cases))(
+  '%s',
+  (_, { vendor, frames, whole, content, calls: expected = [] }) => {
+    const ask = (body: string, type: string) =>
+      llm({
+        model: providers.get(vendor)!('m'),
+        toolStrategy: { maxIterations: 0 },
+        config: {
+          apiKey: 'key-0123456789',
+          retryStrategy: new NoRetry(),
+          fetch: async () => new Response(body, { headers: { 'content-type': type } }),
+        },
+      })
+
+    test('UPP-089 UPP-145 its stream is balanced and has the whole answer', async () => {
+      const stream = ask(sse(frames), 'text/event-stream').stream('x')
+      checkGrammar(await collect(stream))
+      const { response } = await stream.turn
+      expect(plain(response)).toEqual(content)
+      expect((response.toolCalls ?? []).map((call) => call.arguments)).toEqual(expected)
     })
 
-  test('UPP-089 UPP-145 its stream is balanced and has the whole answer', async () => {
-    const stream = ask(sse(frames), 'text/event-stream').stream('x')
-    checkGrammar(await collect(stream))
-    expect(plain((await stream.turn).response)).toEqual(content)
-  })
-
-  test.runIf(whole)('UPP-091 in one piece it is the same', async () => {
-    const turn = await ask(JSON.stringify(whole), 'application/json').generate('x')
-    const streamed = await ask(sse(frames), 'text/event-stream').stream('x').turn
-    const facts = ({ response, stopReason, usage, sources }: Turn): unknown => ({
-      content: response.content,
-      calls: response.toolCalls,
-      stopReason,
-      usage,
-      sources,
+    test.runIf(whole)('UPP-091 in one piece it is the same', async () => {
+      const turn = await ask(JSON.stringify(whole), 'application/json').generate('x')
+      const streamed = await ask(sse(frames), 'text/event-stream').stream('x').turn
+      const facts = ({ response, stopReason, usage, sources }: Turn): unknown => ({
+        content: response.content,
+        calls: response.toolCalls,
+        metadata: response.metadata,
+        stopReason,
+        usage,
+        sources,
+      })
+      expect(facts(turn)).toEqual(facts(streamed))
+      expect(plain(turn.response)).toEqual(content)
     })
-    expect(facts(turn)).toEqual(facts(streamed))
-    expect(plain(turn.response)).toEqual(content)
-  })
-})
+  },
+)
 
 test('UPP-088 UPP-089 a structured answer has the events of a text, under the name of an object', async () => {
   const script = [[reasons('hm'), says('{"a":1}'), calls('t', { b: 2 })], says('{"a":2}')]
@@ -207,4 +265,16 @@ test('UPP-088 UPP-089 a structured answer has the events of a text, under the na
   const kinds = structured.map((event) => [event.type, event.index])
   expect(kinds).toContainEqual(['object_delta', 1])
   expect(kinds).not.toContainEqual(['text_delta', 1])
+})
+
+test('UPP-087 an abort after the end changes nothing: the events are still there, and the turn', async () => {
+  const model = scripted([says('Hello there')])
+  const stream = llm({ model }).stream('x')
+  const turn = await stream.turn
+  stream.abort()
+  const events = await collect(stream)
+  expect(events.at(-1)?.type).toBe('message_stop')
+  expect(events.filter(({ type }) => type === 'text_delta')).not.toEqual([])
+  expect(await stream.turn).toBe(turn)
+  expect(() => stream[Symbol.asyncIterator]()).toThrow('iterated already')
 })

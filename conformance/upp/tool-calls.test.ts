@@ -2,6 +2,7 @@ import { manualClock, type JsonObject } from '@skein/base'
 import {
   executeTools,
   llm,
+  UserMessage,
   type CallPorts,
   type Middleware,
   type StreamEvent,
@@ -10,7 +11,7 @@ import {
   type ToolCall,
   type ToolContext,
 } from '@skein/ai'
-import { calls, says, scripted } from '@skein/ai/testing'
+import { calls, scripted, waits } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 
 function tool(name: string, run: Tool['run'], more: Partial<Tool> = {}): Tool {
@@ -131,6 +132,35 @@ describe('the signal of a call', () => {
       await result
     },
   )
+
+  test.each(['instance', 'own'] as const)(
+    'UPP-094 an inference with a signal of its own is cancelled by that of the %s',
+    async (which) => {
+      const controllers = { instance: new AbortController(), own: new AbortController() }
+      const step = () => {
+        controllers[which].abort()
+        return waits(Infinity)
+      }
+      const model = llm({ model: scripted([step]), signal: controllers.instance.signal })
+      const events = model.infer([new UserMessage('x')], { signal: controllers.own.signal })
+      await expect(events.next()).rejects.toMatchObject({ code: 'CANCELLED' })
+    },
+  )
+
+  test('UPP-092 the context of a gate cannot replace the signal, the id or the name', async () => {
+    const { signal } = new AbortController()
+    const wrong = { signal: AbortSignal.abort(), toolCallId: 'other', toolName: 'other', more: 1 }
+    const seen: unknown[] = []
+    const act = tool('act', (_: unknown, context: ToolContext) => seen.push(context))
+    const gate = { admit: () => ({ type: 'allow' as const, context: wrong }) }
+    const batch = { calls: [callTo('act')], tools: [act], clock: manualClock(), signal }
+    for (const open of [() => ({ gate }), () => ({ context: wrong })])
+      for await (const _ of executeTools({ ...batch, open }));
+    expect(seen).toMatchObject([
+      { toolCallId: 'c1', toolName: 'act', more: 1, signal: { aborted: false } },
+      { toolCallId: 'c1', toolName: 'act', more: 1, signal: { aborted: false } },
+    ])
+  })
 
   test('UPP-092 a tool that yields its progress is told to stop and does not go on', async () => {
     const [first, gate, closed] = [signpost(), signpost(), signpost()]

@@ -95,6 +95,10 @@ describe('hooks of the strategy', () => {
       given: tool('act', () => Number.NaN),
       hooks: ['onToolCall', 'onBeforeCall', 'onError'],
     },
+    'a time limit': {
+      given: tool('act', () => new Promise(() => {}), { timeoutMs: 1 }),
+      hooks: ['onToolCall', 'onBeforeCall', 'onError'],
+    },
     'a denial': {
       given: tool('act', () => 1, { approval: () => false }),
       hooks: ['onToolCall', 'onBeforeCall'],
@@ -130,6 +134,19 @@ describe('hooks of the strategy', () => {
     },
   )
 })
+
+test.each([false, { proceed: false }, { proceed: false, params: { x: 2 } }])(
+  'UPP-122 UPP-114 a call that onBeforeCall skipped with %j is neither approved nor run',
+  async (answer) => {
+    const log: string[] = []
+    const approval = (): boolean => log.push('approval') > 0
+    const toolStrategy: ToolUseStrategy = { onBeforeCall: () => answer }
+    const act = tool('act', () => log.push('ran'), { approval })
+    const { told } = await runCalls([act], undefined, { toolStrategy })
+    expect(log).toEqual([])
+    expect(told).toEqual([{ result: expect.any(String) as unknown, isError: true }])
+  },
+)
 
 test.each([new Error('x'), new TypeError('x'), 'text', null, undefined])(
   'UPP-114 an approval that throws %s does not let the call run',

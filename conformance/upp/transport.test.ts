@@ -1,3 +1,4 @@
+import { systemClock } from '@skein/base'
 import {
   Audio,
   Document,
@@ -192,4 +193,43 @@ describe('capabilities', () => {
         expect.objectContaining({ code: 'INVALID_REQUEST' }),
       )
   })
+})
+
+test('UPP-152 a request to another endpoint of the vendor goes to the configured address', async () => {
+  const { fetch, seen } = stub(() => Response.json({ ok: true }))
+  const reference = openai('m')
+  const bound = reference.provider.handlers.llm!.bind(reference)
+  const config = { apiKey, fetch, baseUrl: 'https://own.test/v9/' }
+  const { signal } = new AbortController()
+  const request = { path: '/models?limit=1', config, signal, clock: systemClock }
+  expect(await bound.send!({ ...request, method: 'GET' })).toEqual({ ok: true })
+  expect(await bound.send!({ ...request, body: { a: 1 } })).toEqual({ ok: true })
+  expect(seen.map(({ url, method, body }) => [url, method, body])).toEqual([
+    ['https://own.test/v9/models?limit=1', 'GET', ''],
+    ['https://own.test/v9/models?limit=1', 'POST', '{"a":1}'],
+  ])
+})
+
+test.each([null, Number.NaN, Infinity, undefined, '5'])(
+  'UPP-155 a strategy that answers %s gives up',
+  async (answer) => {
+    const { fetch, seen } = stub(() => new Response('', { status: 503 }))
+    const retryStrategy = { onRetry: () => answer as number }
+    const call = llm({ model: openai('m'), config: { apiKey, fetch, retryStrategy } }).generate('x')
+    await expect(call).rejects.toMatchObject({ code: 'PROVIDER_ERROR', statusCode: 503 })
+    expect(seen).toHaveLength(1)
+  },
+)
+
+test.each([
+  'https://ann@a.test/v1',
+  'https://:hunter22@a.test/v1',
+  'https://ann:hunter22@a.test/v1',
+])('UPP-163 UPP-158 the address %s carries credentials and is refused', async (baseUrl) => {
+  const { fetch, seen } = stub()
+  const call = llm({ model: openai('m'), config: { apiKey, fetch, baseUrl } }).generate('x')
+  const error = await failure(call)
+  expect(error).toMatchObject({ code: 'INVALID_REQUEST' })
+  expect(String(error)).not.toMatch(/ann@|hunter22/)
+  expect(seen).toEqual([])
 })

@@ -1,12 +1,12 @@
 import type { JsonObject } from '@skein/base'
 import {
+  AssistantMessage,
   Document,
   embedding,
   image,
-  LinearBackoff,
   llm,
   NoRetry,
-  UPPError,
+  ToolResultMessage,
   UserMessage,
   type LLMOptions,
   type ModelReference,
@@ -165,6 +165,32 @@ test('UPP-157 Anthropic: unknown fields of a message, its delta and beside the d
   })
 })
 
+test('UPP-091 UPP-157 Anthropic: pieces of a delta of a new type are joined', async () => {
+  const piece = (fields: object): object => ({
+    type: 'content_block_delta',
+    index: 0,
+    delta: { type: 'x_delta', ...fields },
+  })
+  const answer = sse(
+    { type: 'message_start', message: { id: 'i', model: 'm', content: [] } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'x_block', x_text: '' } },
+    piece({ x_text: 'a', x_list: [1], x_number: 1 }),
+    piece({ x_text: 'ab', x_list: [2], x_number: 2 }),
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+    { type: 'message_stop' },
+  )
+  const { talker } = await ask(modelOf('anthropic'), {}, answer)
+  const { response } = await talker.stream('x').turn
+  expect(response.content).toMatchObject([
+    {
+      type: 'native',
+      name: 'x_block',
+      metadata: { anthropic: { native: { x_text: 'aab', x_list: [1, 2], x_number: 2 } } },
+    },
+  ])
+})
+
 test('UPP-157 Chat: unknown fields of all pieces of a call, and of a last chunk without choices', async () => {
   const piece = (call: object, finish_reason?: string): object => ({
     id: 'c',
@@ -181,6 +207,35 @@ test('UPP-157 Chat: unknown fields of all pieces of a call, and of a last chunk 
     groq: { api: 'openai-chat', native: { x_first: 1, x_second: 2 } },
   })
   expect(response.metadata?.['groq']).toMatchObject({ x_last: 3 })
+})
+
+test('UPP-146 Google: results in several messages are one entry, in order', async () => {
+  const ids = ['a', 'b', 'c', 'd']
+  const toolCalls = ids.map((toolCallId) => ({ toolCallId, toolName: 't', arguments: {} }))
+  const results = ids.map(
+    (toolCallId) => new ToolResultMessage([{ toolCallId, result: toolCallId }]),
+  )
+  const { talker, body } = await ask(modelOf('google'))
+  await talker.generate(
+    [new UserMessage('x'), new AssistantMessage('', toolCalls), ...results],
+    'y',
+  )
+  const parts = (body()['contents'] as { parts: JsonObject[] }[])[2]?.parts
+  expect(parts?.map((part) => part['functionResponse'])).toEqual(
+    ids.map((id) => ({ id, name: 't', response: { output: id } })),
+  )
+})
+
+test('UPP-144 an error inside a list is read (servers of the OpenAI format)', async () => {
+  const error = { message: 'Too long.', code: 'context_length_exceeded', type: 'some_type' }
+  const answer = (): Response => Response.json([{ error }], { status: 400 })
+  const { talker } = await ask(modelOf('groq'), {}, answer)
+  await expect(talker.generate('x')).rejects.toMatchObject({
+    code: 'CONTEXT_LENGTH_EXCEEDED',
+    message: 'Too long.',
+    vendorCode: 'context_length_exceeded',
+    vendorType: 'some_type',
+  })
 })
 
 test('UPP-133 UPP-149 Ollama: everything else in the answer is metadata', async () => {
@@ -203,18 +258,6 @@ test.each([
   ['gemini-2.5-flash-image', { generate: true, streaming: false, edit: true }],
 ])('UPP-136 the capabilities of %s', (modelId, capabilities) => {
   expect(image({ model: providers.get('google')!(modelId) }).capabilities).toEqual(capabilities)
-})
-
-test('UPP-155 LinearBackoff waits as long as maxRetryAfter at most, and at least its own delay', () => {
-  const error = new UPPError('x', {
-    code: 'RATE_LIMITED',
-    provider: 'p',
-    modality: 'llm',
-    retryAfterMs: 90_000,
-  })
-  expect(new LinearBackoff({ delay: 5, maxRetryAfter: 40 }).onRetry(error, 1)).toBe(40)
-  expect(new LinearBackoff({ delay: 50, maxRetryAfter: 40 }).onRetry(error, 1)).toBe(50)
-  expect(new LinearBackoff({ delay: 5 }).onRetry(error, 1)).toBeNull()
 })
 
 /** Input beyond text: image, document, video, audio. */

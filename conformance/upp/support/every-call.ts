@@ -111,7 +111,7 @@ async function finish<T>(steps: AsyncGenerator<unknown, T>): Promise<T> {
   }
 }
 
-const model = ({ vendor = () => {} }: Setup) => providerOf(vendor)('m-1')
+const model = ({ vendor = () => {} }: Setup) => providerOf(vendor)('Model-1')
 const optionsOf = ({ middleware, clock }: Setup) => ({ middleware, ...(clock && { clock }) })
 const signalOf = ({ signal }: Setup) => (signal ? { signal } : {})
 const talker = (setup: Setup) =>

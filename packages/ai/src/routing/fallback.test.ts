@@ -304,6 +304,15 @@ describe('embeddings and images', () => {
     expect(result.metadata?.['fallback']).toMatchObject({ provider: 'two', model: 'm' })
   })
 
+  test('UPP-156 UPP-133 the metadata of the member stays beside the report', async () => {
+    const model = fallback([vectors('one', ['RATE_LIMITED']), vectors('two', [2])])
+    const { metadata } = await embedding({ model }).embed('a')
+    expect(metadata).toEqual({
+      two: { n: 1 },
+      fallback: { provider: 'two', model: 'm', warnings: ['one/m failed with RATE_LIMITED.'] },
+    })
+  })
+
   test('a later batch never comes from another model', async () => {
     const model = fallback([vectors('one', [1, 'TIMEOUT']), vectors('two', [2, 2])])
     await expect(embedding({ model }).embed(['a', 'b', 'c'])).rejects.toMatchObject({
