@@ -19,6 +19,7 @@ export interface Manifest {
   readonly name: string
   readonly version?: string
   readonly private?: boolean
+  readonly engines?: { readonly node?: string }
   readonly exports?: Exports
   readonly imports?: Record<string, Exports>
   readonly bin?: Record<string, string>

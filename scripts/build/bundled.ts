@@ -20,6 +20,7 @@ export async function findBundlingProblems(
     ...packed.flatMap(manyFiles),
     ...(await exportProblems(consumer, packed)),
     ...(await identityProblems(consumer)),
+    ...(await eagerProblems(consumer)),
     ...(await conditionProblems(consumer)),
     ...(await sizeProblems(consumer, packed)),
   ]
@@ -159,6 +160,36 @@ for (const model of [openai('gpt'), anthropic('claude')]) {
   assert(error instanceof SkeinError)
 }
 `
+
+/** Modules of Node that take milliseconds to load, and are loaded by what needs them. */
+const SLOW_BUILTINS = ['crypto', 'fs/promises', 'http', 'inspector', 'v8', 'worker_threads', 'zlib']
+
+/** An import loads nothing that is needed later or never. */
+async function eagerProblems(consumer: string): Promise<string[]> {
+  const problems: string[] = []
+  for (const entry of [
+    '@skein/ai',
+    '@skein/agents',
+    '@skein/governance',
+    '@skein/runtime',
+    'skein',
+  ])
+    problems.push(...(await loadedEarly(consumer, entry)))
+  return problems
+}
+
+async function loadedEarly(consumer: string, entry: string): Promise<string[]> {
+  const program = `
+    const list = process.moduleLoadList
+    const before = list.length
+    await import(${JSON.stringify(entry)})
+    process.stdout.write(list.slice(before).join('\\n'))`
+  const args = ['--no-warnings', '--input-type=module', '-e', program]
+  const { output } = await run('node', args, { cwd: consumer, quiet: true })
+  return SLOW_BUILTINS.filter((name) => output.split('\n').includes(`NativeModule ${name}`)).map(
+    (name) => `${entry}: its import loads node:${name}.`,
+  )
+}
 
 /** What stands behind `#http-client`, by the conditions that each platform sets. */
 const clientsByPlatform: Readonly<

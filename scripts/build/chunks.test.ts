@@ -8,8 +8,9 @@ function planOf(
   entries: readonly string[],
   graph: Readonly<Record<string, readonly string[]>>,
   bytes: Readonly<Record<string, number>> = {},
+  main?: string,
 ): ReadonlyMap<string, string> {
-  return planChunks(entries, (id) => moduleOf(id, graph[id] ?? [], bytes[id]))
+  return planChunks(entries, (id) => moduleOf(id, graph[id] ?? [], bytes[id]), main)
 }
 
 function moduleOf(id: string, imports: readonly string[], bytes = 100): Module {
@@ -45,19 +46,33 @@ test('an entry for browsers never loads what only Node has', () => {
   expect(plan.get('n1')).not.toBe(plan.get('shared'))
 })
 
+test('what the main entry loads is one chunk, except where an entry for browsers would load it', () => {
+  const graph = { a: ['m1', 'm2', 'm3'], b: ['m1'], c: ['m2', 'm4'], d: ['m4'] }
+  const large = { m1: 200_000, m2: 200_000, m3: 200_000, m4: 200_000 }
+  const chunksOf = (plan: ReadonlyMap<string, string>): Set<string | undefined> =>
+    new Set(['m1', 'm2', 'm3'].map((id) => plan.get(id)))
+  expect(chunksOf(planOf(['a', 'b', 'c', 'd'], graph, large)).size).toBe(3)
+  const plan = planOf(['a', 'b', 'c', 'd'], graph, large, 'a')
+  expect(chunksOf(plan).size).toBe(1)
+  expect(plan.get('m4')).not.toBe(plan.get('m1'))
+  const forNode = { ...graph, a: ['n1', 'm1', 'm2', 'm3'] }
+  expect(chunksOf(planOf(['a', 'b', 'c', 'd'], forNode, large, 'a')).size).toBe(3)
+})
+
 test('law: chunks never import each other in a circle, and each module has one place', () => {
   const edges = fc.array(fc.tuple(fc.nat(11), fc.nat(11)), { maxLength: 40 })
   fc.assert(
     fc.property(
       edges,
       fc.array(fc.nat(300_000), { minLength: 12, maxLength: 12 }),
-      (all, bytes) => {
+      fc.boolean(),
+      (all, bytes, hasMain) => {
         // Imports lead from a lower to a higher number; 0 to 3 are the entries.
         const graph: Record<string, string[]> = {}
         for (const [a, b] of all)
           if (a !== b) (graph[`m${Math.min(a, b)}`] ??= []).push(`m${Math.max(a, b)}`)
         const sizes = Object.fromEntries(bytes.map((size, index) => [`m${index}`, size]))
-        const plan = planOf(['m0', 'm1', 'm2', 'm3'], graph, sizes)
+        const plan = planOf(['m0', 'm1', 'm2', 'm3'], graph, sizes, hasMain ? 'm0' : undefined)
         const imports = new Map<string, Set<string>>()
         for (const [id, chunk] of plan) {
           const others = (graph[id] ?? []).map((to) => plan.get(to)!).filter((to) => to !== chunk)

@@ -29,10 +29,14 @@ interface Chunk {
  * Decides which files share a chunk: module → name of its chunk. A module that only one entry loads stays
  * with that entry and is not named. To begin with, modules loaded by the same entries make a chunk; then
  * the pair whose union saves most is joined, again and again, as long as something is saved.
+ *
+ * Programs that import a further entry of a package import its main entry too, so what `main` loads counts as
+ * loaded by every entry that can run where `main` can: it becomes one chunk instead of several.
  */
 export function planChunks(
   entries: readonly string[],
   moduleOf: (id: string) => Module,
+  main?: string,
 ): ReadonlyMap<string, string> {
   const modules = new Map<string, Module>()
   const loadedBy = new Map<string, Set<string>>()
@@ -52,6 +56,11 @@ export function planChunks(
   const nodeEntries = new Set(
     [...loadedBy].flatMap(([id, by]) => (modules.get(id)!.isPortable ? [] : [...by])),
   )
+  const comesWithMain = roots.filter(
+    (entry) => nodeEntries.has(entry) || !nodeEntries.has(main!) || loadedBy.get(entry)!.has(main!),
+  )
+  for (const by of loadedBy.values())
+    if (main !== undefined && by.has(main)) for (const entry of comesWithMain) by.add(entry)
   const packagesOf = new Map(roots.map((entry) => [entry, new Set<string>()]))
   for (const [id, by] of loadedBy)
     for (const name of modules.get(id)!.packages)

@@ -1,10 +1,6 @@
 #!/usr/bin/env node
 // Plain JavaScript that any Node can read; what it loads needs Node 24. In a clone it runs the TypeScript
 // source, so that nothing has to be built; installed, it runs what was published.
-import { existsSync } from 'node:fs'
-import module from 'node:module'
-import { dirname, join, sep } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const wanted = 24
 if (Number(process.versions.node.split('.')[0]) < wanted) {
@@ -15,9 +11,15 @@ if (Number(process.versions.node.split('.')[0]) < wanted) {
   process.exit(1)
 }
 
+// An import of Node's modules would load everything that they can give: 4 ms for `node:fs` alone.
+const { existsSync } = process.getBuiltinModule('node:fs')
+const module = process.getBuiltinModule('node:module')
+const { dirname, join, sep } = process.getBuiltinModule('node:path')
+const { fileURLToPath, pathToFileURL } = process.getBuiltinModule('node:url')
+
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..')
 const isClone = !folder.includes(`${sep}node_modules${sep}`) && existsSync(join(folder, 'src'))
-module.enableCompileCache?.()
+module.enableCompileCache()
 if (isClone)
   module.registerHooks({
     resolve: (specifier, context, next) =>

@@ -1,4 +1,4 @@
-import { agent as defineAgent, AgentState, type GenerateResult } from '@skein/agents'
+import type { GenerateResult } from '@skein/agents'
 import {
   type CallPorts,
   deriveTool,
@@ -15,7 +15,7 @@ import {
   type ToolCall,
   type ToolOutcome,
 } from '@skein/ai'
-import { messageEvents } from '@skein/ai/wires'
+import { messageEvents } from '@skein/ai/middleware'
 import { canonicalJson, messageOf, sha256Hex, SkeinError } from '@skein/base'
 import { CallSettledError, HELD_BACK, endEvent, RunningCall, settledCalls } from './calls/run.ts'
 import type { DrainContext } from './contract/context.ts'
@@ -93,6 +93,9 @@ type RunEnd =
   | { readonly type: 'failed'; readonly error: unknown }
   | { readonly type: 'left' }
 
+/** Loaded by the first thread that needs it, and kept. */
+let agents: Promise<typeof import('@skein/agents')> | undefined
+
 /** Runs the strategy once, from the start of the turn. */
 class StrategyReplay {
   readonly #context: DrainContext
@@ -140,6 +143,7 @@ class StrategyReplay {
   async run(): Promise<RunEnd> {
     const { signal, environment } = this.#context
     const { ids, clock } = environment
+    const { agent: defineAgent, AgentState } = await (agents ??= import('@skein/agents'))
     const left = new Promise<RunEnd>((resolve) => (this.#leave = resolve))
     const { llmMiddleware: own = [], ...options } = this.#side.agent!
     const runner = defineAgent({

@@ -1,5 +1,4 @@
 import type { ToolCall } from '@skein/ai'
-import { findIssues } from '@skein/ai/json-schema'
 import { isPlainObject, messageOf } from '@skein/base'
 import type { Risk } from '@skein/governance'
 import { CLIENT_TOOLS } from './calls/gate.ts'
@@ -241,6 +240,7 @@ async function refusal(tool: ToolDefinition, args: unknown): Promise<string | un
   } catch (error) {
     return messageOf(error)
   }
+  const { findIssues } = await import('@skein/ai/json-schema')
   try {
     const [issue] = findIssues(tool.parameters, args)
     return issue && `${issue.pointer} ${issue.message}`.trim()

@@ -12,6 +12,7 @@ export {
   type SavedTurn,
   type TurnStore,
 } from './persistence.ts'
+export { messageEvents } from '../turn/message-events.ts'
 export { fallback } from '../routing/fallback.ts'
 export { route, type RouteMember } from '../routing/route.ts'
 export { rateLimit } from '../routing/rate-limit.ts'

@@ -98,7 +98,11 @@ function isPlainAgent(dispatcher: DispatcherLike): boolean {
 /** How requests to one address travel. */
 interface Route {
   readonly url: URL
-  readonly proxy: Proxy | undefined
+  /** What the first line of a request names: the path with its query, for a proxy after the origin. */
+  readonly target: string
+  readonly host: string
+  /** The credentials for a proxy that reads the request. */
+  readonly authorization: string | undefined
   readonly pool: Pool
   /** The time on the `performance.now()` clock until which the environment is not read again. */
   readonly until: number
@@ -146,7 +150,17 @@ class NodeTransport implements Transport {
     const url = known?.url ?? new URL(address)
     const proxy = proxyFor(url)
     const pool = this.#pool(url, proxy)
-    const route = { url, proxy, pool, until: now + ROUTE_MS }
+    // For an http address, the proxy gets the whole address and its own credentials (RFC 9112 §3.2.2). For
+    // https, the request travels inside a tunnel and the proxy cannot read it.
+    const reader = url.protocol === 'http:' ? proxy : undefined
+    const route: Route = {
+      url,
+      target: `${reader ? url.origin : ''}${url.pathname}${url.search}`,
+      host: url.host,
+      authorization: reader?.authorization,
+      pool,
+      until: now + ROUTE_MS,
+    }
     if (this.#routes.size >= MAX_ROUTES) this.#routes.clear()
     this.#routes.set(address, route)
     return route
@@ -303,15 +317,14 @@ async function encodeForm({ body, headers, ...rest }: TransportRequest): Promise
  */
 const ownHeaders = new Set(['content-length', 'transfer-encoding', 'connection', 'host'])
 
-function requestHead({ url, proxy }: Route, { method, headers, body }: ReadyRequest): string {
-  // For an http address, the proxy gets the whole address and its own credentials (RFC 9112 §3.2.2). For
-  // https, the request travels inside a tunnel and the proxy cannot read it.
-  const isForProxy = proxy !== undefined && url.protocol === 'http:'
+function requestHead(
+  { target, host, authorization }: Route,
+  { method, headers, body }: ReadyRequest,
+): string {
   let head =
-    `${method} ${isForProxy ? url.origin : ''}${url.pathname}${url.search} HTTP/1.1\r\n` +
-    `host: ${headers['host'] ?? url.host}\r\nconnection: keep-alive\r\n`
-  if (isForProxy && proxy.authorization !== undefined)
-    head += `proxy-authorization: ${proxy.authorization}\r\n`
+    `${method} ${target} HTTP/1.1\r\n` +
+    `host: ${headers['host'] ?? host}\r\nconnection: keep-alive\r\n`
+  if (authorization !== undefined) head += `proxy-authorization: ${authorization}\r\n`
   // No compression is requested, because it delays the tokens of a stream.
   if (headers['accept-encoding'] === undefined) head += 'accept-encoding: identity\r\n'
   if (headers['user-agent'] === undefined) head += 'user-agent: skein\r\n'

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { styleText } from 'node:util'
 import { escapeJson, safeJson, safeText, SafeTextStream, callText } from '@skein/base/safe-text'
 import type { Problem, WaitingItem } from '@skein/runtime'
@@ -58,8 +57,11 @@ class ProcessOutput implements Output {
   readonly #closed = new AbortController()
   readonly #noColor: boolean
   readonly #hasStatus: boolean = process.stderr.isTTY === true
-  /** A random mark around painted text, until the text around it was made safe. No text from outside can contain it. */
-  readonly #mark: string = randomUUID()
+  /**
+   * A random mark around painted text, until the text around it was made safe. No text from outside can contain it.
+   * Empty before the first use of `paint`, because Node's cryptography takes 5 ms to load.
+   */
+  #mark = ''
   readonly #pieces = new SafeTextStream()
   /** Whether the result ends without a newline so far, on a terminal that also shows messages. */
   #isMidLine = false
@@ -133,6 +135,7 @@ class ProcessOutput implements Output {
   }
 
   paint(style: Style, text: string): string {
+    this.#mark ||= crypto.randomUUID()
     return `${this.#mark}${style} ${text}${this.#mark}`
   }
 
@@ -161,6 +164,7 @@ class ProcessOutput implements Output {
 
   /** Makes text safe, and colours the parts between two marks of `paint`: every second part. */
   #render(stream: NodeJS.WriteStream, text: string): string {
+    if (this.#mark === '') return safeText(text)
     const parts = text.split(this.#mark).map((part, index) => {
       if (index % 2 === 0) return safeText(part)
       const space = part.indexOf(' ')

@@ -904,6 +904,7 @@ describe('UAICP-23 policies together', () => {
     expect(decide({ risk: 'write_high_risk', native: true })).toBeUndefined()
     expect(decide({ risk: 'read_only' })).toBeUndefined()
     expect([standardPolicy.id, standardPolicy.mode]).toEqual(['standard', 'enforce'])
+    expect(standardPolicy.hash).toBe(hashJson({ id: 'standard', version: '1' }))
   })
 })
 

@@ -1,5 +1,4 @@
 import { decodeBase64, encodeBase64, isPlainObject, sha256Hex } from '@skein/base'
-import { isThreadEvent } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
 import {
   EVENT_VERSION,
@@ -21,7 +20,9 @@ export async function importThread(
 ): Promise<ThreadHead> {
   checkLabel(tenant, 'The tenant of the thread')
   if (owner !== undefined) checkLabel(owner, 'The owner of the thread')
-  const { header, events, blobs } = readLines(context, lines)
+  const { isThreadEvent } = await import('@skein/threads')
+  const isKnown: IsKnown = (type) => isThreadEvent({ type }) || Object.hasOwn(OWN_TYPES, type)
+  const { header, events, blobs } = readLines(context, lines, isKnown)
   const id = context.ids()
   const title = typeof header['title'] === 'string' ? header['title'] : null
   if (title !== null) checkLabel(title, 'The title of the thread')
@@ -47,7 +48,10 @@ interface Lines {
   readonly blobs: readonly Blob[]
 }
 
-function readLines(context: ApiContext, text: string): Lines {
+/** Whether the log of a thread may have events of this type. */
+type IsKnown = (type: string) => boolean
+
+function readLines(context: ApiContext, text: string, isKnown: IsKnown): Lines {
   const [first = '', ...lines] = text.trimEnd().split('\n')
   const header = objectOf(first, 1)
   const { skein, version } = header
@@ -70,7 +74,7 @@ function readLines(context: ApiContext, text: string): Lines {
     const event = isPlainObject(raw)
       ? upcastEvent(raw as unknown as RuntimeEvent, Number(version)) // `eventOf` checks it below
       : undefined
-    const stored = eventOf({ seq: value['seq'], event }, number, events.length + 1)
+    const stored = eventOf({ seq: value['seq'], event }, number, { expected: events.length + 1, isKnown })
     pushChecked(fold, stored, number)
     events.push(stored.event)
   })
@@ -102,13 +106,13 @@ function objectOf(line: string, number: number): Readonly<Record<string, unknown
 function eventOf(
   { seq, event }: Readonly<Record<string, unknown>>,
   number: number,
-  expected: number,
+  { expected, isKnown }: { readonly expected: number; readonly isKnown: IsKnown },
 ): StoredEvent {
   if (seq !== expected)
     throw invalid(number, `its number is ${JSON.stringify(seq)}, not ${expected}`)
   if (!isPlainObject(event)) throw invalid(number, 'it has no event')
   const { type, at } = event
-  if (typeof type !== 'string' || !(isThreadEvent({ type }) || Object.hasOwn(OWN_TYPES, type)))
+  if (typeof type !== 'string' || !isKnown(type))
     throw invalid(number, `the event ${JSON.stringify(type)} is not known`)
   if (typeof at !== 'string' || Number.isNaN(Date.parse(at)))
     throw invalid(number, 'its event has no time')

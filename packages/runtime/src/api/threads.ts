@@ -1,6 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import { foldThread, isThreadEvent, type UnknownThreadEvent } from '@skein/threads'
-import { threadFromEvents } from '@skein/threads/events'
+import type { UnknownThreadEvent } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
 import type { VariablesProvided } from '../contract/event.ts'
 import type { CostReport, CostUsd, Threads, ThreadVariables } from '../contract/runtime-api.ts'
@@ -104,10 +103,13 @@ function logsApi(
     events,
     async folded(threadId) {
       const log = (await events(threadId)).map(({ event }) => event)
+      const { foldThread } = await import('@skein/threads')
       return foldThread(log as unknown as Iterable<UnknownThreadEvent>) // every event is plain JSON
     },
     async document(threadId) {
       const log = await events(threadId)
+      const { isThreadEvent } = await import('@skein/threads')
+      const { threadFromEvents } = await import('@skein/threads/events')
       // The runtime's own events are internal and not part of the document.
       const history = log.flatMap(({ event }) => (isThreadEvent(event) ? [event] : []))
       return threadFromEvents(history, { includeRunning: true }).value

@@ -16,7 +16,7 @@ import { sqliteStore } from '../store/sqlite-store.ts'
 import { storedMessages } from '../thread/messages.ts'
 import type { Store } from '../store/store.ts'
 import { foldKernel, KernelFold } from './fold.ts'
-import { restoreSnapshot, SNAPSHOT_FORMAT, takeSnapshot } from './snapshot.ts'
+import { restoreSnapshot, snapshotFormat, takeSnapshot } from './snapshot.ts'
 
 /** The logs of the database that version 1 has left: of many kinds of agents, parked in many ways. */
 const logs: readonly StoredEvent[][] = (() => {
@@ -140,8 +140,8 @@ test('a snapshot of another form is ignored', () => {
     sum.writeUInt32LE(crc32(bytes))
     return new Map([...parts, [0, Buffer.concat([sum, bytes])]])
   }
-  expect(restoreSnapshot(as(SNAPSHOT_FORMAT))).toBeDefined()
-  expect(restoreSnapshot(as(`${SNAPSHOT_FORMAT}1`))).toBeUndefined()
+  expect(restoreSnapshot(as(snapshotFormat()))).toBeDefined()
+  expect(restoreSnapshot(as(`${snapshotFormat()}1`))).toBeUndefined()
 })
 
 // If the fold of the same events has become another one, raise FOLD_VERSION in snapshot.ts and write the new
@@ -154,7 +154,7 @@ test('the same events give the same state as before, unless the version of the f
         ? [...value]
         : value
   const states = logs.map((log) => JSON.stringify(foldKernel(log), plain))
-  expect({ format: SNAPSHOT_FORMAT, states: sha256Hex(states.join('\n')).slice(0, 16) }).toEqual({
+  expect({ format: snapshotFormat(), states: sha256Hex(states.join('\n')).slice(0, 16) }).toEqual({
     format: '3.2.1501fe435d38',
     states: '6e5c9890cb71033a',
   })

@@ -29,11 +29,13 @@ const FOLD_VERSION = 3
  * Names the format of a snapshot. A snapshot is ignored if another version of this code or of the events wrote it,
  * or if the state has other members now.
  */
-export const SNAPSHOT_FORMAT: string = [
-  FOLD_VERSION,
-  EVENT_VERSION,
-  sha256Hex(Object.keys(emptyKernelState()).join()).slice(0, 12),
-].join('.')
+export function snapshotFormat(): string {
+  members ??= sha256Hex(Object.keys(emptyKernelState()).join()).slice(0, 12)
+  return [FOLD_VERSION, EVENT_VERSION, members].join('.')
+}
+
+/** The hash of the names of a state's members. Made at first use, because it loads Node's cryptography. */
+let members: string | undefined
 
 /** How many entries (messages), or how many ids of queued messages, are in one part of a new snapshot. */
 const PART_SIZE = 128
@@ -112,7 +114,7 @@ export function takeSnapshot(
   const order = new IdOrder()
   for (const { message, results } of entries) order.add(message.id, results?.id)
   const packed = { a: order.pack(lastLog.a, places), b: order.pack(lastLog.b, places) }
-  const first: FirstPart = { format: SNAPSHOT_FORMAT, sums, state: { ...small, lastLog: packed } }
+  const first: FirstPart = { format: snapshotFormat(), sums, state: { ...small, lastLog: packed } }
   const bytes = serialize(first)
   const sum = Buffer.alloc(4)
   sum.writeUInt32LE(crc32(bytes))
@@ -155,7 +157,7 @@ export function restoreSnapshot(
   try {
     // The checksum is right, so `takeSnapshot` wrote the part, though perhaps in another version.
     const { format, sums, state: small } = deserialize(bytes) as FirstPart
-    if (format !== SNAPSHOT_FORMAT) return undefined
+    if (format !== snapshotFormat()) return undefined
     const { lastLog, ...others } = small
     const state: KernelState = { ...emptyKernelState(), ...others }
     const read = (sum: number, place: number): unknown => {

@@ -145,9 +145,7 @@ export async function openInspected(path: string = FOLDER): Promise<{
   readonly runtime: EmbeddedRuntime
   refresh(): Promise<readonly string[]>
 }> {
-  const { createRuntime } = await import('../runtime.ts')
-  const { createRegistry } = await import('../definitions/load/registry.ts')
-  const { defineAgent, definePrompt } = await import('../definitions/define.ts')
+  const { createRegistry, createRuntime, defineAgent, definePrompt } = await import('../index.ts')
   const { scripted } = await import('@skein/ai/testing')
   const known = new Set<string>()
   const agents = new Map<string, ReturnType<typeof defineAgent>>()

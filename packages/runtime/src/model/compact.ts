@@ -1,10 +1,9 @@
 import { messageOf } from '@skein/base'
-import { type Message, UserMessage } from '@skein/ai'
+import { type Message, messageToJSON, UserMessage } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { DrainContext } from '../contract/context.ts'
 import { spentOn } from '../contract/usage.ts'
 import { fileIn, shownAs, mediaItems, viewOf } from './view.ts'
-import { estimateTokens as estimateText } from '@skein/agents/middleware'
 
 /**
  * If the conversation is long, has its older messages summarised: from then on the model of this side (A or B) is
@@ -65,12 +64,20 @@ export function estimateViewTokens(messages: readonly Message[]): number {
       // Media count as `MEDIA_TOKENS` each, whatever the number of their bytes; the text beside them
       // counts by its length.
       const lines = media === 0 ? 0 : toLines(message).length / 4
-      own = media === 0 ? estimateText(message) : media * MEDIA_TOKENS + lines
+      own = media === 0 ? lengthOf(message) / 4 : media * MEDIA_TOKENS + lines
       estimates.set(message, own)
     }
     tokens += own
   }
   return Math.ceil(tokens)
+}
+
+function lengthOf(message: Message): number {
+  try {
+    return JSON.stringify(messageToJSON(message)).length
+  } catch {
+    return 0 // JSON has no such value, e.g. a bigint; storing the message reports it
+  }
 }
 
 /**

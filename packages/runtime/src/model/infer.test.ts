@@ -16,7 +16,7 @@ const look = defineTool({
   execute: () => 1,
 })
 
-function params(model: ModelReference, providerOptions = {}): unknown {
+function params(model: ModelReference, providerOptions = {}): Promise<unknown> {
   const meaning = { toolChoice: 'required', reasoning: { effort: 'high' } } as const
   const prompt = definePrompt({
     name: 'p',
@@ -32,22 +32,26 @@ function params(model: ModelReference, providerOptions = {}): unknown {
   return paramsOf(a.prompt.models[0]!, a)
 }
 
-test('effort and tool choice are said in the words of the vendor', () => {
-  expect(params(openai('gpt-5'))).toEqual({
+test('effort and tool choice are said in the words of the vendor', async () => {
+  expect(await params(openai('gpt-5'))).toEqual({
     reasoning: { effort: 'high' },
     tool_choice: 'required',
   })
-  expect(params(openai('gpt-5', { api: 'chat' }))).toEqual({
+  expect(await params(openai('gpt-5', { api: 'chat' }))).toEqual({
     reasoning_effort: 'high',
     tool_choice: 'required',
   })
-  expect(params(anthropic('claude-sonnet-4-5'))).toMatchObject({ tool_choice: { type: 'any' } })
-  expect(params(google('gemini-3-pro'))).toMatchObject({
+  expect(await params(anthropic('claude-sonnet-4-5'))).toMatchObject({
+    tool_choice: { type: 'any' },
+  })
+  expect(await params(google('gemini-3-pro'))).toMatchObject({
     toolConfig: { functionCallingConfig: { mode: 'ANY' } },
   })
 })
 
-test('what the prompt says to the vendor itself wins, and other models are told nothing', () => {
-  expect(params(openai('gpt-5'), { tool_choice: 'auto' })).toMatchObject({ tool_choice: 'auto' })
-  expect(params(scripted([]))).toEqual({})
+test('what the prompt says to the vendor itself wins, and other models are told nothing', async () => {
+  expect(await params(openai('gpt-5'), { tool_choice: 'auto' })).toMatchObject({
+    tool_choice: 'auto',
+  })
+  expect(await params(scripted([]))).toEqual({})
 })

@@ -46,7 +46,6 @@ import { logRequest } from './log.ts'
 import type { Redactor } from '../secrets/vault.ts'
 import { withMedia } from './media.ts'
 import { haveMedia, repairedMessages, viewOf } from './view.ts'
-import { translateParams } from '@skein/ai/gateway'
 
 /** A request that the strategy of an `agent()` makes, and the data that is recorded with the answer. */
 export interface StrategyRequest {
@@ -293,7 +292,7 @@ async function prepare(
     : await modelMessages(context, side)
   const { output, toolChoice } = side.prompt.definition
   const tools = request?.tools ?? (toolChoice === 'none' ? [] : context.tools(side))
-  const params = request?.params ?? paramsOf(model, side)
+  const params = request?.params ?? (await paramsOf(model, side))
   const structure = request ? request.structure : output && toJsonSchema(output)
   const { config } = model.definition ?? {}
   const instance = llm({
@@ -488,16 +487,20 @@ async function filterStored(
  * Returns the parameters for the vendor. Later sources override earlier ones: first the prompt's effort
  * and tool choice, then the model's options, then the prompt's options.
  */
-export function paramsOf(resolved: ResolvedModel, { prompt }: ResolvedSide): Params {
+export async function paramsOf(resolved: ResolvedModel, { prompt }: ResolvedSide): Promise<Params> {
   const { providerOptions } = prompt.definition
-  return { ...meant(resolved, prompt), ...resolved.definition?.providerOptions, ...providerOptions }
+  const params = await meant(resolved, prompt)
+  return { ...params, ...resolved.definition?.providerOptions, ...providerOptions }
 }
 
 /**
  * Converts reasoning effort and tool choice to the vendor's parameters, if the model uses a vendor
- * format (wire) of this library that has such parameters.
+ * format (wire) of this library that has such parameters. Only then the gateway is loaded.
  */
-function meant({ model }: ResolvedModel, { definition, tools }: ResolvedPrompt): Params {
+async function meant(
+  { model }: ResolvedModel,
+  { definition, tools }: ResolvedPrompt,
+): Promise<Params> {
   const { reasoning, toolChoice } = definition
   const isRequired = toolChoice === 'required' && tools.length > 0
   if (!reasoning?.effort && !isRequired) return {}
@@ -506,5 +509,6 @@ function meant({ model }: ResolvedModel, { definition, tools }: ResolvedPrompt):
   const words: Record<string, unknown> = {}
   if (reasoning?.effort) words['reasoning_effort'] = reasoning.effort
   if (isRequired) words['tool_choice'] = 'required'
+  const { translateParams } = await import('@skein/ai/gateway')
   return translateParams(words, 'openai-chat', wire).params
 }

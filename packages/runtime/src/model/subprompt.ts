@@ -62,7 +62,7 @@ async function ask(
   const system = await systemText(drain, side)
   let failure: unknown
   for (const model of prompt.models) {
-    const log = logged(drain, { side, model, system, messages, toolCallId })
+    const log = await logged(drain, { side, model, system, messages, toolCallId })
     try {
       const turn = await infer(drain, { side, model, system, messages, signal })
       running.requests.push(logAnswer(drain, log, { turn, costUsd: costOf(model, turn.usage) }))
@@ -116,10 +116,11 @@ interface Request {
   readonly messages: readonly Message[]
 }
 
-function logged(drain: DrainContext, request: Request & { readonly toolCallId: string }) {
+async function logged(drain: DrainContext, request: Request & { readonly toolCallId: string }) {
   const { side, model } = request
   const structure = structureOf(side)
-  return logRequest(drain, { ...request, tools: [], params: paramsOf(model, side), structure })
+  const params = await paramsOf(model, side)
+  return logRequest(drain, { ...request, tools: [], params, structure })
 }
 
 function structureOf({ prompt }: ResolvedSide) {
@@ -140,7 +141,7 @@ async function infer(
   const retries = { maxRetries: modelAttempts - 1, baseDelay: modelBackoffMs }
   const instance = llm({
     model: model.model,
-    params: paramsOf(model, side),
+    params: await paramsOf(model, side),
     system,
     structure: structureOf(side),
     config: {

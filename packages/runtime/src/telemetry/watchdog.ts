@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { url as inspectorUrl } from 'node:inspector'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { RuntimeError } from '../contract/error.ts'
 
 /** User code that the runtime is about to run. */
@@ -165,7 +165,8 @@ class RunningLoopWatch implements LoopWatch {
     const { blockedMs } = this.#options
     const shared = { numbers: this.#numbers, names: this.#names }
     const workerData = { ...shared, blockedMs, SLOTS, SLOT_BYTES, READER }
-    this.#worker = new Worker(WATCH, { eval: true, workerData, env: {}, execArgv: [] })
+    const threads = process.getBuiltinModule('node:worker_threads') // loaded here, because it takes 3 ms
+    this.#worker = new threads.Worker(WATCH, { eval: true, workerData, env: {}, execArgv: [] })
     this.#worker.unref()
     // If the second thread cannot run, the main thread still reports, only later and less exactly.
     this.#worker.on('error', () => undefined)

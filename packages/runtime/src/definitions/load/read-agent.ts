@@ -1,4 +1,4 @@
-import { type Agent, isSubagent } from '@skein/agents'
+import type { Agent } from '@skein/agents'
 import type { Tool } from '@skein/ai'
 import { isPlainObject } from '@skein/base'
 import { asToolDefinition } from '../define-tool.ts'
@@ -90,6 +90,9 @@ const binding: Reader<ReadBinding> = (value, place) => {
   return read && { ...read, isObject: true }
 }
 
+/** The mark of a tool that runs an agent: `isSubagent` of `@skein/agents`, which is not loaded for this alone. */
+const SUBAGENT = Symbol.for('skein.subagent')
+
 /** Reads an agent made with `agent()` of `@skein/agents`: it must have a model, and no tools that run agents. */
 const uapAgent: Reader<Agent> = (value, place) => {
   const { id, tools, generate, model } = (value ?? {}) as Partial<Record<keyof Agent, unknown>>
@@ -98,7 +101,7 @@ const uapAgent: Reader<Agent> = (value, place) => {
   if (!isModelReference(model))
     return report(at(place, 'model'), 'is required, because the agent is a side')
   for (const [index, tool] of (tools as readonly Tool[]).entries()) {
-    if (!isSubagent(tool)) continue
+    if (!(SUBAGENT in tool)) continue
     const problem = `"${tool.name}" is a sub-agent, which is not journaled inside a side`
     report(
       at(at(place, 'tools'), index),
