@@ -135,10 +135,12 @@ function checkSelfContained(list: readonly Rule<never>[], id: string): void {
     `The hash of the policy "${id}" would not cover what its rules use: ${problems.join('; ')}.`,
     {
       code: 'GOVERNANCE_DEFINITION_INVALID',
-      hint: 'Pass it: rules([{ when: (action, values) => … }], { values }), or give a `version` and change it with what they use.',
+      hint: 'Pass it: rules([{ when: (action, values) => … }], { values }), or give a version.',
     },
   )
 }
+
+let standardHash: Hash | undefined
 
 /**
  * Allows low-risk writes and requires a person's approval for high-risk ones. It applies only if it is
@@ -147,10 +149,12 @@ function checkSelfContained(list: readonly Rule<never>[], id: string): void {
 export const standardPolicy: Policy = Object.freeze({
   id: 'standard',
   mode: 'enforce',
-  // The hash of `{ id: 'standard', version: '1' }`: a fixed version instead of the source text. Bundlers change the
-  // source text, and with another hash the pending approvals would no longer be valid. It is written out, because
-  // computing it would load Node's cryptography with this module.
-  hash: 'sha256:ba9c58620976cecd6dd7567a4a94da9c209315af3671358d1733bc98e4dc317f',
+  // The hash covers a fixed version instead of the source text. Bundlers change the source text, and with
+  // another hash the pending approvals would no longer be valid. It is made at first use, because it loads
+  // Node's cryptography.
+  get hash() {
+    return (standardHash ??= hashJson({ id: 'standard', version: '1' }))
+  },
   decide: ({ risk, native }: Action): Decision | undefined => {
     if (risk === 'write_low_risk') return { effect: 'allow' }
     return risk === 'write_high_risk' && !native ? { effect: 'review' } : undefined
