@@ -349,6 +349,20 @@ describe('SA-28 bindings have two forms', () => {
     expect(bound(mapped)).toEqual(mapped)
   })
 
+  test('SA-28 a name may have blanks in it', () => {
+    const spaced = defineTool({ name: 'take a note', description: '', risk: 'read_only' })
+    const prompt = { ...plain, tools: [spaced] }
+    for (const form of ['take a note', spaced, { name: 'take a note' }]) {
+      const side = { prompt, stopTool: spaced.name, sessionFail: form, sessionStatus: form }
+      const { a } = createRegistry({
+        agents: [{ ...single, sideA: side } as AgentDefinition],
+      }).agent('single')
+      expect([a.stopTool, a.sessionFail?.name, a.sessionStatus?.name]).toEqual(
+        [1, 2, 3].map(() => 'take a note'),
+      )
+    }
+  })
+
   test('SA-28 each binding of each side keeps its own fields', () => {
     const kinds = ['sessionStop', 'sessionFail', 'sessionStatus'] as const
     const side = (mark: string) =>
