@@ -206,6 +206,19 @@ test('SA-81 what is taken back leaves the others in their order', async () => {
   )
 })
 
+test('SA-81 a message that two writers queued under one id is taken once', async () => {
+  const agent = solo('once', { script: () => says('Ok.') })
+  const it = await simulate({ agents: [agent], starts: false })
+  const id = await it.create()
+  await it.send(id, { text: 'one', messageId: 'm1' })
+  const append = await it.events(id, 'message_queued')
+  await it.store.commit({ point: 'send_message', threads: [{ id, append }] })
+  await it.send(id, 'two')
+  await it.runtime.start()
+  await it.idle()
+  expect(requestsOf(agent).map(linesOf)).toEqual([['user: one', 'user: two']])
+})
+
 test('SA-81 a report keeps its place among the messages of people', async () => {
   const agent = solo('once', { script: () => says('Ok.') })
   const it = await simulate({ agents: [agent], starts: false })
