@@ -86,6 +86,24 @@ test.each([
   expect(await it.threads.send(reference, 'more').catch(codeOf)).toBe('THREAD_TERMINATED')
 })
 
+test('SA-86 a parent that is terminated has a child behind it that ended before', async () => {
+  const helper = child('helper', () => done('found'))
+  const boss = solo('boss', {
+    script: [calls('helper', { message: 'go' }), says('Thanks.')],
+    tools: [helper],
+  })
+  const it = await simulate({ agents: [boss] })
+  const { id } = await it.ask('please')
+  await it.threads.terminate(id)
+  await it.idle()
+  expect((await it.threads.get(id)).lifecycle).toBe('terminated')
+  expect(await it.events(id, 'error_raised')).toEqual([])
+  expect((await it.events(id, 'subagent_ended')).map(({ outcome }) => outcome)).toEqual([
+    'completed',
+    'terminated',
+  ])
+})
+
 test('children that a disposable child left behind are terminated; the parent hears one report', async () => {
   const goOn = latch()
   const grandchild = child('grandchild', async () => {

@@ -206,6 +206,44 @@ test('SA-81 what is taken back leaves the others in their order', async () => {
   )
 })
 
+test('SA-81 a message that two writers queued under one id is taken once', async () => {
+  const agent = solo('once', { script: () => says('Ok.') })
+  const it = await simulate({ agents: [agent], starts: false })
+  const id = await it.create()
+  await it.send(id, { text: 'one', messageId: 'm1' })
+  const append = await it.events(id, 'message_queued')
+  await it.store.commit({ point: 'send_message', threads: [{ id, append }] })
+  await it.send(id, 'two')
+  await it.runtime.start()
+  await it.idle()
+  expect(requestsOf(agent).map(linesOf)).toEqual([['user: one', 'user: two']])
+})
+
+test('SA-81 a report keeps its place among the messages of people', async () => {
+  const agent = solo('once', { script: () => says('Ok.') })
+  const it = await simulate({ agents: [agent], starts: false })
+  const id = await it.create()
+  for (const [text, isSilent] of [
+    ['one', false],
+    ['a report', true],
+    ['two', false],
+  ] as const)
+    await it.send(id, { text, isSilent })
+  await it.runtime.start()
+  await it.idle()
+  expect(linesOf(requestsOf(agent)[0])).toEqual(['user: one', 'user: a report', 'user: two'])
+})
+
+test('SA-83 a message that an endpoint queues forces the next turn', async () => {
+  const agent = solo('idle', { script: () => says('Yes.') })
+  const it = await simulate({ agents: [agent] })
+  const { id } = await it.ask('one')
+  await it.idle()
+  await it.runtime.withState(id, (state) => void state.queueMessage({ content: 'two' }))
+  await it.idle()
+  expect(linesOf(requestsOf(agent)[1]).at(-1)).toBe('user: two')
+})
+
 describe('the side that answers', () => {
   const done = tool('done')
   const both = () =>

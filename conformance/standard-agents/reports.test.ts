@@ -140,6 +140,8 @@ describe.each(Object.entries(ways))('%s', (_, { side, text, isFailure }) => {
           attachments: [path],
         },
       ])
+      const left = await it.threads.children(id)
+      expect(left.map(({ status }) => status)).toEqual('resumable' in config ? ['idle'] : [])
     },
   )
 

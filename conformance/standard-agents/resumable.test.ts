@@ -52,6 +52,7 @@ test('SA-57 SA-59 resumable children have lifecycle tools, disposable ones a too
     properties: { agent: { enum: ['helper'] } },
     required: expect.arrayContaining(['name']),
   })
+  expect(resumable[1]!.parameters).toMatchObject({ required: ['reference', 'message'] })
   const disposable = await offered({ resumable: false })
   expect(disposable.map(({ name }) => name)).toEqual(['helper'])
 })

@@ -271,3 +271,28 @@ describe('other limits', () => {
     expect(linesOf(requestsOf(agent)[1]).at(-1)).toMatch(/^tool_result: no_such ! .*no_such/)
   })
 })
+
+test.each(['a', 'b'] as const)(
+  'SA-87 when the stop tool of side %s ends its turn, the other side goes on',
+  async (name) => {
+    const pass = tool('pass')
+    const finish = tool('finish')
+    const own = {
+      script: [calls('pass', { text: 'yours' }), calls('finish')],
+      tools: [pass, finish],
+      stopTool: 'pass',
+      stopToolResponseProperty: 'text',
+      sessionStop: 'finish',
+    }
+    const other = { script: () => says('mine') }
+    const agent = pair('both', name === 'a' ? { a: own, b: other } : { a: other, b: own })
+    const it = await simulate({ agents: [agent] })
+    const { id, reason } = await it.ask('go')
+    expect(reason).toBe('session_stop')
+    expect((await it.events(id, 'turn_start')).map(({ side }) => side)).toEqual(
+      name === 'a' ? ['a', 'b', 'a'] : ['a', 'b', 'a', 'b'],
+    )
+    const heard = requestsOf(agent, name === 'a' ? 'b' : 'a').at(-1)
+    expect(linesOf(heard).at(-1)).toBe('user: yours')
+  },
+)

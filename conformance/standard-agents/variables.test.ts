@@ -124,6 +124,19 @@ describe('SA-56', () => {
     expect((await everything(it, [top, helper])).filter(hasCanary)).toEqual([])
   })
 
+  test('SA-56 what was said before the value was there is hidden from then on', async () => {
+    const { helper, top } = tree({ scopedEnv: ['CHILD_KEY'] })
+    const it = await simulate({ agents: [top, helper] })
+    const id = await it.create({ env: { CHILD_KEY: 'another value' } })
+    await it.run(id, `My key is ${canary}.`)
+    await it.threads.env.set(id, 'CHILD_KEY', canary)
+    const before = requestsOf(top).length
+    await it.run(id, 'And?')
+    const sent = requestsOf(top).slice(before)
+    expect(sent).not.toEqual([])
+    expect(sent.filter(({ messages }) => hasCanary(JSON.stringify(messages)))).toEqual([])
+  })
+
   test('SA-56 the same value may be seen when it is declared as a hint', async () => {
     const { helper, top } = tree({ scopedEnv: ['CHILD_KEY'], descriptionEnv: 'CHILD_KEY' })
     const it = await simulate({ agents: [top] })
@@ -751,4 +764,37 @@ test('SA-55 a scoped value that is changed in its child stays the child’s own'
   await it.threads.env.set(entry!.reference, 'OWN', 'third')
   await it.run(entry!.reference, 'again')
   expect(seen).toEqual(['leaf -', 'middle third', 'leaf -'])
+})
+
+test('SA-55 a scoped value that its child changes does not reach a grandchild that lives', async () => {
+  const seen: string[] = []
+  const read = tool('read', (state) => {
+    seen.push(state.hasEnv('OWN') ? state.env('OWN') : '-')
+  })
+  const leaf = child('leaf', {
+    script: ({ messages }) =>
+      messages.at(-1)!.type === 'user' ? calls('read') : calls('finish', { summary: 'done' }),
+    tools: [read],
+  })
+  const middle = child('middle', {
+    script: [
+      calls('subagent_create', { agent: 'leaf', name: 'L', message: 'go' }),
+      calls('set'),
+      calls('finish', { summary: 'one' }),
+    ],
+    tools: [tool('set', (state) => state.setEnv('OWN', 'second')), { name: leaf, resumable: {} }],
+  })
+  const top = solo('boss', {
+    script: () => says('I see.'),
+    tools: [{ name: middle, immediate: { scopedEnv: ['OWN'] }, resumable: {} }],
+  })
+  const it = await simulate({ agents: [top] })
+  const id = await it.create({ env: { OWN: 'first' } })
+  await it.idle()
+  const { reference } = (await it.threads.children(id))[0]!
+  const below = (await it.threads.children(reference))[0]!.reference
+  await it.run(below, 'look')
+  await it.threads.env.set(reference, 'OWN', 'third')
+  await it.run(below, 'look')
+  expect(seen).toEqual(['-', '-', '-'])
 })
