@@ -121,3 +121,17 @@ test('UAP-153 a step of a plan may leave out what it depends on', () => {
   expect(state.plan).toEqual([{ ...step, dependsOn: [] }])
   expect(state.toJSON().plan).toEqual(state.plan)
 })
+
+test('UAP-169 a key named __proto__ is dropped from what the application stores, at every depth', () => {
+  const evil: unknown = JSON.parse('{"__proto__":{"bad":1},"list":[{"__proto__":{"bad":1}}]}')
+  const state = AgentState.initial()
+    .withMetadata('x', evil)
+    .withPlan([evil as never])
+    .withSubagentTrace({ usage: evil } as never)
+  const [step, trace] = [state.plan![0], state.subagentTraces[0]!.usage]
+  for (const one of [state.metadata['x'], step, trace] as { bad?: 1; list: { bad?: 1 }[] }[]) {
+    expect([one.bad, one.list[0]!.bad]).toEqual([undefined, undefined])
+    expect(Object.getPrototypeOf(one)).toBe(Object.prototype)
+  }
+  expect(JSON.stringify([state.metadata, state.plan, state.subagentTraces])).not.toContain('bad')
+})
