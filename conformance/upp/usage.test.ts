@@ -1,5 +1,6 @@
 import type { JsonObject } from '@skein/base'
-import { llm, NoRetry, type ModelReference, type TokenUsage } from '@skein/ai'
+import { llm, NoRetry, type Middleware, type ModelReference, type TokenUsage } from '@skein/ai'
+import { says, scripted, stops } from '@skein/ai/testing'
 import { expect, test } from 'vitest'
 import { vendors } from './support/vendors.ts'
 
@@ -115,4 +116,26 @@ test.each(cases)('UPP-091 UPP-144 %s %s: the usage of %j', async (vendor, api, b
   const { usage, usageByCycle } = await llm({ model, config }).generate('x')
   expect(usage).toEqual({ ...plain, ...expected })
   expect(usageByCycle).toEqual([{ ...plain, ...expected, raw: expect.anything() as unknown }])
+})
+
+test('UPP-113 UPP-103 an answer that had ended before its hook failed is in the turn of the failure, with its usage', async () => {
+  const fail: Middleware = {
+    name: 'fail',
+    onStreamEvent: (event) => {
+      if (event.type === 'message_stop') throw new Error('no')
+      return event
+    },
+  }
+  const model = scripted([[says('Hi'), stops('end_turn', { usage: { inputTokens: 7 } })]])
+  const error: unknown = await llm({ model, middleware: [fail] })
+    .stream('x')
+    .turn.catch((thrown: unknown) => thrown)
+  expect(error).toMatchObject({
+    turn: {
+      cycles: 1,
+      stopReason: 'end_turn',
+      usage: { inputTokens: 7 },
+      response: { text: 'Hi' },
+    },
+  })
 })
