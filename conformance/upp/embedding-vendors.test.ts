@@ -121,3 +121,15 @@ test.each([1, 2, 3, 5, 6, 7])('UPP-131 base64 of %i bytes is no vector', async (
     modality: 'embedding',
   })
 })
+
+test.each([-1, -2, 1.5, 2, 1e9])(
+  'UPP-130 the index %d of two vectors is no place',
+  async (index) => {
+    const data = [
+      { index: 0, embedding: [1] },
+      { index, embedding: [1] },
+    ]
+    const { model } = rig('openai', () => Response.json({ data }))
+    await expect(model.embed(['a', 'b'])).rejects.toMatchObject({ code: 'INVALID_RESPONSE' })
+  },
+)

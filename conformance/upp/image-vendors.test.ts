@@ -223,3 +223,20 @@ test.each([
   expect(images[0]?.image.source).toEqual({ type: 'url', url })
   expect(seen).toHaveLength(1)
 })
+
+test('UPP-138 UPP-161 a downloaded image has the type of its bytes, then that of the vendor', async () => {
+  const jpeg = Uint8Array.from([0xff, 0xd8, 0xff, 0xe0, 0, 16])
+  const url = 'https://files.test/a'
+  for (const [bytes, type] of [
+    [jpeg, 'image/jpeg'],
+    [Uint8Array.of(1, 2), 'image/webp'],
+  ] as const) {
+    const answer: Answer = ({ url: asked }) =>
+      asked === url
+        ? new Response(bytes)
+        : Response.json({ data: [{ url, output_format: 'webp' }] })
+    const { images } = await rig('openai', { answer }).model.generate('x')
+    expect(images[0]?.image.toBytes()).toEqual(bytes)
+    expect(images[0]?.image.mimeType).toBe(type)
+  }
+})

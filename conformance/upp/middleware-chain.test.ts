@@ -12,7 +12,7 @@ import {
   type StreamEvent,
 } from '@skein/ai'
 import { calls, fails, says, scripted, waits } from '@skein/ai/testing'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 async function collect(stream: AsyncIterable<StreamEvent>): Promise<StreamEvent[]> {
   const events: StreamEvent[] = []
@@ -234,4 +234,46 @@ test('UPP-109 the line of a failure has all that is known of it', async () => {
     '[llm] scripted/script failed: Too fast.',
     { ...details, ...facts },
   ])
+})
+
+test('UPP-109 the console gets neither control characters in the line nor in its details', async () => {
+  const lines: unknown[] = []
+  const spy = vi.spyOn(console, 'error').mockImplementation((...line) => void lines.push(line))
+  const message = 'Bad\u001b[31m\u0007 news'
+  const model = scripted([fails({ message, vendorCode: 'x\u001b[2J', code: 'PROVIDER_ERROR' })])
+  await llm({ model, middleware: [loggingMiddleware({ level: 'error' })] })
+    .generate('x')
+    .catch(() => {})
+  spy.mockRestore()
+  expect(lines).toHaveLength(1)
+  expect(JSON.stringify(lines)).toContain('news')
+  // oxlint-disable-next-line no-control-regex
+  expect(
+    lines
+      .flat()
+      .flatMap((part) => Object.values(part as object))
+      .join(),
+  ).not.toMatch(/[\0-\x1f]/)
+})
+
+test('UPP-096 the signal of the call is sent, whatever a hook put into the request', async () => {
+  const own = new AbortController()
+  const change: Middleware = {
+    name: 'change',
+    onRequest: (context) => {
+      context.request = { ...context.request, signal: new AbortController().signal }
+    },
+  }
+  const model = scripted([says('ok')])
+  await llm({ model, middleware: [change], signal: own.signal }).generate('x')
+  expect(model.requests[0]?.signal.aborted).toBe(false)
+  const seen: boolean[] = []
+  const step = (request: { readonly signal: AbortSignal }) => {
+    own.abort()
+    seen.push(request.signal.aborted)
+    return says('late')
+  }
+  const aborted = llm({ model: scripted([step]), middleware: [change], signal: own.signal })
+  await expect(aborted.generate('x')).rejects.toMatchObject({ code: 'CANCELLED' })
+  expect(seen).toEqual([true])
 })

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import { llm, NoRetry, type AssistantMessage, type StreamEvent, type Turn } from '@skein/ai'
-import { calls, reasons, says, scripted } from '@skein/ai/testing'
+import { calls, emits, reasons, says, scripted } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { png } from './support/stub.ts'
 import { vendors } from './support/vendors.ts'
@@ -277,4 +277,12 @@ test('UPP-087 an abort after the end changes nothing: the events are still there
   expect(events.filter(({ type }) => type === 'text_delta')).not.toEqual([])
   expect(await stream.turn).toBe(turn)
   expect(() => stream[Symbol.asyncIterator]()).toThrow('iterated already')
+})
+
+test('UPP-087 UPP-107 all events of a large batch are delivered, in order', async () => {
+  const pieces = Array.from({ length: 500 }, (_, n) => `${n} `)
+  const delta = (text: string): StreamEvent => ({ type: 'text_delta', index: 0, delta: { text } })
+  const model = scripted([emits(...pieces.map(delta))])
+  const events = await collect(llm({ model }).stream('x'))
+  expect(events.filter(({ type }) => type === 'text_delta')).toEqual(pieces.map(delta))
 })

@@ -1,4 +1,13 @@
-import { llm, type StreamEvent, type Tool, type Turn } from '@skein/ai'
+import {
+  llm,
+  type StreamEvent,
+  type Tool,
+  type Turn,
+  type ModelReference,
+  type Params,
+} from '@skein/ai'
+import { groq } from '@skein/ai/groq'
+import { ollama } from '@skein/ai/ollama'
 import { calls, says, scripted, stops } from '@skein/ai/testing'
 import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
@@ -148,3 +157,25 @@ test('events without structure stay text', async () => {
   expect(types).toContain('text_delta')
   expect(types).not.toContain('object_delta')
 })
+
+test.each([
+  [groq('m'), 'response_format'],
+  [ollama('m'), 'format'],
+] as const)(
+  'UPP-151 UPP-124 what the caller set instead of the structure is sent, be it null',
+  async (model, field) => {
+    for (const given of [null, { type: 'own' }, 'json']) {
+      let body: Record<string, unknown> = {}
+      const fetch = async (_: string, init: RequestInit): Promise<Response> => {
+        body = JSON.parse(init.body as string) as Record<string, unknown>
+        return new Response('', { status: 400 })
+      }
+      const config = { apiKey: 'key-0123456789', fetch }
+      const params = { [field]: given } as Params
+      await llm({ model: model as ModelReference, config, params, structure: person })
+        .generate('x')
+        .catch(() => {}) // only the request counts
+      expect(body[field]).toEqual(given)
+    }
+  },
+)

@@ -77,11 +77,14 @@ describe('a call that is stopped before it runs', () => {
   test.each(Object.entries(places).filter(([name]) => name !== 'approval'))(
     'UPP-090 an error in %s: no start event, nothing runs',
     async (_, place) => {
+      let count = 0
       const fail = (): void => {
+        count++
         throw abort
       }
       const log = await seen(place, fail, new AbortController().signal)
       expect(log).toEqual([expect.stringMatching(/^(stop|INVALID_REQUEST)$/)])
+      expect(count).toBe(1) // the next call does not even begin
     },
   )
 })

@@ -156,3 +156,13 @@ test('UPP-159 UPP-108 a key named __proto__ never becomes a prototype, at any pr
   for (let end = 1; end <= text.length; end++) check(parsePartialJson(text.slice(0, end)))
   expect(parsePartialJson(text)).toEqual({ a: { b: [{}] }, c: 4 })
 })
+
+test('UPP-108 every escape that JSON has is read, whole and at every prefix', () => {
+  const text = '{"a":"\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u0041\\uD83D\\uDC4B\\u00e9"}'
+  expect(parsePartialJson(text)).toEqual(JSON.parse(text))
+  const whole = (JSON.parse(text) as { a: string }).a
+  for (let end = 6; end < text.length; end++) {
+    const { a } = parsePartialJson(text.slice(0, end)) as { a: string }
+    expect(whole.startsWith(a), text.slice(0, end)).toBe(true)
+  }
+})

@@ -258,3 +258,18 @@ describe('partials', () => {
     expect(await failure(reading())).toMatchObject({ issues: [{ pointer: '/name' }] })
   })
 })
+
+test('UPP-121 repairs do not count as rounds of tools', async () => {
+  const ran: unknown[] = []
+  const find = { name: 'find', description: '', parameters: {}, run: () => ran.push(1) }
+  const model = scripted([says('no JSON'), calls('find'), says('{"name":"Ann"}')])
+  const turn = await llm({
+    model,
+    tools: [find],
+    structure: { type: 'object' },
+    repair: 1,
+    toolStrategy: { maxIterations: 1 },
+  }).generate('x')
+  expect(ran).toEqual([1])
+  expect(turn.data).toEqual({ name: 'Ann' })
+})

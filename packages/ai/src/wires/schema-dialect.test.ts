@@ -100,6 +100,18 @@ describe('toAnthropicSchema', () => {
       })
   })
 
+  test('UPP-147 oneOf is written as anyOf, unless the schema has both', () => {
+    const [a, b] = [[{ type: 'string' }], [{ type: 'null' }]]
+    const fit = (part: JsonSchema): unknown => {
+      const schema = { type: 'object', properties: { part }, additionalProperties: false }
+      return (toAnthropicSchema(schema).schema['properties'] as { part: unknown }).part
+    }
+    expect(fit({ oneOf: a })).toEqual({ anyOf: a })
+    expect(fit({ anyOf: a })).toEqual({ anyOf: a })
+    expect(fit({ anyOf: a, oneOf: b })).toEqual({ anyOf: a, oneOf: b })
+    expect(fit({ oneOf: b, anyOf: a })).toEqual({ anyOf: a, oneOf: b })
+  })
+
   test('closes objects that say nothing about further members', () => {
     const schema = { type: 'object', properties: { a: { type: 'object', properties: {} } } }
     const { schema: fitted, warnings } = toAnthropicSchema(schema)
