@@ -55,6 +55,8 @@ test('what the main entry loads is one chunk, except where an entry for browsers
   const plan = planOf(['a', 'b', 'c', 'd'], graph, large, 'a')
   expect(chunksOf(plan).size).toBe(1)
   expect(plan.get('m4')).not.toBe(plan.get('m1'))
+  const few = planOf(['a', 'b'], { a: ['m1', 'm2'], b: ['m1'] }, large, 'a')
+  expect([few.has('m1'), few.has('m2')]).toEqual([true, false]) // the main entry would not load fewer files
   const forNode = { ...graph, a: ['n1', 'm1', 'm2', 'm3'] }
   expect(chunksOf(planOf(['a', 'b', 'c', 'd'], forNode, large, 'a')).size).toBe(3)
 })

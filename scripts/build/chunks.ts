@@ -30,10 +30,26 @@ interface Chunk {
  * with that entry and is not named. To begin with, modules loaded by the same entries make a chunk; then
  * the pair whose union saves most is joined, again and again, as long as something is saved.
  *
- * Programs that import a further entry of a package import its main entry too, so what `main` loads counts as
- * loaded by every entry that can run where `main` can: it becomes one chunk instead of several.
+ * Programs that import a further entry of a package import its main entry too. So if `main` loads fewer files
+ * then, what it loads counts as loaded by every entry that can run where `main` can: it becomes one chunk
+ * instead of several.
  */
 export function planChunks(
+  entries: readonly string[],
+  moduleOf: (id: string) => Module,
+  main?: string,
+): ReadonlyMap<string, string> {
+  const plan = planFor(entries, moduleOf)
+  if (main === undefined) return plan
+  const joined = planFor(entries, moduleOf, main)
+  const loaded = new Set([main])
+  for (const id of loaded) for (const imported of moduleOf(id).imports) loaded.add(imported)
+  const filesIn = (one: ReadonlyMap<string, string>): number =>
+    new Set(['its own', ...[...loaded].map((id) => one.get(id) ?? 'its own')]).size
+  return filesIn(joined) < filesIn(plan) ? joined : plan
+}
+
+function planFor(
   entries: readonly string[],
   moduleOf: (id: string) => Module,
   main?: string,

@@ -1,5 +1,3 @@
-import { isPlainObject } from '../json.ts'
-
 /**
  * Makes a line of a log safe: each character that could command a terminal, hide something or end the line is
  * written as `\u{…}`, even where ordinary text needs it, such as inside an emoji. Smaller than `safeText`,
@@ -216,10 +214,11 @@ const MAX_NAMES = 100
 export function callText(toolName: string, args: unknown): string {
   const name = safeText(toolName, { isLine: true, maxChars: MAX_NAME_CHARS })
   const json = safeText(JSON.stringify(args) ?? 'null', { isLine: true })
-  if (json.length <= SHORT_CHARS || !isPlainObject(args))
+  if (json.length <= SHORT_CHARS || !json.startsWith('{'))
     return `${name} ${cut(json, MAX_VALUE_CHARS)}`
-  const entries = Object.entries(args).slice(0, MAX_NAMES)
-  const more = Object.keys(args).length - entries.length
+  const all = Object.entries(args as object) // its JSON begins with a brace
+  const entries = all.slice(0, MAX_NAMES)
+  const more = all.length - entries.length
   const names = entries.map(([key]) => nameText(key))
   if (more > 0) names.push(`${more} more`)
   const values = entries.map(([key, value]) => {

@@ -150,8 +150,8 @@ export const standardPolicy: Policy = Object.freeze({
   id: 'standard',
   mode: 'enforce',
   // The hash covers a fixed version instead of the source text. Bundlers change the source text, and with
-  // another hash the pending approvals would no longer be valid. It is made at first use, because it loads
-  // Node's cryptography.
+  // another hash the pending approvals would no longer be valid. It is made at first use, because making it
+  // loads Node's cryptography.
   get hash() {
     return (standardHash ??= hashJson({ id: 'standard', version: '1' }))
   },
@@ -161,18 +161,14 @@ export const standardPolicy: Policy = Object.freeze({
   },
 })
 
-const STRENGTH = { allow: 0, review: 1, deny: 2 } as const
-
 /**
  * Combines several decisions: the strictest effect with the reasons for it, the highest quorum,
  * `fourEyes` if one decision requires it, and the first grant. Returns undefined for an empty list.
  */
 export function combineDecisions(decisions: readonly Decision[]): Decision | undefined {
   if (decisions.length === 0) return undefined
-  const effect = decisions.reduce<Decision['effect']>(
-    (strongest, next) => (STRENGTH[next.effect] > STRENGTH[strongest] ? next.effect : strongest),
-    'allow',
-  )
+  const strict = ['deny', 'review'] as const
+  const effect = strict.find((name) => decisions.some((one) => one.effect === name)) ?? 'allow'
   const reasons = decisions
     .filter((one) => one.effect === effect)
     .flatMap((one) => one.reasons ?? [])
