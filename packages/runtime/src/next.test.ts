@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { testLimits } from '../test/api/harness.ts'
 import type { RuntimeEvent } from './contract/event.ts'
+import type { ResolvedAgent } from './definitions/resolved.ts'
 import { foldKernel } from './fold/fold.ts'
 import { next } from './next.ts'
 
@@ -43,4 +44,23 @@ test('SA-42 of two answers to one call that waits for a child only the first is 
     answeredAt: at,
     attachments: ['/a'],
   })
+})
+
+test('a thread that was stopped before it began waits for a message, with its agent and without', () => {
+  const at = '2026-01-01T00:00:00.000Z'
+  const message = { id: 'm1', type: 'user', timestamp: at, content: [] } as const
+  const events: RuntimeEvent[] = [
+    { type: 'thread_created', version: 2, at, threadId: 't1', agent: 'desk', depth: 0 },
+    { type: 'message_queued', at, queueId: 'q1', role: 'user', message },
+    { type: 'stop_requested', at },
+  ]
+  const side = { hooks: [{ hook: 'after_thread_created' }], prompt: { tools: [] } }
+  const agent = { name: 'desk', a: side } as unknown as ResolvedAgent
+  const actions = (more: readonly RuntimeEvent[]): string[] => {
+    const log = [...events, ...more].map((event, place) => ({ seq: place + 1, event }))
+    const options = { epoch: 2, now: Date.parse(at), limits: testLimits }
+    return [agent, undefined].map((one) => next(foldKernel(log), { ...options, agent: one }).type)
+  }
+  expect(actions([])).toEqual(['park', 'park'])
+  expect(actions([{ type: 'resume_requested', at }])).toEqual(['activate', 'await_agent'])
 })

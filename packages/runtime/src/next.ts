@@ -119,7 +119,9 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
 
   const effect = nextEffect(state, options)
   if (effect && !effect.mustYield) return effect.action
-  if (state.immediateFor !== agent.name && startsSomething(agent)) return { type: 'activate' }
+  // A thread that was stopped before it began waits for its next message, whether its agent is defined or not.
+  const isNew = state.immediateFor !== agent.name && state.stop !== 'stopped'
+  if (isNew && startsSomething(agent)) return { type: 'activate' }
   const known = { ...options, agent }
   const action = session ? inSession(state, session, known) : outOfSession(state, known)
   return action.type === 'park' && effect ? effect.action : action
