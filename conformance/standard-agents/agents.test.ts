@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { calls, says } from '@skein/ai/testing'
-import { defineHook } from '@skein/runtime'
+import { agent as uapAgent } from '@skein/agents'
+import { calls, says, scripted } from '@skein/ai/testing'
+import { createRegistry, defineAgent, defineHook } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
 import { simulate } from './support/simulate.ts'
 
@@ -26,6 +27,9 @@ test('SA-06 two that never end are ended at the cap, which counts completed turn
   // The count is the session's: the next one has all its turns again.
   await it.run(id, 'Again.')
   expect(await it.events(id, 'turn_start')).toHaveLength(10)
+  await it.threads.resume(id)
+  await it.idle()
+  expect(await it.events(id, 'turn_start')).toHaveLength(15)
 })
 
 test('SA-06 an agent that faces a person has no cap over its sessions', async () => {
@@ -33,6 +37,17 @@ test('SA-06 an agent that faces a person has no cap over its sessions', async ()
   const it = await simulate({ agents: [agent] })
   const { id } = await it.ask('one')
   expect((await it.run(id, 'two')).outcome).toBe('completed')
+})
+
+test('SA-17 the warnings of a runtime are those of the definitions that it has now', async () => {
+  const never = { a: { script: () => says('x') }, b: { script: () => says('x') } }
+  const open = pair('open', never, { maxSessionTurns: undefined })
+  const it = await simulate({ agents: [open] })
+  expect(it.runtime.registry.warnings).toMatchObject([{ field: 'maxSessionTurns' }])
+  it.runtime.replaceRegistry(createRegistry({ agents: [pair('capped', never)] }))
+  expect(it.runtime.registry.warnings).toEqual([])
+  it.runtime.replaceRegistry(createRegistry({ agents: [open] }))
+  expect(it.runtime.registry.warnings).toMatchObject([{ field: 'maxSessionTurns' }])
 })
 
 test('SA-10 the tool description is what a model reads about the callable', async () => {
@@ -54,6 +69,43 @@ test('SA-10 the tool description is what a model reads about the callable', asyn
     { name: 'billing', description: 'Knows all about invoices.' },
     { name: 'drafts', description: 'Writes and reviews drafts.' },
   ])
+})
+
+test('SA-10 so it is in every form of listing, though the agent has a description too', async () => {
+  const said = (name: string) => ({
+    description: `What people read about ${name}.`,
+    toolDescription: `What models read about ${name}.`,
+  })
+  const never = { script: () => says('x') }
+  const prompted = { ...never, prompt: { toolDescription: 'What is read of a prompt.' } }
+  const made = (name: string) => pair(name, { a: prompted, b: never }, said(name))
+  const desk = solo('desk', never, { exposeAsTool: true, ...said('desk') })
+  const agent = solo('front', {
+    script: [says('Hello.')],
+    tools: [
+      desk,
+      made('plain'),
+      { name: made('configured'), blocking: false },
+      { name: made('kept'), resumable: {} },
+      { name: made('other'), resumable: {} },
+    ],
+    subagents: [made('own'), { agent: made('renamed'), as: 'alias' }],
+  })
+  const it = await simulate({ agents: [agent] })
+  await it.ask('hi')
+  const { tools } = requestsOf(agent)[0]!
+  const read = Object.fromEntries(tools.map(({ name, description }) => [name, description]))
+  const { subagent_create: creates, subagent_message: _, ...direct } = read
+  expect(direct).toEqual({
+    desk: 'What models read about desk.',
+    plain: 'What models read about plain.',
+    configured: 'What models read about configured.',
+    own: 'What models read about own.',
+    alias: 'What models read about renamed.',
+  })
+  for (const name of ['kept', 'other'])
+    expect(creates).toContain(`${name}: What models read about ${name}.`)
+  expect(JSON.stringify(tools)).not.toMatch(/What people read|What is read of a prompt/)
 })
 
 test('SA-11 variables: the tool, then the thread, the installation, the agent, the prompt', async () => {
@@ -88,6 +140,69 @@ test('SA-11 variables: the tool, then the thread, the installation, the agent, t
   await it.run(id, 'look')
   expect(seen).toEqual(Object.fromEntries(levels.map((level) => [level, level])))
   expect(requestsOf(agent)[0]!.system).toBe('Mode: agent')
+})
+
+test('SA-11 an empty value is a value, and a value that is removed uncovers the default', async () => {
+  const seen: unknown[] = []
+  const look = tool('look', (state) => {
+    const read = (name: string) => [state.hasEnv(name) && state.env(name), state.envType(name)]
+    seen.push(['THREAD', 'INSTANCE', 'EMPTY', 'NONE'].map(read))
+    state.setEnv('THREAD', null)
+    state.setEnv('EMPTY', 'set')
+    seen.push(['THREAD', 'EMPTY'].map(read))
+    state.setEnv('EMPTY', null)
+    seen.push(read('EMPTY'))
+  })
+  const agent = solo(
+    'reads',
+    {
+      script: [calls('look'), says('Seen.')],
+      system: ['THREAD', 'INSTANCE', 'EMPTY'].flatMap((property) => [
+        { type: 'text' as const, content: '<' },
+        { type: 'env' as const, property },
+        { type: 'text' as const, content: '>' },
+      ]),
+      tools: [look],
+      prompt: { env: { EMPTY: 'of the prompt' } },
+    },
+    { env: { THREAD: 'default', INSTANCE: 'default', EMPTY: '' } },
+  )
+  const it = await simulate({
+    agents: [agent],
+    env: { INSTANCE: '', THREAD: 'of the installation' },
+  })
+  const id = await it.create({ env: { THREAD: '' } })
+  await it.run(id, 'look')
+  expect(requestsOf(agent)[0]!.system).toBe('<><><>')
+  const empty = ['', 'text']
+  expect(seen).toEqual([
+    [empty, empty, empty, [false, undefined]],
+    [
+      ['of the installation', 'text'],
+      ['set', 'text'],
+    ],
+    empty,
+  ])
+  expect(requestsOf(agent)[1]!.system).toBe('<of the installation><><>')
+})
+
+test('SA-11 each side falls back to its own prompt, and what a caller changes later changes nothing', async () => {
+  const seen: string[] = []
+  const look = tool('look', (state) => void seen.push(`${state.env('CITY')} ${state.env('SIDE')}`))
+  const env = { CITY: 'Rome' }
+  const side = (name: string) => ({ tools: [look], prompt: { env: { SIDE: name, CITY: 'Bonn' } } })
+  const agent = pair(
+    'both',
+    {
+      a: { ...side('A'), script: [calls('look'), says('x')] },
+      b: { ...side('B'), script: [calls('look')], stopTool: 'look', sessionStop: 'look' },
+    },
+    { env },
+  )
+  env.CITY = 'Oslo'
+  const it = await simulate({ agents: [agent] })
+  await it.ask('go')
+  expect(seen).toEqual(['Rome A', 'Rome B'])
 })
 
 test('SA-12 hooks of the agent are used only where a prompt lists none; an empty list means none', async () => {
@@ -129,6 +244,20 @@ test('SA-12 each side falls back to the hooks of the agent for itself', async ()
   expect(await hooked({}, {})).toEqual(['A. of_agent twice', 'B. of_agent twice'])
   expect(await hooked(own, {})).toEqual(['A. own', 'B. of_agent twice'])
   expect(await hooked({}, own)).toEqual(['A. of_agent twice', 'B. own'])
+})
+
+test('SA-12 a side that is an agent() of its own has the hooks of the agent', async () => {
+  const mark = (id: string) =>
+    defineHook({ id, hook: 'after_system_message', execute: (_, text) => `${text} ${id}` })
+  const model = scripted([says('x')])
+  const own = defineAgent({
+    name: 'own',
+    hooks: [mark('one'), mark('two')],
+    sideA: { agent: uapAgent({ model, system: 'You.' }) },
+  })
+  const it = await simulate({ agents: [own] })
+  await it.ask('hi')
+  expect(model.requests[0]!.system).toBe('You. one two')
 })
 
 test('SA-14 side A is the model, side B the person: the thread parks for the next message', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
-import type { AgentDefinition, SubagentToolConfig } from '@skein/runtime'
+import { type AgentDefinition, defineTool, type SubagentToolConfig } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
 
@@ -238,6 +238,34 @@ describe('parent to child', () => {
     },
   )
 
+  test('SA-67 SA-78 files alone are a message; equal files of equal names stay two', async () => {
+    const twice = tool('twice', async (state) => {
+      for (const path of ['/a/x.txt', '/b/x.txt']) await state.writeFile(path, 'same')
+    })
+    const helper = child()
+    let reference = ''
+    const top = solo('boss', {
+      script: [
+        calls('twice'),
+        calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'go' }),
+        ({ messages }) => {
+          reference = /reference: ([0-9a-f-]{36})/.exec(JSON.stringify(messages))![1]!
+          const attachments = ['/a/x.txt', '/b/x.txt']
+          return calls('subagent_message', { reference, message: '', attachments })
+        },
+        says('Ok.'),
+      ],
+      tools: [twice, { name: helper, resumable: {} }],
+    })
+    const it = await simulate({ agents: [top] })
+    await it.ask('hi')
+    const copies = await contents(it, reference)
+    expect(Object.values(copies)).toEqual(['same', 'same'])
+    const [, queued] = await it.events(reference, 'message_queued')
+    expect(queued!.attachments!.toSorted()).toEqual(Object.keys(copies).toSorted())
+    expect(requestsOf(helper)).toHaveLength(2)
+  })
+
   test('SA-78 the copy is a copy: what either side changes later is its own', async () => {
     const change = tool('change', async (state) => {
       for (const { path } of state.listFiles()) await state.writeFile(path, 'changed by the child')
@@ -353,6 +381,68 @@ describe('child to parent', () => {
     expect(Object.values(await contents(it, id)).toSorted()).toEqual(['', 'second'])
   })
 
+  test.each([
+    ['/out/a.png', 'image/png', true],
+    ['/out/a.pdf', 'application/pdf', true],
+    ['/out/a.mp3', 'audio/mpeg', true],
+    ['/out/a.csv', 'text/csv', false],
+  ])(
+    'SA-70 the answer of a call has %s of its child as a file, if models can see it',
+    async (path, mediaType, isShown) => {
+      const paint = tool('paint', async (state) => void (await state.writeFile(path, 'pixels')))
+      const helper = child({
+        script: [calls('paint'), calls('finish', { text: 'see', files: [path] })],
+        tools: [paint],
+      })
+      const it = await simulate({
+        agents: [boss([calls('helper', { message: 'go' }), says('Ok.')], helper, {})],
+      })
+      const { id } = await it.ask('hi')
+      const [file] = await it.threads.files.list(id)
+      const { path: copy, sizeBytes, hash } = file!
+      const text = `see\n\n${copy}`
+      const shown = { $file: { path: copy, mediaType, sizeBytes, hash } }
+      expect((await it.events(id, 'tool_execution_end')).map(({ result }) => result)).toEqual([
+        isShown ? [text, shown] : text,
+      ])
+    },
+  )
+
+  test('SA-79 equal files of two children stay two files of the parent', async () => {
+    const helper = child({
+      script: ({ messages }) =>
+        messages.at(-1)!.type === 'user'
+          ? calls('make')
+          : calls('finish', { text: 'see', files: '/out/a/report.md' }),
+      tools: [make],
+    })
+    const call = calls('helper', { message: 'go' })
+    const it = await simulate({ agents: [boss([[call, call], says('Ok.')], helper, {})] })
+    const { id } = await it.ask('hi')
+    expect(Object.values(await contents(it, id))).toEqual(['first', 'first'])
+  })
+
+  test('SA-70 SA-79 a session tool of the client may name what is no path: the rest comes all the same', async () => {
+    const done = defineTool({ name: 'done', description: 'At the client.', risk: 'read_only' })
+    const helper = child({
+      script: [calls('make'), calls('done', { files: ['out.md', '/out//a/report.md', '/../x'] })],
+      tools: [make, done],
+      sessionStop: { name: done, attachmentsProperty: 'files' },
+    })
+    const top = boss([calls('helper', { message: 'go' }), says('Ok.')], helper, {})
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ message: 'hi' })
+    await it.idle()
+    const [item] = await it.runtime.inbox.list()
+    await it.runtime.inbox.answer(item!, { type: 'result', value: 'see file' })
+    await it.idle()
+    const [[path, text] = []] = Object.entries(await contents(it, id))
+    expect(text).toBe('first')
+    expect(linesOf(requestsOf(top)[1]).at(-1)).toBe(
+      `tool_result: helper = ${JSON.stringify(`see file\n\n${path}`)}`,
+    )
+  })
+
   test('SA-79 SA-80 notifyParent takes files along, also ones it has just written', async () => {
     const tell = tool('tell', async (state) => {
       await state.writeFile('/out/fresh.txt', 'fresh')
@@ -378,6 +468,10 @@ describe('child to parent', () => {
       [expect.stringMatching(local('fresh')), 'fresh'],
       [expect.stringMatching(local('more')), 'more'],
     ])
+    // In the log of the parent the files stand before the message that names them.
+    const log = (await it.threads.events(id)).map(({ event }) => event)
+    const notice = log.findIndex((event) => event.type === 'message_queued' && event.subagentId)
+    expect(log.findLastIndex(({ type }) => type === 'file_written')).toBeLessThan(notice)
     const [fresh, more] = copies.map(([path]) => path)
     expect(requestsOf(top).flatMap(linesOf)).toContain(`user: look\n\n${fresh}\n${more}`)
     await expectNoSourcePath(it, id, ['/out/fresh.txt', '/out/more.txt'])

@@ -77,6 +77,21 @@ test('SA-27 sessionStatus publishes its text and the run goes on', async () => {
   expect(requestsOf(agent)).toHaveLength(2)
 })
 
+test('SA-27 SA-29 a status without a property is what its tool answered, whatever other bindings map', async () => {
+  const binding = { name: 'end', messageProperty: 'status', attachmentsProperty: 'files' }
+  const agent = solo('tells', {
+    script: [calls('tell', { status: 'mapped elsewhere' }), calls('end', { status: 'over' })],
+    tools: [end, tool('tell', () => ({ progress: 50 }))],
+    sessionStop: binding,
+    sessionStatus: 'tell',
+  })
+  const it = await simulate({ agents: [agent] })
+  const { id, text } = await it.ask('go')
+  expect(text).toBe('over')
+  const texts = (await it.events(id, 'status_changed')).flatMap(({ text: told }) => told ?? [])
+  expect(texts).toEqual(['{"progress":50}'])
+})
+
 test('SA-27 each side has its own status tool', async () => {
   const [told, other] = [tool('told'), tool('other')]
   const agent = pair('both', {
@@ -141,7 +156,12 @@ describe('messageProperty', () => {
     ['a text', { summary: 'All good.' }, 'All good.'],
     ['an object, as JSON', { summary: { score: 9 } }, '{"score":9}'],
     ['a number, as JSON', { summary: 7 }, '7'],
-    ['nothing, when it is missing', { other: 'x' }, ''],
+    ['nothing, when it is missing', { other: 'x', message: 'y', text: 'z' }, ''],
+    [
+      'a text with paragraphs and blanks around it',
+      { summary: ' One.\n\nTwo.\n' },
+      ' One.\n\nTwo.\n',
+    ],
   ])('SA-29 picks %s', async (_, args, expected) => {
     for (const kind of ['sessionStop', 'sessionFail']) {
       const agent = ended({ [kind]: { name: 'end', messageProperty: 'summary' } }, [
@@ -161,12 +181,13 @@ describe('attachmentsProperty', () => {
   test.each([
     ['one path', '/a.txt', ['/a.txt']],
     ['many paths', ['/a.txt', '/b.txt'], ['/a.txt', '/b.txt']],
+    ['one path with a comma in it', '/c,d.txt', ['/c,d.txt']],
     ['an empty list', [], []],
     ['an empty text', '', []],
     ['paths among other values', ['', '/b.txt', 7, null, '/a.txt'], ['/b.txt', '/a.txt']],
   ])('SA-30 holds %s', async (_, files, expected) => {
     const agent = ended({ sessionStop }, [
-      [calls('write', { path: '/a.txt' }), calls('write', { path: '/b.txt' })],
+      ['/a.txt', '/b.txt', '/c,d.txt'].map((path) => calls('write', { path })),
       calls('end', { summary: 'see files', files }),
     ])
     const it = await simulate({ agents: [agent] })
@@ -195,6 +216,23 @@ describe('attachmentsProperty', () => {
       )
     },
   )
+
+  test('SA-30 a file that the terminal call itself wrote is there, under any spelling of its path', async () => {
+    for (const kind of ['sessionStop', 'sessionFail'])
+      for (const files of ['/out/a.txt', ['/out/a.txt'], '//out//a.txt', ['//out/a.txt']]) {
+        const print = tool('end', async (state) => void (await state.writeFile('/out/a.txt', 'x')))
+        const agent = ended({ tools: [print], [kind]: sessionStop }, [calls('end', { files })])
+        const boss = solo('boss', {
+          script: [calls('ended', { message: 'go' }), says('Thanks.')],
+          tools: [agent],
+        })
+        const it = await simulate({ agents: [boss] })
+        const { id } = await it.ask('go')
+        const copies = (await it.threads.files.list(id)).map(({ path }) => path)
+        expect(copies).toEqual([expect.stringMatching(/^\/attachments\/a-\w+\.txt$/)])
+        expect(linesOf(requestsOf(boss)[1]).at(-1)).toContain(copies[0])
+      }
+  })
 
   test('SA-30 a path that cannot be one is an error of the call too', async () => {
     const agent = ended({ sessionStop }, [
@@ -226,6 +264,8 @@ test('SA-25 SA-26 a tool can end the session by itself, after its step', async (
     script: [
       [calls('stop', { result: 'enough' }), calls('end')],
       calls('stop', { result: 'too hard', failed: true }),
+      calls('stop', { failed: true }),
+      calls('stop'),
     ],
     tools: [end, tool('stop', (state, args) => void state.stopSession(args))],
   })
@@ -234,6 +274,8 @@ test('SA-25 SA-26 a tool can end the session by itself, after its step', async (
   expect({ outcome, text }).toEqual({ outcome: 'completed', text: 'enough' })
   expect(await it.events(id, 'tool_execution_end')).toHaveLength(2)
   expect(await it.run(id, 'again')).toMatchObject({ outcome: 'failed', text: 'too hard' })
+  expect(await it.run(id, 'again')).toMatchObject({ outcome: 'failed', text: '' })
+  expect(await it.run(id, 'again')).toMatchObject({ outcome: 'completed', text: '' })
 })
 
 test('SA-25 SA-26 SA-30 a tool that ends the session by itself may name files', async () => {

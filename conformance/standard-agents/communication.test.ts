@@ -335,6 +335,66 @@ describe('status', () => {
     },
   )
 
+  test('SA-73 a status tool ends nothing on a side without sessionStop, and its text is gone with the session', async () => {
+    const [told, again] = [latch(), latch()]
+    const go = [latch(), latch()]
+    const helper = pair('helper', {
+      a: {
+        script: async ({ messages }, index) => {
+          if (index === 0) return calls('status', { text: 'line one\nline two' })
+          if (messages.at(-1)!.type === 'tool_result') {
+            told.open()
+            await go[0]!.reached
+            return says('Counted.')
+          }
+          again.open()
+          await go[1]!.reached
+          return says('Counted again.')
+        },
+        tools: [status],
+        sessionStatus: { name: 'status', messageProperty: 'text' },
+      },
+      b: {
+        script: () => calls('finish', { summary: 'three ships' }),
+        tools: [finish],
+        sessionStop: { name: finish, messageProperty: 'summary' },
+      },
+    })
+    const it = await simulate({ agents: [boss(helper, { resumable: {} })] })
+    const { id } = await it.ask('hi')
+    await told.reached
+    const reference = await childOf(it, id)
+    const shown = async () => (await it.threads.children(id)).map((one) => one.status)
+    expect(await shown()).toEqual(['line one\nline two'])
+    go[0]!.open()
+    await it.idle()
+    expect(await shown()).toEqual(['idle'])
+    await it.send(reference, 'once more')
+    await again.reached
+    expect(await shown()).toEqual(['running'])
+    go[1]!.open()
+    await it.idle()
+    expect(await it.events(reference, 'session_end')).toMatchObject([
+      { reason: 'session_stop', message: 'three ships' },
+      { reason: 'session_stop', message: 'three ships' },
+    ])
+  })
+
+  test('SA-75 setStatus keeps every line, and the first thousand characters', async () => {
+    const text = `one\ntwo\n${'x'.repeat(2000)}`
+    const tell = tool('tell', (state) => state.setStatus(text))
+    const helper = child({
+      script: [calls('tell'), calls('finish', { summary: 'done' })],
+      tools: [tell],
+    })
+    const it = await simulate({ agents: [boss(helper)] })
+    const { id } = await it.ask('hi')
+    await it.idle()
+    expect(
+      (await it.events(id, 'subagent_updated')).flatMap(({ statusText }) => statusText ?? []),
+    ).toEqual([text.slice(0, 1000)])
+  })
+
   test('SA-73 a status that says "terminated" does not end anything', async () => {
     const helper = child({
       script: [calls('status', { text: 'terminated' }), calls('finish', { summary: 'alive' })],

@@ -87,6 +87,28 @@ describe('SA-02 an agent has a unique name', () => {
     ])
     expect(problemsOf({ agents: [single, single] })).toEqual([])
   })
+
+  test('SA-02 so are two of one name of which one is only listed by a prompt', () => {
+    expect(problemsOf({ agents: [pair, parentOf({ ...pair })] })).toEqual([
+      problem('agent "pair"', 'name', 'two different agents are called "pair"'),
+    ])
+    const twice = [parentOf({ ...pair }), { ...parentOf({ ...pair }), name: 'other' }]
+    expect(problemsOf({ agents: twice }).map(({ field }) => field)).toContain('name')
+  })
+
+  test('SA-02 names that differ in case or blanks are different names', () => {
+    const names = ['desk', 'Desk', 'front desk', '@acme/desk']
+    const registry = createRegistry({ agents: names.map((name) => ({ ...single, name })) })
+    expect(names.map((name) => registry.agent(name).name)).toEqual(names)
+    expect(catalogue(registry).map(({ name }) => name)).toEqual(names.toSorted())
+  })
+})
+
+test('SA-03 side A is no person, whatever the type', () => {
+  for (const base of [single, pair, { ...single, type: 'ai_human' as const }])
+    expect(withAgent(base, { sideA: { human: true } })).toEqual([
+      problem(`agent "${base.name}"`, 'sideA', 'the person is side B'),
+    ])
 })
 
 test.each([undefined, null, 'plain', 7, []])('SA-03 a side A of %j is refused', (sideA) => {
@@ -111,6 +133,19 @@ test('SA-05 dual_ai needs a side B', () => {
     problem('agent "pair"', 'sideB', 'is required'),
   ])
   expect(createRegistry({ agents: [pair] }).agent('pair').b).toMatchObject({ side: 'b' })
+})
+
+test('SA-05 exposed or not, capped or not, side B of dual_ai is neither missing nor a person', () => {
+  for (const exposeAsTool of [true, false])
+    for (const maxSessionTurns of [8, undefined]) {
+      const base = { ...pair, exposeAsTool, maxSessionTurns }
+      expect(withAgent(base, { sideB: undefined })).toEqual([
+        problem('agent "pair"', 'sideB', 'is required'),
+      ])
+      expect(withAgent(base, { sideB: { human: true } })).toEqual([
+        problem('agent "pair"', 'type', 'side B is a person'),
+      ])
+    }
 })
 
 test.each([0, -1, 1.5, Infinity, NaN, '3', null])(
@@ -174,6 +209,15 @@ describe('SA-09 an agent is a tool only if it says so', () => {
     expect(problemsOf(named)).toEqual([problem('prompt "listing"', 'tools[0]', 'exposeAsTool')])
   })
 
+  test.each([undefined, false])('SA-09 nor is the thread handed to it: %j', (exposeAsTool) => {
+    const hidden = { ...single, name: 'desk', toolDescription: 'Asks.', exposeAsTool }
+    const message = 'not for use as a tool'
+    for (const listed of [hidden, 'desk'])
+      expect(problemsOf({ agents: [parentOf(listed), hidden] })).toEqual([
+        problem('prompt "listing"', 'tools[0]', message),
+      ])
+  })
+
   test('SA-09 an exposed agent says what it is for', () => {
     expect(withAgent(pair, { toolDescription: undefined })).toEqual([
       problem('agent "pair"', 'toolDescription', 'is required'),
@@ -189,6 +233,9 @@ describe('SA-12 hooks are found by id', () => {
     expect(problemsOf({ agents: [{ ...single, hooks: ['quiett'] }], hooks: [quiet] })).toEqual([
       problem('agent "single"', 'hooks[0]', 'there is no hook "quiett"; did you mean "quiet"?'),
     ])
+    expect(problemsOf({ agents: [{ ...pair, hooks: ['quiet', 'gone'] }], hooks: [quiet] })).toEqual(
+      [problem('agent "pair"', 'hooks[1]', 'there is no hook "gone"')],
+    )
     const prompt = { ...plain, hooks: ['quiet', 'gone'] }
     expect(problemsOf({ agents: [{ ...single, sideA: { prompt } }], hooks: [quiet] })).toEqual([
       problem('prompt "plain"', 'hooks[1]', 'there is no hook "gone"'),
@@ -205,6 +252,7 @@ describe('SA-12 hooks are found by id', () => {
     expect(hooksWith({})).toEqual(['quiet'])
     expect(hooksWith({ hooks: [] })).toEqual([])
     expect(hooksWith({ hooks: [loud] })).toEqual(['loud'])
+    expect(hooksWith({ hooks: ['loud', quiet] })).toEqual(['loud', 'quiet'])
   })
 })
 
@@ -240,6 +288,12 @@ test('SA-17 dual_ai without maxSessionTurns is warned of and capped', () => {
   expect(createRegistry({ agents: [pair] }).warnings).toEqual([])
   expect(createRegistry({ agents: [pair] }).agent('pair').maxSessionTurns).toBe(8)
   expect(problemsOf({ agents: [open], strict: true })).toHaveLength(1)
+  // Every such agent is warned of, whether it is for use as a tool or not.
+  const names = ['one', 'two', 'three']
+  const several = names.map((name, index) => ({ ...open, name, exposeAsTool: index !== 1 }))
+  expect(createRegistry({ agents: several }).warnings.map(({ subject }) => subject)).toEqual(
+    names.map((name) => `agent "${name}"`),
+  )
 })
 
 describe('SA-19 every side has a prompt that exists', () => {
@@ -258,6 +312,17 @@ describe('SA-19 every side has a prompt that exists', () => {
         'sideA.prompt',
         'there is no prompt "plian"; did you mean "plain"?',
       ),
+    ])
+  })
+
+  test('SA-19 an unknown prompt is refused on either side, also where no prompt is defined', () => {
+    for (const side of ['sideA', 'sideB'])
+      expect(withAgent(pair, { [side]: { prompt: 'gone' } })).toEqual([
+        problem('agent "pair"', `${side}.prompt`, 'there is no prompt "gone"'),
+      ])
+    const alone = { name: 'alone', sideA: { prompt: 'gone' } }
+    expect(problemsOf({ agents: [alone] })).toEqual([
+      problem('agent "alone"', 'sideA.prompt', 'there is no prompt "gone"'),
     ])
   })
 
@@ -282,6 +347,57 @@ describe('SA-28 bindings have two forms', () => {
     }
     const mapped = { name: 'note', messageProperty: 'text', attachmentsProperty: 'files' }
     expect(bound(mapped)).toEqual(mapped)
+  })
+
+  test('SA-28 a name may have blanks in it', () => {
+    const spaced = defineTool({ name: 'take a note', description: '', risk: 'read_only' })
+    const prompt = { ...plain, tools: [spaced] }
+    for (const form of ['take a note', spaced, { name: 'take a note' }]) {
+      const side = { prompt, stopTool: spaced.name, sessionFail: form, sessionStatus: form }
+      const { a } = createRegistry({
+        agents: [{ ...single, sideA: side } as AgentDefinition],
+      }).agent('single')
+      expect([a.stopTool, a.sessionFail?.name, a.sessionStatus?.name]).toEqual(
+        [1, 2, 3].map(() => 'take a note'),
+      )
+    }
+  })
+
+  test('SA-28 each binding of each side keeps its own fields', () => {
+    const kinds = ['sessionStop', 'sessionFail', 'sessionStatus'] as const
+    const side = (mark: string) =>
+      Object.fromEntries(
+        kinds.map((kind) => [
+          kind,
+          {
+            name: 'note',
+            messageProperty: `${mark} ${kind} text`,
+            attachmentsProperty: `${mark} ${kind} files`,
+          },
+        ]),
+      )
+    const { a, b } = createRegistry({
+      agents: [
+        { ...pair, sideA: { prompt: plain, ...side('a') }, sideB: { prompt: plain, ...side('b') } },
+      ],
+    }).agent('pair')
+    expect(a).toMatchObject(side('a'))
+    expect(b).toMatchObject(side('b'))
+  })
+
+  test('SA-22 SA-28 a tool that the side cannot call is refused, though another prompt lists it', () => {
+    const other = defineTool({ name: 'other', description: '', risk: 'read_only' })
+    const busy = defineAgent({
+      name: 'busy',
+      sideA: { prompt: { ...plain, name: 'busy', tools: [other] } },
+    })
+    for (const field of ['stopTool', 'sessionStop', 'sessionFail', 'sessionStatus'])
+      for (const given of ['other', other]) {
+        const agent = { ...single, sideA: { prompt: plain, [field]: given } }
+        expect(problemsOf({ agents: [agent, busy], tools: [other] })).toEqual([
+          problem('agent "single"', `sideA.${field}`, '"other" is not among the tools'),
+        ])
+      }
   })
 
   test.each(['sessionStop', 'sessionFail', 'sessionStatus'])('SA-28 %s is checked', (field) => {
@@ -313,6 +429,23 @@ describe('SA-37 a subagent is always dual_ai', () => {
     for (const listed of [{ name: desk }, { name: 'desk', blocking: false }]) {
       expect(problemsOf({ agents: [parentOf(listed), desk] })).toEqual([
         problem('prompt "listing"', 'tools[0].name', 'a subagent must be dual_ai'),
+      ])
+    }
+  })
+
+  test('SA-37 so it is however it is configured, with its type written or not', () => {
+    for (const agent of [desk, defineAgent({ ...desk, type: 'ai_human' })])
+      for (const config of [{}, { resumable: {} }, { resumable: false }, { immediate: true }])
+        expect(problemsOf({ agents: [parentOf({ name: agent, ...config })] })).toEqual([
+          problem('prompt "listing"', 'tools[0].name', 'a subagent must be dual_ai'),
+        ])
+  })
+
+  test('SA-37 and among the subagents that a side lists itself', () => {
+    for (const listed of [desk, 'desk', { agent: desk }, { agent: 'desk', blocking: false }]) {
+      const parent = { ...single, sideA: { prompt: plain, subagents: [listed] } }
+      expect(problemsOf({ agents: [parent, desk] })).toEqual([
+        problem('agent "single"', 'sideA.subagents[0]', 'a subagent must have two sides'),
       ])
     }
   })
@@ -351,6 +484,59 @@ test('SA-38 the list of tools of a prompt names agents, plainly or configured', 
       'there is no tool or agent "pear"; did you mean "pair"',
     ),
   ])
+})
+
+test('SA-38 a name in the list that is unknown, or means two things, is refused in every form', () => {
+  const namesake = defineTool({ name: 'pair', description: '', risk: 'read_only' })
+  for (const [form, field] of [
+    [(name: string) => name, 'tools[0]'],
+    [(name: string) => ({ name }), 'tools[0].name'],
+    [(name: string) => ({ name, blocking: false }), 'tools[0].name'],
+  ] as const) {
+    expect(problemsOf({ agents: [parentOf(form('nobody'))] })).toEqual([
+      problem('prompt "listing"', field, 'there is no tool or agent "nobody"'),
+    ])
+    expect(problemsOf({ agents: [parentOf(form('pair')), pair], tools: [namesake] })).toEqual([
+      problem('prompt "listing"', field, 'is the name of a tool and of an agent'),
+    ])
+  }
+})
+
+test('SA-18 SA-41 a child is disposable and awaited unless its configuration says otherwise', () => {
+  const modes = [
+    [{}, { isBlocking: true, isResumable: false }],
+    [{ resumable: false }, { isBlocking: true, isResumable: false }],
+    [{ blocking: false }, { isBlocking: false, isResumable: false }],
+    [{ resumable: {} }, { isBlocking: true, isResumable: true }],
+    [
+      { resumable: {}, blocking: false },
+      { isBlocking: false, isResumable: true },
+    ],
+  ] as const
+  for (const [config, expected] of modes)
+    for (const name of [pair, 'pair']) {
+      const registry = createRegistry({
+        agents: [parentOf({ name, ...config }) as AgentDefinition, pair],
+      })
+      expect(registry.agent('parent').a.prompt.tools).toMatchObject([
+        { kind: 'subagent', name: 'pair', relation: { agent: 'pair', ...expected } },
+      ])
+    }
+})
+
+test('SA-44 either spelling says which side of the child is messaged', () => {
+  for (const [resumable, receives] of [
+    [{}, 'a'],
+    [{ receives_messages: 'side_a' }, 'a'],
+    [{ receives_messages: 'side_b' }, 'b'],
+    [{ receivesMessages: 'side_b' }, 'b'],
+    [{ receivesMessages: 'side_b', receives_messages: 'side_b' }, 'b'],
+  ] as const) {
+    const registry = createRegistry({
+      agents: [parentOf({ name: pair, resumable }) as AgentDefinition],
+    })
+    expect(registry.agent('parent').a.prompt.tools).toMatchObject([{ relation: { receives } }])
+  }
 })
 
 describe('SA-46 a subagent is configured field by field', () => {

@@ -65,6 +65,45 @@ test('a disposable child takes no message after its result, and its sender gets 
   }
 })
 
+test.each([
+  ['says that it failed', () => calls('give_up'), 'failed'],
+  ['reached its cap', () => says('Hm.'), 'failed'],
+] as const)('SA-59 a disposable child that %s is over as well', async (_, script, outcome) => {
+  const giveUp = tool('give_up', (state) => state.stopSession({ failed: true, result: 'fog' }))
+  const helper = { ...child('helper', script, [giveUp]), maxSessionTurns: 2 }
+  const boss = solo('boss', {
+    script: [calls('helper', { message: 'go' }), says('Oh.')],
+    tools: [helper],
+  })
+  const it = await simulate({ agents: [boss] })
+  const { id, text } = await it.ask('please')
+  await it.idle()
+  expect(text).toBe('Oh.')
+  const reference = await childOf(it, id)
+  expect((await it.threads.get(reference)).lifecycle).toBe('terminated')
+  expect(await it.events(reference, 'thread_terminated')).toMatchObject([{ hasReported: true }])
+  expect(await it.events(id, 'subagent_ended')).toMatchObject([{ outcome }])
+  expect(await it.threads.send(reference, 'more').catch(codeOf)).toBe('THREAD_TERMINATED')
+})
+
+test('SA-86 a parent that is terminated has a child behind it that ended before', async () => {
+  const helper = child('helper', () => done('found'))
+  const boss = solo('boss', {
+    script: [calls('helper', { message: 'go' }), says('Thanks.')],
+    tools: [helper],
+  })
+  const it = await simulate({ agents: [boss] })
+  const { id } = await it.ask('please')
+  await it.threads.terminate(id)
+  await it.idle()
+  expect((await it.threads.get(id)).lifecycle).toBe('terminated')
+  expect(await it.events(id, 'error_raised')).toEqual([])
+  expect((await it.events(id, 'subagent_ended')).map(({ outcome }) => outcome)).toEqual([
+    'completed',
+    'terminated',
+  ])
+})
+
 test('children that a disposable child left behind are terminated; the parent hears one report', async () => {
   const goOn = latch()
   const grandchild = child('grandchild', async () => {

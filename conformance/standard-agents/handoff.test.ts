@@ -171,3 +171,25 @@ test('SA-35 of two handoffs in one step the first is made, and the new agent may
   expect(requestsOf(other)).toEqual([])
   expect(linesOf(requestsOf(front)[1])[0]).toBe('user: hi')
 })
+
+test('SA-35 the name of an agent may have slashes in it', async () => {
+  const exposed = { exposeAsTool: true, toolDescription: 'A desk.' }
+  const billing = solo('@acme/billing/eu', { script: [says('Yes?'), says('Bye.')] }, exposed)
+  const front = solo('@acme/front', { script: [calls('@acme/billing/eu')], tools: [billing] })
+  const it = await simulate({ agents: [front] })
+  const { id, text } = await it.ask('hi')
+  expect(text).toBe('Yes?')
+  const labels = (await it.events(id, 'agent_registered')).map(({ agent }) => agent.agent_name)
+  expect(labels).toEqual(['@acme/front_a', '@acme/billing/eu_a'])
+  // Each session is recorded with the definitions of its own agent.
+  expect(
+    (await it.events(id, 'session_start')).map(({ agent, definitions }) => [agent, definitions]),
+  ).toEqual(
+    ['@acme/front', '@acme/billing/eu'].map((name) => [name, it.runtime.registry.agent(name).hash]),
+  )
+  expect(await it.events(id, 'agent_handoff')).toMatchObject([
+    { fromAgentId: '@acme/front/a', toAgentId: '@acme/billing/eu/a' },
+  ])
+  expect((await it.run(id, 'thanks')).text).toBe('Bye.')
+  expect((await it.threads.get(id)).agent).toBe('@acme/billing/eu')
+})

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { calls, says, scripted, waits } from '@skein/ai/testing'
+import { calls, fails, says, scripted, waits } from '@skein/ai/testing'
 import { UserMessage } from '@skein/ai'
 import { defineHook } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
@@ -41,6 +41,77 @@ test('SA-82 a message that comes while a tool runs is in the next request', asyn
     'user: third',
   ])
   expect(requestsOf(agent)).toHaveLength(2)
+})
+
+test('SA-82 a message that comes while side B works is in the next request of side B', async () => {
+  const { held, started, go } = heldTool('slow')
+  const done = tool('done')
+  const agent = pair('both', {
+    a: { script: [says('draft')] },
+    b: { script: [calls('slow'), calls('done')], tools: [held, done], sessionStop: 'done' },
+  })
+  const it = await simulate({ agents: [agent] })
+  const id = await it.create()
+  const run = it.run(id, 'first')
+  await started
+  await it.send(id, 'second')
+  go.open()
+  await run
+  await it.idle()
+  expect(linesOf(requestsOf(agent, 'b')[1])).toEqual([
+    'user: first',
+    'user: draft',
+    'assistant:  [slow({})]',
+    'tool_result: slow = "ok"',
+    'user: second',
+  ])
+})
+
+test('SA-82 a message that comes while the thread waits to ask its model again is in that request', async () => {
+  const agent = solo('patient', {
+    script: [fails({ code: 'RATE_LIMITED', message: 'Busy.' }), says('Both.')],
+  })
+  const it = await simulate({ agents: [agent] })
+  const id = await it.create({ message: 'first' })
+  await it.idle()
+  expect(requestsOf(agent)).toHaveLength(1)
+  await it.send(id, 'second')
+  await it.idle()
+  await it.advance(600_000)
+  expect(requestsOf(agent).map(linesOf)).toEqual([['user: first'], ['user: first', 'user: second']])
+})
+
+test('SA-83 a report forces the next turn also of a thread whose last session failed', async () => {
+  const go = latch()
+  const done = tool('done', () => 'found')
+  const helper = pair('helper', {
+    a: {
+      script: async () => {
+        await go.reached
+        return calls('done')
+      },
+      tools: [done],
+      sessionStop: 'done',
+    },
+    b: { script: [] },
+  })
+  const agent = solo('boss', {
+    script: [
+      calls('helper', { message: 'go' }),
+      fails({ code: 'INVALID_REQUEST' }),
+      says('I see.'),
+    ],
+    tools: [{ name: helper, blocking: false }],
+  })
+  const it = await simulate({ agents: [agent] })
+  const { id, outcome } = await it.ask('hi')
+  expect(outcome).toBe('failed')
+  go.open()
+  await it.idle()
+  expect((await it.events(id, 'session_end')).map((end) => end.outcome)).toEqual([
+    'failed',
+    'completed',
+  ])
 })
 
 test('SA-83 a message to a thread that does nothing forces the next turn', async () => {
@@ -133,6 +204,44 @@ test('SA-81 what is taken back leaves the others in their order', async () => {
   expect(linesOf(requestsOf(agent)[0])).toEqual(
     ['one', 'three', 'four', 'five'].map((text) => `user: ${text}`),
   )
+})
+
+test('SA-81 a message that two writers queued under one id is taken once', async () => {
+  const agent = solo('once', { script: () => says('Ok.') })
+  const it = await simulate({ agents: [agent], starts: false })
+  const id = await it.create()
+  await it.send(id, { text: 'one', messageId: 'm1' })
+  const append = await it.events(id, 'message_queued')
+  await it.store.commit({ point: 'send_message', threads: [{ id, append }] })
+  await it.send(id, 'two')
+  await it.runtime.start()
+  await it.idle()
+  expect(requestsOf(agent).map(linesOf)).toEqual([['user: one', 'user: two']])
+})
+
+test('SA-81 a report keeps its place among the messages of people', async () => {
+  const agent = solo('once', { script: () => says('Ok.') })
+  const it = await simulate({ agents: [agent], starts: false })
+  const id = await it.create()
+  for (const [text, isSilent] of [
+    ['one', false],
+    ['a report', true],
+    ['two', false],
+  ] as const)
+    await it.send(id, { text, isSilent })
+  await it.runtime.start()
+  await it.idle()
+  expect(linesOf(requestsOf(agent)[0])).toEqual(['user: one', 'user: a report', 'user: two'])
+})
+
+test('SA-83 a message that an endpoint queues forces the next turn', async () => {
+  const agent = solo('idle', { script: () => says('Yes.') })
+  const it = await simulate({ agents: [agent] })
+  const { id } = await it.ask('one')
+  await it.idle()
+  await it.runtime.withState(id, (state) => void state.queueMessage({ content: 'two' }))
+  await it.idle()
+  expect(linesOf(requestsOf(agent)[1]).at(-1)).toBe('user: two')
 })
 
 describe('the side that answers', () => {
@@ -369,6 +478,38 @@ describe('the stop button', () => {
     await it.idle()
     expect(asked()).toEqual([2, 1])
   })
+
+  test.each([
+    ['a', 'assistant', ['a', 'b']],
+    ['b', 'user', ['a', 'b', 'a']],
+  ] as const)(
+    'SA-83 resume after a stop in the turn of side %s begins with the side that a waiting message for %s asks',
+    async (cut, role, turns) => {
+      const { held, started } = heldTool('slow')
+      const done = tool('done')
+      const side = (name: 'a' | 'b') => ({
+        script: (_: unknown, index: number) => {
+          if (index > 0 || (cut === 'a' && name === 'b')) return calls('done')
+          return name === cut ? calls('slow') : says('draft')
+        },
+        tools: [held, done],
+        sessionStop: 'done',
+      })
+      const agent = pair('both', { a: side('a'), b: side('b') })
+      const it = await simulate({ agents: [agent] })
+      const id = await it.create()
+      const run = it.run(id, 'go')
+      await started
+      await it.send(id, { text: 'one', role: role === 'user' ? 'assistant' : 'user' })
+      await it.send(id, { text: 'two', role })
+      await it.threads.stop(id)
+      await run
+      await it.threads.resume(id)
+      await it.idle()
+      expect((await it.events(id, 'turn_start')).map((turn) => turn.side)).toEqual(turns)
+      expect(linesOf(requestsOf(agent, turns.at(-1)!).at(-1)).at(-1)).toBe('user: two')
+    },
+  )
 
   test('SA-06 SA-83 resume after the cap goes on with the other side, whose turn it is', async () => {
     const agent = pair(

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
-import type { AgentDefinition } from '@skein/runtime'
+import { type AgentDefinition, defineEffect } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
@@ -238,4 +238,27 @@ test('SA-77 a model that no longer sees the last note is told again: without the
     )
     expect(notes.length).toBeGreaterThan(1)
   }
+})
+
+test('SA-75 an idle child that sets its status does not count as working, and its parent goes on', async () => {
+  const rest = defineEffect({ name: 'rest', execute: (state) => state.setStatus('resting') })
+  const top = solo('boss', {
+    script: () => says('Hello.'),
+    tools: [{ name: child('helper'), immediate: true, resumable: {} }],
+  })
+  const it = await simulate({ agents: [top], effects: [rest] })
+  const { id } = await it.ask('hi')
+  await it.idle()
+  const { reference } = (await it.threads.children(id))[0]!
+  await it.threads.effects.schedule(reference, 'rest', null, 0)
+  await it.idle()
+  expect(await it.threads.children(id)).toMatchObject([{ status: 'resting' }])
+  await it.send(id, 'again')
+  await it.idle()
+  expect(requestsOf(top).filter(({ system }) => system === 'You are boss_a.')).toHaveLength(2)
+  await it.runtime.withState(reference, (state) => state.setStatus('asleep'))
+  expect(await it.threads.children(id)).toMatchObject([{ status: 'asleep' }])
+  // The next session begins without it.
+  await it.run(reference, 'wake up')
+  expect(await it.threads.children(id)).toMatchObject([{ status: 'idle' }])
 })

@@ -52,6 +52,7 @@ test('SA-57 SA-59 resumable children have lifecycle tools, disposable ones a too
     properties: { agent: { enum: ['helper'] } },
     required: expect.arrayContaining(['name']),
   })
+  expect(resumable[1]!.parameters).toMatchObject({ required: ['reference', 'message'] })
   const disposable = await offered({ resumable: false })
   expect(disposable.map(({ name }) => name)).toEqual(['helper'])
 })
@@ -306,6 +307,23 @@ test.each(['', ' \n'])(
   },
 )
 
+test.each(['nobody', '', undefined, 7])(
+  'SA-67 the reference %j reaches nobody, while a child lives',
+  async (reference) => {
+    const helper = child()
+    const said = { message: 'hello?', ...(reference !== undefined && { reference }) }
+    const top = boss([create(), calls('subagent_message', said as never), says('Oh.')], helper)
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    const [entry] = await it.threads.children(id)
+    const told = linesOf(requestsOf(top)[2]).findLast((line) => line.startsWith('tool_result'))
+    expect(told).toMatch(/^tool_result: subagent_message ! There is no subagent with the reference/)
+    expect(told).toContain(entry!.reference)
+    expect(await it.events(entry!.reference, 'message_queued')).toHaveLength(1)
+    expect(requestsOf(helper)).toHaveLength(1)
+  },
+)
+
 test('SA-67 messages to strangers and to terminated children are tool errors', async () => {
   let reference = ''
   const top = boss(
@@ -380,6 +398,46 @@ test.each([true, false])(
     )
     const queued = await it.events(reference, 'message_queued')
     expect(queued).toHaveLength(1)
+  },
+)
+
+test.each([true, false])(
+  'SA-45 SA-67 a message of the parent starts a child again that a person stopped (blocking: %j)',
+  async (blocking) => {
+    const working = latch()
+    const helper = child({
+      script: (_, index) => {
+        if (index > 0) return calls('finish', { summary: 'after all' })
+        working.open()
+        return [waits(Infinity)]
+      },
+    })
+    let reference = ''
+    const top = boss(
+      ({ messages }) => {
+        const said = JSON.stringify(messages)
+        if (!said.includes('subagent_create')) return create()
+        const isSent = said.includes('"subagent_message"')
+        if (!said.includes('once more') || isSent) return says('Ok.')
+        return calls('subagent_message', { reference, message: 'again' })
+      },
+      helper,
+      { blocking },
+    )
+    const it = await simulate({ agents: [top] })
+    const id = await it.create()
+    await it.send(id, 'go')
+    await working.reached
+    reference = (await it.threads.children(id))[0]!.reference
+    await it.threads.stop(reference)
+    await it.idle()
+    expect((await it.threads.get(reference)).lifecycle).toBe('stopped')
+    await it.run(id, 'once more')
+    await it.idle()
+    expect(await it.events(reference, 'session_end')).toMatchObject([
+      { outcome: 'stopped' },
+      { outcome: 'completed', message: 'after all' },
+    ])
   },
 )
 
@@ -536,6 +594,50 @@ describe('the initial mapping', () => {
     expect(seen).toEqual([{ ships: 3, port: 'Ayr' }])
     expect(asked(helper)).toBe('user: {"ships":3,"port":"Ayr"}')
   })
+
+  test.each([false, true])(
+    'SA-66 what is mapped is read from the checked arguments (resumable: %j)',
+    async (isResumable) => {
+      const requiredSchema = z.object({
+        task: z.string().default('count'),
+        files: z.string().transform((name) => `/${name}.txt`),
+        label: z
+          .string()
+          .transform((name) => name.toUpperCase())
+          .default('ada'),
+      })
+      const helper = child({ prompt: { requiredSchema } })
+      const args = { files: 'list' }
+      const write = tool('write', async (state) => void (await state.writeFile('/list.txt', 'x')))
+      const call = isResumable
+        ? calls('subagent_create', { agent: 'helper', name: 'Ada', arguments: args })
+        : calls('helper', args)
+      const top = solo('boss', {
+        script: [calls('write'), call, says('Hi.')],
+        tools: [
+          write,
+          {
+            name: helper,
+            ...(isResumable && { resumable: {} }),
+            initUserMessageProperty: 'task',
+            initAttachmentsProperty: 'files',
+            initAgentNameProperty: 'label',
+          },
+        ],
+      })
+      const it = await simulate({ agents: [top] })
+      const { id } = await it.ask('hi')
+      const [made] = await it.events(id, 'subagent_created')
+      expect(made).toMatchObject({ threadName: isResumable ? 'Ada' : 'ada' })
+      const [file] = await it.threads.files.list(made!.reference)
+      expect(linesOf(requestsOf(helper)[0])).toEqual([
+        `user: countAttached files:\n${file!.path} (text/plain, 1 bytes)`,
+      ])
+      expect(await it.events(made!.reference, 'thread_created')).toMatchObject([
+        { arguments: { task: 'count', files: file!.path, label: 'ada' } },
+      ])
+    },
+  )
 
   test.each(['', '  ', null])('SA-66 a mapped message of %j is none', async (task) => {
     const top = boss([calls('helper', { task }), says('Oh.')], child(), {

@@ -254,6 +254,16 @@ describe('the end of a turn', () => {
     ['an argument that is 0', { args: { text: 0 }, result: { text: 'from result' } }, '0'],
     ['a result that is false', { args: {}, result: { text: false } }, 'false'],
     ['nowhere', { args: {}, result: 'plain words' }, 'Beside it.'],
+    [
+      'nowhere, though the result has other properties',
+      { args: { result: 'a', message: 'b' }, result: { result: 'c', message: 'd' } },
+      'Beside it.',
+    ],
+    [
+      'all of a text with paragraphs',
+      { args: { text: 'One.\n\nTwo.\n' }, result: '' },
+      'One.\n\nTwo.\n',
+    ],
   ])('SA-23 the text of a stopped turn comes from %s', async (_, { args, result }, expected) => {
     const say = tool('say', () => result)
     const side = { tools: [say], stopTool: 'say', stopToolResponseProperty: 'text' }

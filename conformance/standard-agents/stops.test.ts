@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { calls, says, type ScriptStep } from '@skein/ai/testing'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
 import type { SideSetup } from './support/agents.ts'
+import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
 
 const [finish, giveUp, hand, look] = ['finish', 'give_up', 'hand', 'look'].map((name) => tool(name))
@@ -60,6 +61,59 @@ describe('the order of stop rules', () => {
     }
   })
 
+  test('SA-32 it comes before a stop that waits for the step, and before the stop tool that asked for it', async () => {
+    const started = latch()
+    const go = latch()
+    const slow = tool('finish', async () => {
+      started.open()
+      await go.reached
+    })
+    const late = solo('late', {
+      ...all,
+      tools: [slow, giveUp!, hand!],
+      script: [calls('finish', { say: 'f' })],
+    })
+    const it = await simulate({ agents: [late] })
+    const id = await it.create()
+    const run = it.run(id, 'go')
+    await started.reached
+    await it.threads.stop(id, { afterStep: true })
+    go.open()
+    expect(await run).toMatchObject({ outcome: 'completed', reason: 'session_stop', text: 'f' })
+
+    const asks = tool('hand', (state) => void state.stopSession({ result: 'enough' }))
+    const own = solo('own', {
+      ...all,
+      tools: [finish!, giveUp!, asks],
+      script: [calls('hand', { say: 'h' })],
+    })
+    const two = await simulate({ agents: [own] })
+    expect(await two.ask('go')).toMatchObject({ reason: 'stop_session', text: 'enough' })
+  })
+
+  test.each([
+    ['finish', { outcome: 'completed', reason: 'session_stop', text: 'say' }],
+    ['give_up', { outcome: 'failed', reason: 'session_fail', text: 'say' }],
+    ['hand', { outcome: 'completed', reason: 'stop_tool', text: 'say' }],
+  ])(
+    'SA-32 SA-33 a handoff comes after %s, wherever it stands in the step',
+    async (name, expected) => {
+      const exposed = { exposeAsTool: true, toolDescription: 'Another desk.' }
+      const desk = solo('desk', { script: () => says('never') }, exposed)
+      for (const step of [
+        [calls('desk'), calls(name, { say: 'say' })],
+        [calls(name, { say: 'say' }), calls('desk')],
+      ]) {
+        const front = solo('front', { ...all, tools: [...tools, desk], script: [step] })
+        const it = await simulate({ agents: [front] })
+        const { outcome, reason, text, thread } = await it.ask('go')
+        expect({ outcome, reason, text }).toEqual(expected)
+        expect(thread.agent).toBe('front')
+        expect(requestsOf(desk)).toHaveLength(0)
+      }
+    },
+  )
+
   test('SA-33 then the stop tool: with text beside it, its own property is what is said', async () => {
     const agent = judged([[says('beside'), calls('hand', { say: 'handed' })]])
     const it = await simulate({ agents: [agent] })
@@ -88,6 +142,12 @@ describe('the order of stop rules', () => {
       'the stop tool among other calls',
       [[calls('look'), calls('hand'), calls('look')]],
       {},
+      ['stop_tool', 'session_stop'],
+    ],
+    [
+      'the stop tool with text and among other calls, where text does not stop',
+      [[says('t'), calls('hand'), calls('look')]],
+      { stopOnResponse: false },
       ['stop_tool', 'session_stop'],
     ],
   ])('SA-33 %s', async (_, script, side, expected) => {
@@ -200,7 +260,7 @@ describe('other limits', () => {
   test('with toolChoice none, no tool is offered', async () => {
     const agent = solo('mute', { script: [says('x')], tools, prompt: { toolChoice: 'none' } })
     const it = await simulate({ agents: [agent] })
-    await it.ask('go')
+    expect(await it.ask('go')).toMatchObject({ outcome: 'completed', text: 'x' })
     expect(requestsOf(agent)[0]!.tools).toEqual([])
   })
 
@@ -211,3 +271,28 @@ describe('other limits', () => {
     expect(linesOf(requestsOf(agent)[1]).at(-1)).toMatch(/^tool_result: no_such ! .*no_such/)
   })
 })
+
+test.each(['a', 'b'] as const)(
+  'SA-87 when the stop tool of side %s ends its turn, the other side goes on',
+  async (name) => {
+    const pass = tool('pass')
+    const finish = tool('finish')
+    const own = {
+      script: [calls('pass', { text: 'yours' }), calls('finish')],
+      tools: [pass, finish],
+      stopTool: 'pass',
+      stopToolResponseProperty: 'text',
+      sessionStop: 'finish',
+    }
+    const other = { script: () => says('mine') }
+    const agent = pair('both', name === 'a' ? { a: own, b: other } : { a: other, b: own })
+    const it = await simulate({ agents: [agent] })
+    const { id, reason } = await it.ask('go')
+    expect(reason).toBe('session_stop')
+    expect((await it.events(id, 'turn_start')).map(({ side }) => side)).toEqual(
+      name === 'a' ? ['a', 'b', 'a'] : ['a', 'b', 'a', 'b'],
+    )
+    const heard = requestsOf(agent, name === 'a' ? 'b' : 'a').at(-1)
+    expect(linesOf(heard).at(-1)).toBe('user: yours')
+  },
+)

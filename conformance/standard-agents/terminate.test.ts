@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
-import { defineEffect } from '@skein/runtime'
-import { requestsOf, solo, tool } from './support/agents.ts'
+import { type AgentDefinition, defineEffect, defineHook } from '@skein/runtime'
+import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
 
@@ -90,6 +90,7 @@ test('SA-85 a terminated thread refuses everything that would change it, and can
   const { threads } = it
   const refused: Record<string, () => Promise<unknown>> = {
     send: () => threads.send(id, 'x'),
+    'send, silent': () => threads.send(id, { text: 'x', isSilent: true, role: 'assistant' }),
     run: () => threads.run(id, 'x'),
     unsend: () => threads.unsend(id, 'x'),
     resume: () => threads.resume(id),
@@ -109,6 +110,7 @@ test('SA-85 a terminated thread refuses everything that would change it, and can
   for (const [name, act] of Object.entries(refused))
     await expect(act(), name).rejects.toMatchObject({ code: 'THREAD_TERMINATED' })
   expect(await it.eventTypes(id)).toEqual(before)
+  expect((await threads.get(id)).wakeAt).toBeNull()
 
   await it.advance(5_000)
   expect(ticks).toEqual([])
@@ -132,3 +134,150 @@ test('SA-85 terminating twice is once, and what waits in the queue is never run'
   await again.idle()
   expect(requestsOf(agent)).toHaveLength(0)
 })
+
+const finish = tool('finish')
+
+/** A child that ends its session with `finish`, unless its script does something else. */
+function child(side: Partial<SideSetup> = {}, agent: Partial<AgentDefinition> = {}) {
+  const { tools = [], ...rest } = side
+  const a = {
+    script: () => calls('finish', { text: 'done' }),
+    sessionStop: { name: finish, messageProperty: 'text' },
+    ...rest,
+    tools: [finish, ...tools],
+  }
+  return pair('helper', { a, b: { script: () => says('Go on.') } }, agent)
+}
+
+const start = calls('subagent_create', { name: 'Ada', message: 'go' })
+
+test.each([false, true])(
+  'SA-86 a child that a hook terminates before its first turn leaves no parent waiting (immediate: %j)',
+  async (immediate) => {
+    const refuse = defineHook({
+      id: 'refuse',
+      hook: 'after_thread_created',
+      execute: (state) => state.terminate(),
+    })
+    const helper = child({}, { hooks: [refuse] })
+    const top = solo('boss', {
+      script: immediate ? [says('Oh.')] : [start, says('Oh.')],
+      tools: [{ name: helper, resumable: {}, immediate }],
+    })
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ message: 'hi' })
+    await it.idle()
+    expect((await it.events(id, 'session_end')).map(({ message }) => message)).toEqual(['Oh.'])
+    expect(await it.threads.children(id)).toMatchObject([{ status: 'terminated' }])
+    expect(requestsOf(helper)).toEqual([])
+    if (immediate) return
+    const told = linesOf(requestsOf(top)[1]).find((line) => line.startsWith('tool_result'))
+    expect(told).toMatch(/^tool_result: subagent_create ! .*terminated/s)
+  },
+)
+
+test.each(['itself', 'an endpoint', 'the API'])(
+  'SA-86 when %s terminates a child, every call that waits for it is answered, also for queued messages',
+  async (who) => {
+    const queued = latch()
+    const working = latch()
+    const end = tool('end', (state) => state.terminate())
+    const helper = child({
+      script: [
+        calls('finish', { text: 'ready' }),
+        async ({ signal }) => {
+          working.open()
+          await queued.reached
+          return who === 'itself' ? calls('end') : aborted(signal)
+        },
+      ],
+      tools: [end],
+    })
+    let reference = ''
+    const top = solo('boss', {
+      script: [
+        start,
+        says('Made.'),
+        async () => [
+          calls('subagent_message', { reference, message: 'one' }),
+          calls('subagent_message', { reference, message: 'two' }),
+        ],
+        says('Oh.'),
+      ],
+      tools: [{ name: helper, resumable: {} }],
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    reference = (await it.threads.children(id))[0]!.reference
+    const commit = it.store.commit.bind(it.store)
+    it.store.commit = async (change) => {
+      // The second message comes while the child answers the first.
+      const isSecond = JSON.stringify(change.threads).includes('"two"')
+      if (isSecond && change.point === 'call_waits') await working.reached
+      const result = await commit(change)
+      if (isSecond && change.point === 'call_waits') queued.open()
+      return result
+    }
+    await it.send(id, 'more')
+    await queued.reached
+    if (who === 'an endpoint') await it.runtime.withState(reference, (state) => state.terminate())
+    if (who === 'the API') await it.threads.terminate(reference)
+    await it.idle()
+    expect((await it.events(id, 'session_end')).map(({ message }) => message)).toEqual([
+      'Made.',
+      'Oh.',
+    ])
+    const told = linesOf(requestsOf(top)[3]).find((line) => line.includes('subagent_message !'))
+    expect(told).toMatch(/subagent_message ! .*terminated.*subagent_message ! .*terminated/s)
+    expect(await it.threads.children(id)).toMatchObject([{ status: 'terminated' }])
+  },
+)
+
+test('SA-84 an endpoint can terminate a child whose parent was terminated without it', async () => {
+  const helper = child()
+  const top = solo('boss', {
+    script: [start, says('Made.')],
+    tools: [{ name: helper, resumable: {} }],
+  })
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  const { reference } = (await it.threads.children(id))[0]!
+  await it.threads.terminate(id, { detach: true })
+  expect((await it.threads.get(reference)).lifecycle).toBe('idle')
+  await it.runtime.withState(reference, (state) => state.terminate())
+  expect((await it.threads.get(reference)).lifecycle).toBe('terminated')
+  await it.idle()
+})
+
+test.each(['the API', 'an endpoint', 'the end of its parent'])(
+  'SA-84 once %s has terminated a thread, another process that works on it can store nothing',
+  async (how) => {
+    const helper = child()
+    const top = solo('boss', {
+      script: [start, says('Made.')],
+      tools: [{ name: helper, resumable: {} }],
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    const { reference } = (await it.threads.children(id))[0]!
+    const owner = 'elsewhere'
+    const claim = await it.store.claim(reference, { owner, leaseMs: 60_000 })
+    if (!claim || 'heldBy' in claim) throw new Error('The child is at rest and can be claimed.')
+    await it.store.release(owner) // its lease is over, but it works on
+    const commit = it.store.commit.bind(it.store)
+    const late: unknown[] = []
+    it.store.commit = async (change) => {
+      const result = await commit(change)
+      const own = change.threads.find((one) => one.id === reference)
+      const threads = [{ id: reference, fence: claim.epoch, append: [] }]
+      if (own?.append?.some(({ type }) => type === 'thread_terminated'))
+        late.push(await commit({ point: 'call_end', threads }).catch((error: unknown) => error))
+      return result
+    }
+    if (how === 'an endpoint') await it.runtime.withState(reference, (state) => state.terminate())
+    else await it.threads.terminate(how === 'the API' ? reference : id)
+    await it.idle()
+    expect(late).toMatchObject([{ code: 'FENCED' }])
+    expect((await it.threads.get(reference)).lifecycle).toBe('terminated')
+  },
+)

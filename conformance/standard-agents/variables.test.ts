@@ -124,6 +124,19 @@ describe('SA-56', () => {
     expect((await everything(it, [top, helper])).filter(hasCanary)).toEqual([])
   })
 
+  test('SA-56 what was said before the value was there is hidden from then on', async () => {
+    const { helper, top } = tree({ scopedEnv: ['CHILD_KEY'] })
+    const it = await simulate({ agents: [top, helper] })
+    const id = await it.create({ env: { CHILD_KEY: 'another value' } })
+    await it.run(id, `My key is ${canary}.`)
+    await it.threads.env.set(id, 'CHILD_KEY', canary)
+    const before = requestsOf(top).length
+    await it.run(id, 'And?')
+    const sent = requestsOf(top).slice(before)
+    expect(sent).not.toEqual([])
+    expect(sent.filter(({ messages }) => hasCanary(JSON.stringify(messages)))).toEqual([])
+  })
+
   test('SA-56 the same value may be seen when it is declared as a hint', async () => {
     const { helper, top } = tree({ scopedEnv: ['CHILD_KEY'], descriptionEnv: 'CHILD_KEY' })
     const it = await simulate({ agents: [top] })
@@ -484,6 +497,144 @@ describe('missing variables', () => {
   })
 })
 
+describe('what a request for variables says', () => {
+  const key = { name: 'KEY', type: 'secret', required: true, scoped: true } as const
+  const port = { name: 'PORT', required: true, scoped: true, description: 'Of call.' } as const
+  const made = (variables: PromptDefinition['variables'] = [key, port]) =>
+    child('helper', { prompt: { variables: variables! } })
+
+  test.each([true, false])(
+    'SA-61 SA-62 SA-63 the log, GET and the inbox name the call and what is missing, until it is given (resumable: %j)',
+    async (isResumable) => {
+      const toolName = isResumable ? 'subagent_create' : 'helper'
+      const args = { ...(isResumable && { agent: 'helper', name: 'Ada' }), message: 'go' }
+      const top = solo('boss', {
+        script: [calls(toolName, args, { id: 'c1' }), says('Later.'), says('Good.')],
+        tools: [{ name: made(), ...(isResumable && { resumable: {} }) }],
+      })
+      const it = await simulate({ agents: [top] })
+      const id = await it.create({ env: { KEY: 'known' } })
+      await it.run(id, 'hi')
+      const [request] = await it.events(id, 'variables_requested')
+      const { requestId, toolCallId } = request!
+      const [openedAt, expiresAt] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
+      const said = { requestId, required: ['KEY', 'PORT'], missing: ['PORT'], expiresAt }
+      expect(request).toEqual({
+        ...said,
+        type: 'variables_requested',
+        at: openedAt,
+        relation: 'helper',
+        toolName,
+        toolCallId,
+        arguments: args,
+      })
+      expect((await it.events(id, 'tool_execution_end')).map((end) => end.toolCallId)).toEqual([
+        toolCallId,
+      ])
+      const { get } = it.threads.variables
+      expect(await get(id, requestId)).toEqual({ ...said, status: 'open' })
+      expect(await it.runtime.inbox.list()).toEqual([
+        {
+          threadId: id,
+          rootId: id,
+          interruptId: requestId,
+          toolCallId,
+          toolName,
+          arguments: args,
+          kind: 'variables',
+          path: ['boss'],
+          openedAt,
+          expiresAt,
+          variables: [{ name: 'PORT', type: 'text', description: 'Of call.' }],
+        },
+      ])
+      await it.threads.variables.provide(id, requestId, { PORT: 'Ayr' })
+      await it.idle()
+      expect(await it.runtime.inbox.list()).toEqual([])
+      await it.advance(48 * 3_600_000)
+      expect(await get(id, requestId)).toEqual({ ...said, status: 'provided' })
+    },
+  )
+
+  test('SA-63 a variable that is not declared any more counts as a secret', async () => {
+    const boss = (helper: AgentDefinition) =>
+      solo('boss', {
+        script: (_, index) => (index === 0 ? calls('helper', { message: 'go' }) : says('Later.')),
+        tools: [helper],
+      })
+    const before = await simulate({ agents: [boss(made())] })
+    const { id } = await before.ask('hi')
+    const it = await before.restart({ agents: [boss(made([key]))] })
+    const [item] = await it.runtime.inbox.list()
+    expect(item!.variables).toEqual([
+      { name: 'KEY', type: 'secret' },
+      { name: 'PORT', type: 'secret' },
+    ])
+    await it.threads.variables.provide(id, item!.interruptId, { KEY: 'k', PORT: 'p-canary' })
+    await it.idle()
+    expect(JSON.stringify(await it.threads.events(id))).not.toContain('p-canary')
+  })
+
+  test.each([
+    [{ name: 'KEY', required: true, scoped: true }, { name: 'KEY' }],
+    [{ name: 'KEY' }, { name: 'KEY', required: true, scoped: true }],
+    [
+      { name: 'KEY', required: true },
+      { name: 'KEY', scoped: true },
+    ],
+    [
+      { name: 'KEY', scoped: true, type: 'secret' as const },
+      { name: 'KEY', required: true },
+    ],
+  ])('SA-61 what either side of the child declares counts: %j and %j', async (a, b) => {
+    const helper = pair('helper', {
+      a: {
+        script: () => calls('finish', { summary: 'done' }),
+        tools: [finish],
+        sessionStop: { name: finish, messageProperty: 'summary' },
+        prompt: { variables: [a] },
+      },
+      b: { script: [], prompt: { variables: [b] } },
+    })
+    const top = solo('boss', {
+      script: [calls('helper', { message: 'go' }), says('Later.')],
+      tools: [helper],
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    expect(await it.events(id, 'variables_requested')).toMatchObject([{ missing: ['KEY'] }])
+    const [item] = await it.runtime.inbox.list()
+    expect(item!.variables).toEqual([
+      { name: 'KEY', type: 'type' in a && a.type === 'secret' ? 'secret' : 'text' },
+    ])
+  })
+
+  test('SA-61 the endpoint is that of the thread that asks, on every level', async () => {
+    const helper = made([key])
+    const drop = tool('drop', (state) => state.setEnv('KEY', null))
+    const middle = child('middle', {
+      script: [
+        calls('drop'),
+        calls('helper', { message: 'go' }),
+        calls('finish', { summary: 'done' }),
+      ],
+      tools: [drop, helper],
+    })
+    const top = solo('boss', {
+      script: [calls('middle', { message: 'go' }), says('Done.')],
+      tools: [middle],
+    })
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ env: { KEY: 'known' } })
+    await it.run(id, 'hi')
+    const [{ reference } = { reference: '' }] = await it.events(id, 'subagent_created')
+    const [{ requestId } = { requestId: '' }] = await it.events(reference, 'variables_requested')
+    expect(linesOf(requestsOf(middle)[2]).at(-1)).toContain(
+      `"endpoint":"/threads/${reference}/variables/${requestId}"`,
+    )
+  })
+})
+
 describe('variables of a tree', () => {
   function family() {
     const seen: string[] = []
@@ -613,4 +764,37 @@ test('SA-55 a scoped value that is changed in its child stays the child’s own'
   await it.threads.env.set(entry!.reference, 'OWN', 'third')
   await it.run(entry!.reference, 'again')
   expect(seen).toEqual(['leaf -', 'middle third', 'leaf -'])
+})
+
+test('SA-55 a scoped value that its child changes does not reach a grandchild that lives', async () => {
+  const seen: string[] = []
+  const read = tool('read', (state) => {
+    seen.push(state.hasEnv('OWN') ? state.env('OWN') : '-')
+  })
+  const leaf = child('leaf', {
+    script: ({ messages }) =>
+      messages.at(-1)!.type === 'user' ? calls('read') : calls('finish', { summary: 'done' }),
+    tools: [read],
+  })
+  const middle = child('middle', {
+    script: [
+      calls('subagent_create', { agent: 'leaf', name: 'L', message: 'go' }),
+      calls('set'),
+      calls('finish', { summary: 'one' }),
+    ],
+    tools: [tool('set', (state) => state.setEnv('OWN', 'second')), { name: leaf, resumable: {} }],
+  })
+  const top = solo('boss', {
+    script: () => says('I see.'),
+    tools: [{ name: middle, immediate: { scopedEnv: ['OWN'] }, resumable: {} }],
+  })
+  const it = await simulate({ agents: [top] })
+  const id = await it.create({ env: { OWN: 'first' } })
+  await it.idle()
+  const { reference } = (await it.threads.children(id))[0]!
+  const below = (await it.threads.children(reference))[0]!.reference
+  await it.run(below, 'look')
+  await it.threads.env.set(reference, 'OWN', 'third')
+  await it.run(below, 'look')
+  expect(seen).toEqual(['-', '-', '-'])
 })

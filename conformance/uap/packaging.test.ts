@@ -6,6 +6,8 @@ import * as ai from '@skein/ai'
 import {
   AssistantMessage,
   isUPPError,
+  messageFromJSON,
+  ToolResultMessage,
   UPPError,
   UserMessage,
   type ToolUseStrategy,
@@ -135,4 +137,44 @@ test('UAP-011 UAP-155 what a vendor adds to messages survives the state, its JSO
   expect(sent[1]?.metadata).toEqual(vendor)
   expect(sent[1]).toMatchObject({ content: [{ metadata: vendor }] })
   expect(sent[2]).toMatchObject({ content: [native], metadata: vendor })
+})
+
+test('UAP-011 nor is anything lost of calls, results and inputs, or of a history that has to be repaired', async () => {
+  const vendor = { scripted: { signature: 'S', nested: [1] } }
+  const call = (toolCallId: string) => ({
+    toolCallId,
+    toolName: 'look',
+    arguments: { deep: [{ a: 1 }] },
+    after: ['z'],
+    metadata: vendor,
+  })
+  const result = (toolCallId: string) => ({
+    toolCallId,
+    toolName: 'look',
+    result: { list: [1] },
+    isError: false,
+    citations: ['x'],
+  })
+  const called = new AssistantMessage([], [call('a'), call('b')], { metadata: vendor })
+  const answered = new ToolResultMessage([result('a'), result('b')], { metadata: vendor })
+  // The results of calls that are not in the history are left out of a request; the others stay as they are.
+  const mixed = new ToolResultMessage([result('a'), result('gone'), result('b')], {
+    metadata: vendor,
+  })
+  const input = JSON.parse(JSON.stringify(new UserMessage('go on', { metadata: vendor }))) as never
+  for (const results of [answered, mixed]) {
+    const model = scripted([says('ok')])
+    const state = AgentState.initial().withMessages([new UserMessage('x'), called, results])
+    const restored = AgentState.fromJSON(JSON.parse(JSON.stringify(state)))
+    expect(restored.messages).toEqual(state.messages)
+    const { state: next } = await agent({ model }).generate(input, restored)
+    const [, sentCall, sentResults, sentInput] = model.requests[0]!.messages
+    expect(sentCall).toEqual(called)
+    expect(sentResults).toEqual(
+      new ToolResultMessage(answered.results, { ...results, metadata: vendor }),
+    )
+    expect(sentInput).toEqual(messageFromJSON(input))
+    expect(sentInput!.metadata).toEqual(vendor)
+    expect(next.messages.slice(0, 4)).toEqual(model.requests[0]!.messages)
+  }
 })

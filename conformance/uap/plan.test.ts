@@ -1,6 +1,6 @@
 import { agent, AgentState, type AgentStateJSON, type PlanStep } from '@skein/agents'
 import { plan, type PlanOptions } from '@skein/agents/execution'
-import { isUserMessage, type LLMCapabilities } from '@skein/ai'
+import { AssistantMessage, isUserMessage, type LLMCapabilities, UserMessage } from '@skein/ai'
 import { calls, fails, says, scripted, stops, waits, type ScriptStep } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { collect, recordingStore } from './support/state.ts'
@@ -570,4 +570,36 @@ describe('a plan that cannot be carried out', () => {
     })
     expect((await cut.worker.generate('x', start)).turn.warnings).toEqual([])
   })
+})
+
+test('UAP-079 UAP-076 steps of a resumed state that can never start lead to a new plan, or to an error', async () => {
+  const step = (id: string, status: PlanStep['status'], ...dependsOn: string[]): PlanStep => ({
+    id,
+    description: `Do ${id}`,
+    dependsOn,
+    status,
+  })
+  const list = [step('a', 'failed'), step('b', 'pending', 'a'), step('c', 'pending')]
+  for (const limit of [1, 2])
+    for (const messages of [[], ['Sorry.']]) {
+      const state = start
+        .withMessage(new UserMessage('x'))
+        .withMessages(messages.map((text) => new AssistantMessage(text)))
+        .withPlan(list)
+      const script = [says('did c'), steps({ id: 'd', dependsOn: ['c'] }), says('did d')]
+      const { worker, model } = planner(script, { maxParallelSteps: limit })
+      const { state: ended, stopReason } = await worker.resume(state)
+      expect(ended.plan!.map(({ id, status }) => `${id} ${status}`)).toEqual([
+        'a failed',
+        'c completed',
+        'd completed',
+      ])
+      expect([stopReason, model.requests.length]).toEqual(['complete', 3])
+      expect(model.requests[1]!.messages.at(-1)!.text).toContain('"b" (Do b) failed')
+      for (const options of [{ allowReplan: false }, { maxReplans: 0 }])
+        await expect(planner([says('did c')], options).worker.resume(state)).rejects.toMatchObject({
+          code: 'INVALID_RESPONSE',
+          message: expect.stringContaining('"b"'),
+        })
+    }
 })

@@ -295,6 +295,10 @@ test('UAP-023 no schema is made from an agent', () => {
     expect(() => subagent(rest as typeof whole), key).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', message: expect.stringContaining(key) }),
     )
+    for (const bad of ['', 7])
+      expect(() => subagent({ ...whole, [key]: bad } as never), key).toThrow(
+        expect.objectContaining({ code: 'INVALID_REQUEST', message: expect.stringContaining(key) }),
+      )
   }
 })
 
@@ -306,8 +310,14 @@ test('UAP-024 UAP-038 an agent among the tools is refused', () => {
       hint: expect.stringContaining('subagent('),
     }),
   )
-  for (const item of [{}, { name: 'x' }, { run: () => 1 }, null, 'add'])
-    expect(() => agent({ model: scripted([]), tools: [item as unknown as Tool] })).toThrow(
-      expect.objectContaining({ code: 'INVALID_REQUEST' }),
-    )
+  for (const item of [{}, { name: 'x' }, { run: () => 1 }, null, 'add', child])
+    for (const others of [[], [add], [add, { ...add, name: 'other' }]])
+      expect(() =>
+        agent({ model: scripted([]), tools: [...others, item as unknown as Tool] }),
+      ).toThrow(
+        expect.objectContaining({
+          code: 'INVALID_REQUEST',
+          message: expect.stringContaining(`Item ${others.length} `),
+        }),
+      )
 })

@@ -284,6 +284,9 @@ describe('a model that has only generate and stream', () => {
       [0, 'a'],
       [2, 'b'],
     ])
+    const types: string[] = []
+    for await (const { type } of real.stream('b')) types.push(type)
+    expect(events.flatMap(({ upp }) => upp?.type ?? [])).toEqual(types)
     const text = events.flatMap(({ upp }) => (upp?.type === 'text_delta' ? [upp.delta.text] : []))
     expect(text.join('')).toBe('hello there')
     expect((await stream.result).state.messages.map((one) => one.text)).toEqual([
@@ -296,31 +299,60 @@ describe('a model that has only generate and stream', () => {
 
   test('UAP-139 UAP-146 the rounds that it ran itself are told by hooks and events', async () => {
     const tools = [add]
-    const script = [calls('add', { a: 1, b: 1 }, { id: 'c' }), says('two')]
-    const model = scripted(script)
+    const one = (id: string, n: number) => calls('add', { a: n, b: n }, { id })
+    const model = scripted([one('c', 1), [one('d', 2), one('e', 3)], says('all')])
     const told: unknown[] = []
-    const stream = agent({
+    const worker = agent({
       model,
       tools,
       execution: swapped(loop(), opaque(llm({ model, tools }))),
       strategy: {
-        onAct: (step, actions) => void told.push([step, actions.map((one) => one.toolCallId)]),
-        onObserve: (step, seen) => void told.push([step, seen.map((one) => one.result)]),
+        onAct: (step, actions) =>
+          void told.push([step, actions.map(({ toolCallId }) => toolCallId)]),
+        onObserve: (step, seen) => void told.push([step, seen.map(({ result }) => result)]),
       },
-    }).stream('x', start)
-    const events = await collect(stream)
+    })
+    const events = await collect(worker.stream('x', start))
     expect(told).toEqual([
       [1, ['c']],
       [1, [2]],
+      [1, ['d', 'e']],
+      [1, [4, 6]],
     ])
+    const about = { step: 1, agentId: worker.id }
     expect(
       events.flatMap(({ uap }) =>
-        uap?.type === 'action' || uap?.type === 'observation' ? [uap.data] : [],
+        uap?.type === 'action' || uap?.type === 'observation' ? [uap] : [],
       ),
     ).toMatchObject([
-      { toolCalls: [{ toolCallId: 'c', toolName: 'add' }] },
-      { observations: [{ toolCallId: 'c', result: 2 }] },
+      { ...about, data: { toolCalls: [{ toolCallId: 'c', toolName: 'add' }] } },
+      { ...about, data: { observations: [{ toolCallId: 'c', result: 2 }] } },
+      { ...about, data: { toolCalls: [{ toolCallId: 'd' }, { toolCallId: 'e' }] } },
+      { ...about, data: { observations: [{ result: 4 }, { result: 6 }] } },
     ])
+  })
+
+  test('UAP-152 is told of an abort', async () => {
+    const reasons: unknown[] = []
+    const real = llm({ model: scripted([waits(Infinity)]) })
+    const noting = {
+      stream: (...given: never[]) => {
+        const stream = real.stream(...given)
+        const abort = (reason: unknown): void => (reasons.push(reason), stream.abort(reason))
+        return {
+          turn: stream.turn,
+          abort,
+          [Symbol.asyncIterator]: () => {
+            queueMicrotask(() => run.abort('enough')) // the model is being read now
+            return stream[Symbol.asyncIterator]()
+          },
+        }
+      },
+    } as unknown as LLMInstance
+    const worker = agent({ model: scripted([]), execution: swapped(loop(), noting) })
+    const run = worker.stream('x', start)
+    await expect(collect(run)).rejects.toMatchObject({ code: 'CANCELLED' })
+    expect(reasons).toEqual(['enough'])
   })
 
   test('has calls that it left open run by the strategy', async () => {

@@ -132,6 +132,9 @@ describe('UAP-099 JSON', () => {
         expect(restored.history().messages.map(({ id }) => id)).toEqual(
           tree.history().messages.map(({ id }) => id),
         )
+        // The root and the current node are those in `nodes`: a state set on one is seen through the other.
+        expect(restored.root).toBe(restored.nodes.get(tree.root.id))
+        expect(restored.current).toBe(restored.nodes.get(tree.current.id))
         const names = ({ nodes }: ThreadTree) => [...nodes.values()].map(({ name }) => name)
         expect(names(restored)).toEqual([undefined, ...plan.map(([, , name]) => name)])
         const grown = restored.branch(restored.current.id)
@@ -207,4 +210,20 @@ test('UAP-096 a history with other messages than the node’s own, of the same n
   expect(texts(tree.history())).toEqual(['a', 'b'])
   tree.root.state = AgentState.initial()
   expect(tree.history()).toBe(tree.current.state)
+})
+
+test('UAP-097 history changes no node, and a node takes any state, a shorter one too', () => {
+  const tree = new ThreadTree({ state: said('a', 'b') })
+  const { root } = tree
+  tree.checkout(tree.branch(root.id))
+  const { current } = tree
+  const [own, shorter] = [said('c'), said()]
+  current.state = own
+  expect(texts(tree.history())).toEqual(['a', 'b', 'c'])
+  expect(current.state).toBe(own)
+  expect(texts(root.state)).toEqual(['a', 'b'])
+  for (const node of [current, root]) {
+    node.state = shorter
+    expect(node.state).toBe(shorter)
+  }
 })

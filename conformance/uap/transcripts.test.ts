@@ -2,12 +2,14 @@
 import { agent, AgentState, type AgentOptions, type ExecutionStrategy } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
 import {
+  AssistantMessage,
   defer,
   isAssistantMessage,
   isToolResultMessage,
   type Message,
   type ModelReference,
   type Tool,
+  ToolResultMessage,
   UserMessage,
 } from '@skein/ai'
 import { anthropic } from '@skein/ai/anthropic'
@@ -22,6 +24,7 @@ import {
   type ScriptFunction,
   type VendorServer,
 } from '@skein/ai/testing'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { add } from './support/tools.ts'
 
@@ -134,4 +137,66 @@ test('a hook that drops a result in the middle of a long history is repaired bef
     )
   }
   expect(sent[3]![2]).toMatchObject({ results: [{ toolCallId: 'call_0', isError: true }] })
+})
+
+/** What was kept of an exchange: its call, the results in one or two messages, one from elsewhere. */
+const exchanges = fc.array(
+  fc.record({
+    callCount: fc.nat(3),
+    hasCalls: fc.boolean(),
+    results: fc.array(fc.array(fc.nat(3), { maxLength: 3 }), { maxLength: 2 }),
+  }),
+  { maxLength: 6 },
+)
+
+test('UAP-090 UAP-155 whatever is left of a history, each call sent has one result, and what is kept stays as it was', async () => {
+  await fc.assert(
+    fc.asyncProperty(exchanges, async (parts) => {
+      const history: Message[] = parts.flatMap(({ callCount, hasCalls, results }, part) => {
+        const id = (index: number): string => `${part}.${index}`
+        const toolCalls = Array.from({ length: callCount }, (_, index) => ({
+          toolCallId: id(index),
+          toolName: 'add',
+          arguments: {},
+        }))
+        const answers = results.map((indexes, message) => {
+          const list = indexes.map((index) => ({ toolCallId: id(index), result: `${message}` }))
+          return new ToolResultMessage(list, { metadata: { own: { part, message } } })
+        })
+        const asked = hasCalls ? [new AssistantMessage('calls', toolCalls)] : []
+        return [...asked, ...answers, new UserMessage(`${part}`)]
+      })
+      const model = scripted(() => says('ok'))
+      await agent({ model, tools: [add] }).generate('go', start.withContext(history))
+      const sent = model.requests[0]!.messages
+      const others = (messages: readonly Message[]) =>
+        messages.filter((one) => !isToolResultMessage(one))
+      expect(others(sent).slice(0, -1)).toEqual(others(history))
+      const open = new Set<string>()
+      for (const message of sent) {
+        if (!isToolResultMessage(message)) expect([...open]).toEqual([])
+        if (isAssistantMessage(message))
+          for (const { toolCallId } of message.toolCalls ?? []) open.add(toolCallId)
+        if (!isToolResultMessage(message)) continue
+        const given = history.find(({ id }) => id === message.id) as ToolResultMessage | undefined
+        for (const result of message.results) {
+          expect(open.delete(result.toolCallId)).toBe(true)
+          if (given) expect(given.results).toContainEqual(result)
+          else expect(result.isError).toBe(true)
+        }
+        expect([message.metadata, given && message.timestamp]).toEqual([
+          given?.metadata,
+          given?.timestamp,
+        ])
+      }
+      // A result is replaced only if none was there.
+      const known = sent.flatMap((one) => (isToolResultMessage(one) ? one.results : []))
+      const called = new Set(known.map(({ toolCallId }) => toolCallId))
+      const had = history.flatMap((one) => (isToolResultMessage(one) ? one.results : []))
+      for (const { toolCallId, isError } of known)
+        expect(isError === true).toBe(!had.some((one) => one.toolCallId === toolCallId))
+      expect(called.size).toBe(known.length)
+    }),
+    { seed: 155, numRuns: process.env['SKEIN_DEEP'] ? 2000 : 150 },
+  )
 })

@@ -38,6 +38,22 @@ describe('apiKey', () => {
     }
   })
 
+  test('UPP-012 the first of the vendor’s environment variables that is set is the default', async () => {
+    const operation = operations.find(({ name }) => name === 'google: generate')!
+    const names = ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY']
+    const { fetch, seen } = stub()
+    try {
+      for (const name of names.toReversed()) {
+        process.env[name] = `key-of-${name}`
+        await operation.run({ fetch })
+      }
+    } finally {
+      for (const name of names) delete process.env[name]
+    }
+    const sent = seen.map(({ headers }) => credentialOf(headers))
+    expect(sent).toEqual(names.toReversed().map((name) => `key-of-${name}`))
+  })
+
   test('UPP-012 a missing, empty or failing key is AUTHENTICATION_FAILED, and nothing is sent', async () => {
     const operation = operations.find(({ vendor }) => vendor === 'anthropic')!
     const { fetch, seen } = stub()
@@ -190,6 +206,13 @@ describe('timeout', () => {
     expect(error).toMatchObject({
       hint: expect.stringMatching(name === 'totalMs' ? /timeout/ : name),
     })
+  })
+
+  test('UPP-014 timeouts.idleMs limits the wait for the first byte, unless firstByteMs does', async () => {
+    const { fetch } = stub(() => new Response(new ReadableStream()))
+    const config = { apiKey: key, fetch }
+    for (const timeouts of [{ idleMs: 40 }, { idleMs: 60_000, firstByteMs: 40 }])
+      await expectTimeout(operations[0]!, { ...config, timeouts })
   })
 
   test('UPP-014 a stream that keeps coming is not idle', async () => {

@@ -118,6 +118,33 @@ describe('fields', () => {
     },
   )
 
+  const whole = operations.filter(({ modality, isStream }) => modality !== 'llm' && !isStream)
+
+  test.each(whole)('UPP-031 $name: an error inside HTTP 200 has that status', async (operation) => {
+    const body = { error: { message: 'It broke down', type: 'x_new' } }
+    expect(await errorOf(operation, json(JSON.stringify(body)))).toMatchObject({
+      message: 'It broke down',
+      code: 'PROVIDER_ERROR',
+      provider: operation.provider.name,
+      modality: operation.modality,
+      statusCode: 200,
+      body: JSON.stringify(body),
+    })
+  })
+
+  test.each(operations)(
+    'UPP-031 $name: a redirect has its status and its place',
+    async (operation) => {
+      expect(
+        await errorOf(operation, () => redirect('https://elsewhere.test/login?token=1')),
+      ).toMatchObject({
+        code: 'INVALID_RESPONSE',
+        statusCode: 307,
+        message: expect.stringContaining('https://elsewhere.test/login (HTTP 307)'),
+      })
+    },
+  )
+
   test('UPP-032 the twelve codes', () => {
     expect(Object.values(ErrorCode).toSorted()).toEqual([
       'AUTHENTICATION_FAILED',
@@ -156,7 +183,15 @@ const statuses = [
 
 describe.each(statuses)('HTTP %i is %s', (status, code) => {
   test.each(operations)('UPP-033 $name', async (operation) => {
-    for (const body of ['', 'plain text', '<html>page</html>', '{"unknown":"shape"}']) {
+    const unknown = {
+      message: 'An error of a new kind',
+      type: 'x_new',
+      code: 'x_new',
+      status: 'X_NEW',
+    }
+    const bodies = ['', 'plain text', '<html>page</html>', '{"unknown":"shape"}']
+    const words = [{ error: unknown }, [{ error: unknown }], { error: unknown.message }, { type: 'error', error: unknown }] // prettier-ignore
+    for (const body of [...bodies, ...words.map((one) => JSON.stringify(one))]) {
       const error = await errorOf(operation, () => new Response(body, { status }))
       expect([error.code, error.statusCode], body).toEqual([code, status])
     }
@@ -170,8 +205,9 @@ describe('cause', () => {
       expect((await errorOf(operation, () => Promise.reject(refused))).cause).toBe(refused)
       for (const name of ['AbortError', 'TimeoutError']) {
         const stopped = new DOMException('by the fetch in use', name)
-        const { cause } = await errorOf(operation, () => Promise.reject(stopped))
+        const { cause, code } = await errorOf(operation, () => Promise.reject(stopped))
         expect(cause, name).toBe(stopped)
+        expect(code).toBe(name === 'AbortError' ? 'CANCELLED' : 'TIMEOUT')
       }
       const { cause } = await errorOf(operation, json('{"a":'))
       expect(cause).toBeInstanceOf(SyntaxError)
@@ -181,6 +217,17 @@ describe('cause', () => {
       const cancelled = await errorOf(operation, hello, {}, controller.signal)
       expect(cancelled.code).toBe('CANCELLED')
       expect(causesOf(cancelled)).toContain(reason)
+    },
+  )
+
+  test.each(operations.filter(({ isStream }) => isStream))(
+    'UPP-035 $name: a frame that is not JSON has the parse error as its cause',
+    async (operation) => {
+      const type = operation.vendor === 'ollama' ? 'application/x-ndjson' : 'text/event-stream'
+      const text = operation.vendor === 'ollama' ? '{"a":\n' : 'data: {"a":\n\n'
+      const error = await errorOf(operation, json(text, type))
+      expect(error).toMatchObject({ code: 'INVALID_RESPONSE', modality: operation.modality })
+      expect(error.cause).toBeInstanceOf(SyntaxError)
     },
   )
 

@@ -130,6 +130,19 @@ describe('WeightedKeys', () => {
     expect(square).toBeLessThan(13.8) // 99.9 % of fair draws, two degrees of freedom
   })
 
+  test.each([
+    [{ a: 1, b: 1, c: 2 }, 'a a b b c c'],
+    [{ a: 2, b: 2 }, 'a a a a b b'],
+    [{ a: 0, b: 4 }, 'b b b b b b'],
+  ])('UPP-022 each number belongs to one key: %j', (weights, expected) => {
+    const entries = Object.entries(weights).map(([key, weight]) => ({ key, weight }))
+    const numbers = [0, 0.2499, 0.25, 0.4999, 0.5, 1 - Number.EPSILON]
+    const chosen = numbers.map((number) =>
+      new WeightedKeys(entries, { random: () => number }).getKey(),
+    )
+    expect(chosen.join(' ')).toBe(expected)
+  })
+
   test('UPP-022 a weight of zero is never chosen, at either end of the range', () => {
     const entries = ['none', 'some', 'zero'].map((key) => ({ key, weight: key === 'some' ? 1 : 0 }))
     for (const number of [0, 0.5, 1 - Number.EPSILON]) {

@@ -440,6 +440,34 @@ describe('threads', () => {
     expect(text).toContain('"2026-01-02T03:04:05.678Z"')
   })
 
+  test('UPP-086 UPP-165 every member that a message, a block, a call or a result may have comes back', () => {
+    const metadata = { vendor: { a: [1, null], bytes: { $bytes: 'AQ==' } } }
+    const options = { id: 'i', timestamp: new Date('2026-01-02T03:04:05.678Z'), metadata }
+    const invalidArguments = { text: '{"a":', reason: 'cut off' }
+    const call = { toolCallId: 'c', toolName: 't', arguments: {}, after: ['b'], metadata }
+    const result = { toolCallId: 'c', toolName: 't', result: null, isError: true, metadata }
+    const messages = [
+      new UserMessage(
+        userBlocks.map((block) => ({ ...block, metadata })),
+        options,
+      ),
+      new AssistantMessage(
+        assistantBlocks.map((block) => ({ ...block, metadata })),
+        [{ ...call, invalidArguments }, call],
+        options,
+      ),
+      new AssistantMessage('a', [], options),
+      new AssistantMessage('a', undefined, options),
+      new ToolResultMessage([result, { toolCallId: 'd', result: 0, isError: false }], options),
+    ]
+    const thread = Thread.fromJSON(JSON.parse(JSON.stringify(new Thread({ messages }))))
+    expect(thread.messages).toStrictEqual(messages)
+    for (const message of messages) {
+      expect(messageFromJSON(JSON.parse(JSON.stringify(message)))).toStrictEqual(message)
+      expect(messageFromJSON(messageToJSON(message))).toStrictEqual(message)
+    }
+  })
+
   test('any JSON in arguments, results and metadata comes back as it was', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (args, result) => {

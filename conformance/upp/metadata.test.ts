@@ -1,5 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { AssistantMessage, llm, NoRetry, UserMessage, type Message } from '@skein/ai'
+import { google } from '@skein/ai/google'
+import { openrouter } from '@skein/ai/openrouter'
 import { describe, expect, test } from 'vitest'
 import { weather } from './cases/requests.ts'
 import { answering, askVendor, bodyOf, ways } from './support/ask-vendor.ts'
@@ -97,3 +99,46 @@ describe('round trips', () => {
     },
   )
 })
+
+test('UPP-157 reasoning of the other API of the same vendor is left out with a warning', async () => {
+  const bodies: string[] = []
+  const fetch = async (_: string, init: RequestInit): Promise<Response> => {
+    bodies.push(init.body as string)
+    const thought = { type: 'reasoning', id: 'r', summary: [{ type: 'summary_text', text: 'hm' }] }
+    const content = [{ type: 'output_text', text: 'Hi', annotations: [] }]
+    const output = [thought, { type: 'message', id: 'm', role: 'assistant', content }]
+    const choices = [{ message: { content: 'Yes' }, finish_reason: 'stop' }]
+    return Response.json(
+      bodies.length === 1 ? { id: 'x', status: 'completed', output } : { choices },
+    )
+  }
+  const config = { apiKey: 'key-0123456789', fetch }
+  const first = await llm({ model: openrouter('m', { api: 'responses' }), config }).generate('x')
+  const chat = llm({ model: openrouter('m', { api: 'chat' }), config })
+  const { warnings } = await chat.generate(first.messages, 'y')
+  expect(first.response.content[0]).toMatchObject({ type: 'reasoning', text: 'hm' })
+  expect(warnings.map(({ code }) => code)).toEqual(['foreign_reasoning_dropped'])
+  const { messages } = JSON.parse(bodies[1]!) as { messages: object[] }
+  expect(messages[1]).toEqual({ role: 'assistant', content: 'Hi' })
+})
+
+test.each([{ thoughtSignature: 's' }, {}])(
+  'UPP-157 Google: unknown fields in a call and beside it (%j) are kept and sent back',
+  async (beside) => {
+    const bodies: string[] = []
+    const functionCall = { name: 'weather', args: {}, id: 'c1', x_inside: { a: 1 } }
+    const parts = [{ functionCall, x_beside: [2], ...beside }]
+    const fetch = async (_: string, init: RequestInit): Promise<Response> => {
+      bodies.push(init.body as string)
+      return Response.json({ candidates: [{ content: { parts }, finishReason: 'STOP' }] })
+    }
+    const config = { apiKey: 'key-0123456789', fetch }
+    const model = llm({ model: google('gemini-2.5-flash'), config, tools: [weather], ...manual })
+    const { messages, response } = await model.generate('x')
+    const native = { x_beside: [2], ...beside, functionCall: { x_inside: { a: 1 } } }
+    expect(response.toolCalls?.[0]?.metadata?.['google']?.['native']).toEqual(native)
+    await model.generate(messages, 'y')
+    const { contents } = JSON.parse(bodies[1]!) as { contents: { parts: object[] }[] }
+    expect(contents[1]?.parts).toEqual(parts)
+  },
+)

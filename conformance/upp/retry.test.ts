@@ -91,6 +91,26 @@ describe('a strategy of one’s own', () => {
     })
   })
 
+  test.each(operations)(
+    'UPP-024 $name: it sees a lost connection as the caller would, with provider, modality and cause',
+    async ({ provider, modality, run }) => {
+      const errors: UPPError[] = []
+      const retryStrategy: RetryStrategy = { onRetry: (error) => (errors.push(error), null) }
+      const lost = new TypeError('fetch failed')
+      const { fetch } = stub(() => Promise.reject(lost))
+      const thrown = await run({ apiKey, fetch, retryStrategy }).catch((error: unknown) => error)
+      expect(errors).toEqual([thrown])
+      expect(errors[0]).toBeInstanceOf(UPPError)
+      const { name } = provider
+      expect(errors[0]).toMatchObject({
+        code: 'NETWORK_ERROR',
+        provider: name,
+        modality,
+        cause: lost,
+      })
+    },
+  )
+
   test('UPP-024 one that throws is an error with its cause, not a hang', async () => {
     const retryStrategy: RetryStrategy = {
       onRetry: () => {
@@ -206,6 +226,28 @@ describe('ExponentialBackoff', () => {
       }),
     )
   })
+})
+
+test.each([
+  ['ExponentialBackoff', (maxRetries: number) => new ExponentialBackoff({ maxRetries })],
+  ['LinearBackoff', (maxRetries: number) => new LinearBackoff({ maxRetries, delay: 0 })],
+])('UPP-026 UPP-027 %s repeats as often as it is told to, also never', (_name, make) => {
+  for (const maxRetries of [0, 1, 2, 5]) {
+    const strategy = make(maxRetries)
+    const answers = [1, 2, 3, 4, 5, 6].map((attempt) =>
+      strategy.onRetry(failure('PROVIDER_ERROR'), attempt),
+    )
+    expect(answers.map((answer) => answer !== null)).toEqual(
+      [1, 2, 3, 4, 5, 6].map((attempt) => attempt <= maxRetries),
+    )
+  }
+})
+
+test('UPP-027 the delay is the given one, also 0; 1000 ms by default', () => {
+  const delays = [0, 1, 70_000, undefined].map((delay) =>
+    new LinearBackoff(delay === undefined ? {} : { delay }).onRetry(failure('PROVIDER_ERROR'), 1),
+  )
+  expect(delays).toEqual([0, 1, 70_000, 1000])
 })
 
 describe('LinearBackoff and NoRetry', () => {
@@ -342,31 +384,37 @@ describe('what is repeated', () => {
   )
 })
 
-test('UPP-029 the vendor’s own call stops waiting, too, not only the one who asked', async () => {
-  vi.useFakeTimers()
-  const { fetch, seen } = stub(status(503))
-  const controller = new AbortController()
-  const request = {
-    messages: [new UserMessage('Hi')],
-    params: {},
-    tools: [],
-    config: { apiKey, fetch, retryStrategy: { onRetry: () => 60_000 } },
-    signal: controller.signal,
-    clock: systemClock,
-    ids: uuidV4,
-  }
-  const { provider } = anthropic
-  const failed = provider.handlers
-    .llm!.bind(provider('m'))
-    .complete(request)
-    .catch((error: unknown) => error)
-  await vi.advanceTimersByTimeAsync(1000)
-  expect(vi.getTimerCount()).toBe(1)
-  controller.abort()
-  expect(await failed).toMatchObject({ code: 'CANCELLED' })
-  expect(vi.getTimerCount()).toBe(0)
-  expect(seen).toHaveLength(1)
-})
+test.each<[string, RetryStrategy, number]>([
+  ['after a failure', { onRetry: () => 60_000 }, 1],
+  ['before a request', { beforeRequest: () => 60_000, onRetry: () => null }, 0],
+])(
+  'UPP-029 UPP-025 the vendor’s own call stops waiting %s, not only the one who asked',
+  async (_name, retryStrategy, sent) => {
+    vi.useFakeTimers()
+    const { fetch, seen } = stub(status(503))
+    const controller = new AbortController()
+    const request = {
+      messages: [new UserMessage('Hi')],
+      params: {},
+      tools: [],
+      config: { apiKey, fetch, retryStrategy },
+      signal: controller.signal,
+      clock: systemClock,
+      ids: uuidV4,
+    }
+    const { provider } = anthropic
+    const failed = provider.handlers
+      .llm!.bind(provider('m'))
+      .complete(request)
+      .catch((error: unknown) => error)
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(vi.getTimerCount()).toBe(1)
+    controller.abort()
+    expect(await failed).toMatchObject({ code: 'CANCELLED' })
+    expect(vi.getTimerCount()).toBe(0)
+    expect(seen).toHaveLength(sent)
+  },
+)
 
 describe('streams', () => {
   const { text } = helloBody('https://x.test/v1/messages', '"stream":true')

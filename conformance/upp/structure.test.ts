@@ -1,4 +1,13 @@
-import { llm, type StreamEvent, type Tool, type Turn } from '@skein/ai'
+import {
+  llm,
+  type StreamEvent,
+  type Tool,
+  type Turn,
+  type ModelReference,
+  type Params,
+} from '@skein/ai'
+import { groq } from '@skein/ai/groq'
+import { ollama } from '@skein/ai/ollama'
 import { calls, says, scripted, stops } from '@skein/ai/testing'
 import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
@@ -45,9 +54,11 @@ test('UPP-124 tools may run before the structured answer', async () => {
 
 test('UPP-125 structure without the capability is refused before any request', () => {
   const model = scripted([says('{}')], { capabilities: { structuredOutput: false } })
-  expect(() => llm({ model, structure: person })).toThrow(
-    expect.objectContaining({ code: 'INVALID_REQUEST', provider: 'scripted', modality: 'llm' }),
-  )
+  const tools: Tool[] = [{ name: 'find', description: '', parameters: {}, run: () => 1 }]
+  for (const more of [{}, { tools }, { system: 'Be brief.' }])
+    expect(() => llm({ model, structure: person, ...more })).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST', provider: 'scripted', modality: 'llm' }),
+    )
   expect(model.requests).toHaveLength(0)
 })
 
@@ -62,8 +73,26 @@ test('UPP-126 UPP-003 answers are not validated: off-schema JSON passes', async 
   expect(Object.keys(dependencies)).toEqual(['@skein/base'])
 })
 
+test('UPP-126 members beyond the schema stay, also beside a null for an absent one', async () => {
+  const structure = { ...person, required: [], additionalProperties: false }
+  for (const text of ['{"name":null,"other":{"a":null}}', '{"other":{"a":null}}']) {
+    const { data } = await llm({ model: scripted([says(text)]), structure }).generate('x')
+    expect(data).toEqual({ other: { a: null } })
+  }
+})
+
+test('UPP-126 without `validate` nothing is repaired that is JSON', async () => {
+  for (const text of ['"just text"', '[]', '{"name":7}']) {
+    const model = scripted([says(text), says('{"name":"Ann"}')])
+    const { data } = await llm({ model, structure: person, repair: 2 }).generate('x')
+    expect(data).toEqual(JSON.parse(text))
+    expect(model.requests).toHaveLength(1)
+  }
+})
+
 test('UPP-127 an answer that is not JSON is INVALID_RESPONSE and carries the turn', async () => {
-  for (const text of ['{"name": "An', 'I would rather not.', '']) {
+  const around = ['Here: {"name":"Ann"}', '{"name":"Ann"} There.', '```json\n{"name":"Ann"}\n```']
+  for (const text of ['{"name": "An', 'I would rather not.', '', ...around]) {
     const step = [says(text), stops(text.startsWith('{') ? 'max_tokens' : undefined)]
     const instance = llm({ model: scripted([step, step]), structure: person })
     for (const asking of [instance.generate('x'), instance.stream('x').turn]) {
@@ -128,3 +157,25 @@ test('events without structure stay text', async () => {
   expect(types).toContain('text_delta')
   expect(types).not.toContain('object_delta')
 })
+
+test.each([
+  [groq('m'), 'response_format'],
+  [ollama('m'), 'format'],
+] as const)(
+  'UPP-151 UPP-124 what the caller set instead of the structure is sent, be it null',
+  async (model, field) => {
+    for (const given of [null, { type: 'own' }, 'json']) {
+      let body: Record<string, unknown> = {}
+      const fetch = async (_: string, init: RequestInit): Promise<Response> => {
+        body = JSON.parse(init.body as string) as Record<string, unknown>
+        return new Response('', { status: 400 })
+      }
+      const config = { apiKey: 'key-0123456789', fetch }
+      const params = { [field]: given } as Params
+      await llm({ model: model as ModelReference, config, params, structure: person })
+        .generate('x')
+        .catch(() => {}) // only the request counts
+      expect(body[field]).toEqual(given)
+    }
+  },
+)

@@ -39,10 +39,10 @@ export function agent(options: ModellessOptions): Agent {
   checkTools(tools)
   const core = new AgentCore(options)
   // The options become properties of the agent, so that `{ ...agent }` passes them on. Only options
-  // that were given are copied, and never the methods or the id of an agent that was spread.
-  const given = optionNames.filter((name) => options[name] !== undefined)
+  // that were given are copied; id and methods of an agent that was spread are replaced.
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
   core.agent = Object.freeze({
-    ...Object.fromEntries(given.map((name) => [name, options[name]])),
+    ...Object.fromEntries(given),
     tools: Object.freeze([...tools]),
     ...(toolStrategy && { toolStrategy: withoutLimit(toolStrategy) }),
     id: ids(),
@@ -50,26 +50,6 @@ export function agent(options: ModellessOptions): Agent {
   }) as Agent // without a model this is a `ModellessAgent`, as the overload declares
   return core.agent
 }
-
-const optionNames = [
-  'model',
-  'config',
-  'params',
-  'system',
-  'structure',
-  'open',
-  'signal',
-  'clock',
-  'ids',
-  'execution',
-  'middleware',
-  'llmMiddleware',
-  'strategy',
-  'checkpoints',
-  'sessionId',
-  'durability',
-  'onCheckpointError',
-] as const satisfies readonly (keyof AgentOptions)[]
 
 /**
  * Throws for an item that is not a tool. Agents are rejected too: a tool that runs an agent must be declared
@@ -153,23 +133,21 @@ async function query(core: AgentCore, input: AgentInput, given: RunOptions): Pro
 }
 
 /**
- * Adds the messages of the exchange (the input and the messages of the turn) to the state of the result,
- * because an application's strategy may have left some out. Messages are compared by id, so none is added
- * twice. If the state has a part of the exchange, the missing messages are inserted in the order of the
- * exchange.
+ * Returns a result whose state contains each message of the exchange (the input and the messages of the turn)
+ * once and in order, because an application's strategy may have left some out or added some twice. Messages are
+ * compared by id. The exchange begins where the state has its first message of it, otherwise at the end.
  */
 function withExchange(result: GenerateResult, input: Message): GenerateResult {
   const { turn, state } = result
   const history = state.messages
-  const known = new Set(history.map(({ id }) => id))
   const exchange = turn.messages.some(({ id }) => id === input.id)
     ? turn.messages
     : [input, ...turn.messages]
-  const first = exchange.find(({ id }) => known.has(id))
-  if (!first) return { ...result, state: state.withMessages(exchange) }
-  if (exchange.every(({ id }) => known.has(id))) return result
-  const start = history.findIndex(({ id }) => id === first.id)
   const ids = new Set(exchange.map(({ id }) => id))
+  const known = history.filter(({ id }) => ids.has(id))
+  if (known.length === ids.size && known.every(({ id }, at) => id === exchange[at]!.id))
+    return result
+  const start = known[0] ? history.indexOf(known[0]) : history.length
   const others = history.slice(start).filter(({ id }) => !ids.has(id))
   const messages = [...history.slice(0, start), ...exchange, ...others]
   return { ...result, state: state.withContext(messages) }

@@ -123,6 +123,8 @@ export interface InferOptions {
   readonly state?: Map<string, unknown>
   /** The number that `onCycle` gets, if several inferences belong to one run. Default 1. */
   readonly cycle?: number
+  /** How many times the model is asked again after a structured answer that does not fit. Default 0. */
+  readonly repair?: number
 }
 
 /** A batch of tool calls for `executeTools`; missing fields are taken from the instance. */
@@ -232,12 +234,12 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
 
   infer(
     messages: readonly Message[],
-    { streaming = true, signal, state, cycle }: InferOptions = {},
+    { streaming = true, repair: repairs = 0, ...options }: InferOptions = {},
   ): AsyncGenerator<readonly StreamEvent[], Turn<Data, Calls>> {
     const strategy = { maxIterations: 0 }
     return this.#run(
       { messages: [...messages], inputs: [] },
-      { streaming, strategy, signal, state, cycle, repairs: 0 },
+      { streaming, strategy, repairs, ...options },
     )
   }
 

@@ -115,3 +115,22 @@ test('a misspelled option does not compile', () => {
   // @ts-expect-error vector_store_ids is required
   expect(openaiTools.fileSearch({})).toEqual({ type: 'file_search' })
 })
+
+test('UPP-123 options go into the tool as they are given', () => {
+  const container = { type: 'auto', file_ids: ['f'], memory_limit: '4g' } as const
+  expect(openaiTools.codeInterpreter({ container })).toEqual({
+    type: 'code_interpreter',
+    container,
+  })
+  expect(openaiTools.codeInterpreter({ container: 'c1' })).toMatchObject({ container: 'c1' })
+  expect(openaiTools.codeInterpreter()).toMatchObject({ container: { type: 'auto' } })
+  expect(googleTools.maps({ enableWidget: true })).toEqual({ googleMaps: { enableWidget: true } })
+  const timeRangeFilter = { startTime: 'a', endTime: 'b' }
+  expect(googleTools.webSearch({ timeRangeFilter })).toEqual({ googleSearch: { timeRangeFilter } })
+  expect(anthropicTools.webFetch({ max_uses: 2, max_content_tokens: 3 })).toEqual({
+    type: 'web_fetch_20250910',
+    name: 'web_fetch',
+    max_uses: 2,
+    max_content_tokens: 3,
+  })
+})

@@ -144,3 +144,25 @@ test('a megabyte in small pieces, looked at after each, is not read again and ag
   expect(performance.now() - start).toBeLessThan(5_000)
   expect(parser.value()).toEqual({ text: piece.repeat(50_000) })
 })
+
+test('UPP-159 UPP-108 a key named __proto__ never becomes a prototype, at any prefix', () => {
+  const text = '{"a":{"__proto__":{"x":1},"b":[{"__proto__":{"x":2}}]},"__proto__":{"x":3},"c":4}'
+  const check = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    expect([Object.prototype, Array.prototype]).toContain(Object.getPrototypeOf(value))
+    expect((value as { x?: unknown }).x).toBeUndefined()
+    Object.values(value).forEach(check)
+  }
+  for (let end = 1; end <= text.length; end++) check(parsePartialJson(text.slice(0, end)))
+  expect(parsePartialJson(text)).toEqual({ a: { b: [{}] }, c: 4 })
+})
+
+test('UPP-108 every escape that JSON has is read, whole and at every prefix', () => {
+  const text = '{"a":"\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u0041\\uD83D\\uDC4B\\u00e9"}'
+  expect(parsePartialJson(text)).toEqual(JSON.parse(text))
+  const whole = (JSON.parse(text) as { a: string }).a
+  for (let end = 6; end < text.length; end++) {
+    const { a } = parsePartialJson(text.slice(0, end)) as { a: string }
+    expect(whole.startsWith(a), text.slice(0, end)).toBe(true)
+  }
+})

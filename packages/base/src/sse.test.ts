@@ -246,3 +246,15 @@ describe('maxEventBytes', () => {
     }
   })
 })
+
+test('UPP-095 a byte order mark is dropped at the start of a stream and nowhere else, however it is cut', () => {
+  const bytes = new TextEncoder().encode('\uFEFFdata: \uFEFFa\ndata: b\uFEFF\n\n\uFEFFdata: c\n\n')
+  const whole = [{ event: '', data: '\uFEFFa\nb\uFEFF', id: '' }]
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const decoder = new SseDecoder()
+    const events = [bytes.subarray(0, cut), bytes.subarray(cut)].flatMap((piece) =>
+      decoder.push(piece),
+    )
+    expect([...events, ...decoder.end()], `cut at ${cut}`).toEqual(whole)
+  }
+})

@@ -122,14 +122,14 @@ class DatabaseLink implements NodeLink {
     if (this.#isStopped) return void client.end().catch(() => {})
     this.#client = client
     this.#failures = 0
-    // If the connection breaks without an error, this statement gets no answer and reveals that.
+    // If the connection breaks without an error, a statement gets no answer and reveals that.
     clearInterval(this.#ping)
     this.#ping = setInterval(() => {
-      client.query('SELECT 1').catch(() => this.#lose(client))
+      if (!this.#isSending) void this.#flush(true)
     }, PING_MS).unref()
     // Notices that other nodes sent while this connection did not exist are lost.
     this.#listener?.gap()
-    if (this.#waiting.size > 0 || this.#hasDropped) void this.#flush()
+    if (!this.#isSending) void this.#flush()
   }
 
   #lose(client: pg.Client): void {
@@ -147,25 +147,31 @@ class DatabaseLink implements NodeLink {
     this.#retry = setTimeout(() => void this.#connect(), ms)
   }
 
-  async #flush(): Promise<void> {
+  /** Sends what is waiting, with one statement at a time. A ping is sent even if nothing is waiting. */
+  async #flush(isPing = false): Promise<void> {
     this.#isSending = true
-    try {
-      while (this.#client && (this.#waiting.size > 0 || this.#hasDropped)) {
-        const [payloads, sent] = this.#payloads()
-        await this.#client.query(
+    let isFirst = isPing
+    for (;;) {
+      const client = this.#client
+      if (!client || !(isFirst || this.#waiting.size > 0 || this.#hasDropped)) break
+      isFirst = false
+      const [payloads, sent] = this.#payloads()
+      const hadDropped = this.#hasDropped
+      this.#hasDropped = false
+      try {
+        await client.query(
           `SELECT pg_notify('${this.#channel}', payload) FROM unnest($1::text[]) payload`,
           [payloads],
         )
-        this.#hasDropped = false
-        for (const [key, text] of sent)
-          if (this.#waiting.get(key) === text) this.#waiting.delete(key)
+      } catch {
+        // The connection is lost or too slow; the waiting notices are sent over the next connection.
+        this.#hasDropped ||= hadDropped
+        this.#lose(client)
+        continue
       }
-    } catch {
-      // The connection is lost or too slow; the waiting notices are sent over the next connection.
-      if (this.#client) this.#lose(this.#client)
-    } finally {
-      this.#isSending = false
+      for (const [key, text] of sent) if (this.#waiting.get(key) === text) this.#waiting.delete(key)
     }
+    this.#isSending = false
   }
 
   /** Returns all waiting notices in as few payloads as the server's size limit allows. */
@@ -181,7 +187,7 @@ class DatabaseLink implements NodeLink {
       }
       body += body === '' ? text : `,${text}`
     }
-    if (body !== '' || payloads.length === 0) payloads.push(`${start}${body}]}`)
+    if (body !== '' || this.#hasDropped) payloads.push(`${start}${body}]}`)
     return [payloads, sent]
   }
 

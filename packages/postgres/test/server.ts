@@ -106,7 +106,8 @@ const settings = {
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
-  max_connections: '100',
+  // A property opens a store of three connections for each of its runs.
+  max_connections: '400',
   shared_buffers: '32MB',
   max_wal_size: '256MB',
   log_min_messages: 'fatal',

@@ -32,7 +32,7 @@ export type KernelAction =
   | { readonly type: 'cascade'; readonly references: readonly string[] }
   /** The thread's agent is not defined in this process: the thread waits for a process that defines it. */
   | { readonly type: 'await_agent' }
-  /** Ends the session early: the user stopped it, or the thread was terminated. */
+  /** Ends the session early: the user stopped it, or the thread was terminated. Answers calls of the parent that wait. */
   | { readonly type: 'close'; readonly outcome: 'stopped' | 'terminated' }
   /** Decides what became of calls that were running when a process died. */
   | { readonly type: 'settle_in_doubt'; readonly calls: readonly CallState[] }
@@ -85,7 +85,8 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
   const { agent, epoch, now } = options
   if (state.isErased) return { type: 'park', wakeAt: null }
   if (state.terminated) {
-    if (session) return { type: 'close', outcome: 'terminated' }
+    const isAwaited = state.queue.some((one) => one.parentInterruptId !== undefined)
+    if (session || isAwaited) return { type: 'close', outcome: 'terminated' }
     // Completed children are terminated too: otherwise a report from one of their own children would
     // begin another session in them.
     const references = [...state.children.values()]
@@ -118,7 +119,9 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
 
   const effect = nextEffect(state, options)
   if (effect && !effect.mustYield) return effect.action
-  if (state.immediateFor !== agent.name && startsSomething(agent)) return { type: 'activate' }
+  // A thread that was stopped before it began waits for its next message, whether its agent is defined or not.
+  const isNew = state.immediateFor !== agent.name && state.stop !== 'stopped'
+  if (isNew && startsSomething(agent)) return { type: 'activate' }
   const known = { ...options, agent }
   const action = session ? inSession(state, session, known) : outOfSession(state, known)
   return action.type === 'park' && effect ? effect.action : action

@@ -506,6 +506,44 @@ test('stop, limits and budgets hold as for a prompt', async () => {
   await runtime.stop()
 })
 
+describe.each([
+  ['asks again after its calls', loop()],
+  ['asks nothing more after its calls', loop({ maxIterations: 1 })],
+])('a strategy that %s', (_, execution) => {
+  test.each<[string, Partial<SideConfig>, object]>([
+    [
+      'sessionStop',
+      { sessionStop: { name: 'done', messageProperty: 'text' } },
+      { outcome: 'completed', reason: 'session_stop', text: 'three ships' },
+    ],
+    [
+      'sessionFail',
+      { sessionFail: { name: 'done', messageProperty: 'text' } },
+      { outcome: 'failed', reason: 'session_fail', text: 'three ships' },
+    ],
+    [
+      'stopTool',
+      { stopTool: 'done', stopToolResponseProperty: 'text' },
+      { outcome: 'completed', reason: 'stop_tool', text: 'three ships' },
+    ],
+  ])('SA-65 ends as %s of its side says', async (_, side, expected) => {
+    const world = newWorld()
+    const model = scripted((request) => {
+      world.requests.push(request)
+      return calls('done', { text: 'three ships' })
+    })
+    const risk = 'read_only'
+    const run = () => 'ended'
+    const done = tool({ name: 'done', description: 'Ends.', parameters: city, risk, run })
+    const own = agent({ model, tools: [done], execution })
+    const { runtime } = await boot([desk({ agent: own, ...side })], memoryStore())
+    const { id } = await runtime.threads.create({ agent: 'desk' })
+    expect(await runtime.threads.run(id, 'go')).toMatchObject(expected)
+    expect(world.requests).toHaveLength(1)
+    await runtime.stop()
+  })
+})
+
 test('a message that comes while the agent works is answered in a session of its own', async () => {
   const world = newWorld()
   let runtime: EmbeddedRuntime | undefined

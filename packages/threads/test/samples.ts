@@ -140,6 +140,48 @@ export function fullThread(): Thread {
   ])
 }
 
+/** Small threads that hold one object of each kind, with all fields that are known, and no errors. */
+export function oneOfEachKind(): Thread[] {
+  const provider = { id: 'i', provider_name: 'p' }
+  const ids = { tool_name: 't', tool_call_id: 'c' }
+  const bytes = { kind: 'binary', data: 'AAAA', media_type: 'image/png', identifier: 'i' }
+  const url = { url: 'u', identifier: 'i', media_type: 'x/y', force_download: true }
+  const contents = [
+    bytes,
+    ...['image', 'audio', 'video', 'document'].map((kind) => ({ kind: `${kind}-url`, ...url })),
+    { kind: 'text-content', content: 'x' },
+    { kind: 'uploaded-file', file_id: 'f', provider_name: 'p' },
+    { kind: 'cache-point' },
+  ]
+  const parts = [
+    { part_kind: 'text', content: 'x', ...provider },
+    { part_kind: 'thinking', content: 'x', signature: 's', thinking_id: 't', ...provider },
+    { part_kind: 'tool-call', ...ids, args: {} },
+    { part_kind: 'tool-return', ...ids, status: 'success', content: 1, metadata: {} },
+    { part_kind: 'retry-prompt', content: [{ type: 't', loc: ['a'], msg: 'm' }], ...ids },
+    { part_kind: 'file', content: bytes, id: 'i' },
+    ...contents.map((content) => ({ part_kind: 'user-prompt', content: ['x', content] })),
+    { part_kind: 'builtin-tool-call', ...ids, args: {} },
+    { part_kind: 'builtin-tool-return', ...ids, content: 1 },
+    { part_kind: 'speech', speaker: 'user', transcript: 'x' },
+    { part_kind: 'compaction', content: 'x' },
+    { part_kind: 'tool-availability-delta', tools_added: [] },
+  ] as unknown as MessagePart[]
+  const model = { model_name: 'm', provider_name: 'p' }
+  const usage = { input_tokens: 1, output_tokens: 1, thinking_tokens: 1, total_tokens: 3 }
+  const said = { ...response('ada', 1), ...model, provider_response_id: 'r', usage } as const
+  const happened = { ...event('x', 1), source_agent: 'ada', target_agents: ['ada'] }
+  const turn = agentTurn('ada', [{ ...said, finish_reason: 'stop' }, happened])
+  const known = { title: 'T', metadata: {}, agents: { ada: { ...agent('ada', 'Ada'), ...model } } }
+  const documents = [
+    thread([{ ...turn, total_usage: usage }], known),
+    thread([], { agents: { ada: { ...agent('ada', 'Ada'), config_ref: 'c' } } }),
+    ...parts.map((part) => thread([userTurn([part])], { agents: {} })),
+  ]
+  // No object stands at two places, so that a test can change one place.
+  return JSON.parse(JSON.stringify(documents)) as Thread[]
+}
+
 /** Deep copy of plain data with one place changed; an undefined value removes the place. */
 export function withChange(document: unknown, pointer: string, value: unknown): unknown {
   const copy = structuredClone(document)

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { AgentState } from '../state/state.ts'
 import { describeCheckpointStore } from '../testing/index.ts'
 import {
   encryptedCheckpoints,
@@ -92,4 +93,28 @@ describe('the suite finds a store that', () => {
     const results = await Promise.allSettled(bodies.map((body) => body()))
     expect(results.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)
   })
+})
+
+test.each<[string, () => CheckpointStore]>([
+  ['memory', () => memoryCheckpoints()],
+  ['files', () => files()],
+  ['SQLite', () => database()],
+  ['encrypted', () => encryptedCheckpoints(files(), { key: new Uint8Array(32) })],
+])('UAP-030 %s: each save has an id of its own, the same wherever it is named', async (_, open) => {
+  const store = open()
+  const state = AgentState.initial().toJSON()
+  const returned = []
+  const named = []
+  for (let save = 0; save < 3; save++) {
+    returned.push(await store.save('s', state))
+    named.push(await store.loadMetadata!('s'))
+  }
+  const history = await store.history!('s')
+  expect(returned).toEqual(history)
+  expect(named).toEqual(history)
+  const ids = history.map(({ checkpointId }) => checkpointId)
+  expect(new Set(ids).size).toBe(3)
+  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+  for (const id of ids) expect(id).toMatch(uuid)
+  for (const id of ids) expect(await store.loadVersion!('s', id)).toEqual(state)
 })

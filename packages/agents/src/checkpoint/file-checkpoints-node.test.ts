@@ -27,7 +27,8 @@ const entry = { toolCallId: 'a', message: { type: 'tool_result', results: [] } a
 
 test('a checkpoint and each recorded call are flushed to the disk, unless fsync is false', async () => {
   const safe = fileCheckpoints({ dir, journal: true })
-  expect(await syncs(() => safe.save('s', state))).toBe(1)
+  // The file and the folder that names it.
+  expect(await syncs(() => safe.save('s', state))).toBe(2)
   expect(await syncs(() => safe.record!('s', entry))).toBe(1)
   const quick = fileCheckpoints({ dir, journal: true, fsync: false })
   expect(await syncs(() => quick.save('s', state))).toBe(0)
@@ -77,6 +78,8 @@ describe('what a loss of power at any moment leaves behind can be read', () => {
     expect(await operations(() => store.save('order', { ...state, step: 1 }))).toEqual([
       'flush checkpoint.json',
       'replace checkpoint.json',
+      // The folder: without it a power cut could bring back the old checkpoint.
+      'flush order',
       'replace metadata.json',
       'remove checkpoint.json.gz',
       'remove journal.ndjson',

@@ -32,9 +32,12 @@ export function fileSystem(): FileSystem {
   )
 }
 
-/** Replaces a file atomically: a reader sees the whole old content or the whole new one. */
+/**
+ * Replaces a file atomically: a reader sees the whole old content or the whole new one. With `fsync`, the new
+ * one is on the disk.
+ */
 export async function writeWhole(
-  { files }: FileSystem,
+  { files, path }: FileSystem,
   file: string,
   data: string | Uint8Array,
   { fsync, unique }: { fsync: boolean; unique: string },
@@ -52,6 +55,18 @@ export async function writeWhole(
   } catch (error) {
     await files.rm(temporary, { force: true })
     throw error
+  }
+  if (fsync) await syncFolder(files, path.dirname(file))
+}
+
+/** Syncs a folder to disk. That a file was replaced survives a power cut only if its folder was synced. */
+async function syncFolder(files: typeof Files, dir: string): Promise<void> {
+  try {
+    const folder = await files.open(dir, 'r')
+    await folder.sync()
+    await folder.close()
+  } catch {
+    // Windows cannot open folders and does not need this sync.
   }
 }
 

@@ -48,10 +48,8 @@ export class AgentCore {
         'This agent has no model.',
         'Pass `model` to agent(), or run it as a sub-agent: subagent() lends it its caller’s.',
       )
-    const { config, params, system, structure, open, signal, clock, ids } = this.options
     const { tools, toolStrategy = unlimited } = this.agent
-    const settings = { config, params, system, structure, open, signal, clock, ids }
-    this.#llm = llm({ ...settings, model, tools, toolStrategy, middleware })
+    this.#llm = llm({ ...this.options, model, tools, toolStrategy, middleware })
     return this.#llm
   }
 

@@ -1,8 +1,7 @@
-import { linkAbort } from '@skein/base'
+import { linkAbort, systemClock } from '@skein/base'
 import {
   deriveTool,
   isDeferred,
-  isUPPError,
   type Message,
   type Tool,
   type ToolContext,
@@ -155,9 +154,9 @@ class Attempt {
     this.#note(state)
     const context = this.#context({ input, state, sessionId, saver })
     const builtIn = builtInRun(execution)
-    const result = builtIn
-      ? await builtIn(context, this.#live)
-      : await this.#executeForeign(context, saver)
+    const result = await (builtIn
+      ? builtIn(context, this.#live)
+      : this.#executeForeign(context, saver))
     return checkResult(result, `The strategy "${execution.name}"`, this.owner)
   }
 
@@ -191,26 +190,28 @@ class Attempt {
     context: ExecutionContext,
     saver: Checkpointer | undefined,
   ): Promise<GenerateResult> {
-    const { agent, signal } = context
+    const { agent, clock = systemClock, signal } = context
     const sink = followSubagents(this.#live, () => ({
       step: this.#state.step,
       agentId: agent.id,
     }))
     const tools = contextualTools(context, this.#live !== undefined, sink)
     const llm = context.llm.with({ tools, signal })
-    const result = await this.#execute({ ...context, llm, tools })
+    const result = await this.#execute({ ...context, llm, tools }).finally(() =>
+      sink.close('The call ended.', clock.now()),
+    )
     const known = new Set(result.state.subagentTraces.map(({ subagentId }) => subagentId))
     const state = sink.traces
       .filter(({ subagentId }) => !known.has(subagentId))
       .reduce((next, trace) => next.withSubagentTrace(trace), result.state)
-    if (saver && !this.#hasSaved) await saver.save(state)
+    if (!this.#hasSaved) await saver?.save(state)
     return state === result.state ? result : { ...result, state }
   }
 
   /** Runs the strategy. It may ignore the signal, so this method stops waiting when the signal aborts. */
   async #execute(context: ExecutionContext): Promise<GenerateResult> {
     const { signal } = context
-    const { execution = defaultExecution } = this.#task.core.options
+    const execution = this.#task.core.options.execution! // the default is a built-in strategy
     if (!this.#live) return untilCancelled(execution.execute(context), signal)
     const stream = execution.stream(context)
     const events = stream[Symbol.asyncIterator]()
@@ -321,12 +322,9 @@ async function untilCancelled<T>(work: Promise<T>, signal: AbortSignal | undefin
   try {
     return await awaitUnlessAborted(work, signal)
   } catch (error) {
-    if (!signal?.aborted || (isUPPError(error) && error.turn)) throw error
-    const own = work.then(
-      () => undefined,
-      (failure: unknown) => failure,
-    )
-    const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 0))
+    if (!signal?.aborted || (isCancelled(error) && (error as UPPError).turn)) throw error
+    const own = work.then(undefined, (failure: unknown) => failure)
+    const late = new Promise((resolve) => setTimeout(resolve, 0))
     const failure = await Promise.race([own, late])
     throw isCancelled(failure) && (failure as UPPError).turn ? failure : error
   }
@@ -358,15 +356,15 @@ function contextualTools(
 ): readonly Tool[] {
   const { tools, state, sessionId } = context
   if (!tools.some(wantsContext)) return tools
-  const shouldStop = async (): Promise<boolean> => false
-  const facts = { step: state.step, streaming, root: sessionId ?? state.id, shouldStop }
+  const root = sessionId ?? state.id
+  const facts = { step: state.step, streaming, root, shouldStop: async () => false }
   return tools.map((tool) => {
     if (!wantsContext(tool)) return tool
     const run = async (params: never, call: ToolContext): Promise<unknown> => {
       const agentFacts = agentContext(context, call, facts)
       const whole = { ...agentFacts, onSubagentEvent: sink.push, ...call }
       const result: unknown = await tool.run(params, whole as never) // `Tool` does not declare its context type
-      const session = sessionOf(tool, facts.root, call.toolCallId)
+      const session = sessionOf(tool, root, call.toolCallId)
       if (session && !isDeferred(result))
         await context.endSession?.(session.store, session.sessionId)
       return result

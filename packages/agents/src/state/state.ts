@@ -204,7 +204,9 @@ export class AgentState {
 
   /** Sets which calls of the last message wait; `undefined` when none waits any more. */
   withSuspension(suspension: Suspension | undefined): AgentState {
-    return this.#next({ suspension: suspension && Object.freeze({ ...suspension }) })
+    if (!suspension) return this.#next({ suspension })
+    const deferred = frozenData(suspension.deferred)
+    return this.#next({ suspension: Object.freeze({ ...suspension, deferred }) })
   }
 
   /** Sets the account: what the run has used so far. */

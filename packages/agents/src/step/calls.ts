@@ -15,7 +15,6 @@ import {
 import { invalidUse } from '../contract/agent-error.ts'
 import { allInterruptsOf, interruptsOf } from '../state/interrupts.ts'
 import type { Answer, Answers, DeferredCall, Interrupt } from '../state/state-types.ts'
-import { frozenData } from '../state/state-data.ts'
 import type { AgentState } from '../state/state.ts'
 
 /** The result of running the calls of one message. */
@@ -133,7 +132,7 @@ export function withAnswers(state: AgentState, answers: Answers): AgentState {
     if (own) return { toolCallId, request, answer: own }
     return inner ? { toolCallId, request, answers: inner } : { toolCallId, request }
   })
-  return state.withSuspension({ ...suspension, deferred: frozenData(deferred) })
+  return state.withSuspension({ ...suspension, deferred })
 }
 
 /** The answers for one deferred call: its own, or those for interrupts inside its sub-agent. */

@@ -19,6 +19,8 @@ export interface InferenceTask {
   readonly middlewareState?: Map<string, unknown>
   /** The number of this inference in its run, from 1. */
   readonly cycle?: number
+  /** How many times the model is asked again after a structured answer that does not fit. */
+  readonly repair?: number
 }
 
 /** The result of one inference. */
@@ -36,9 +38,10 @@ export interface Inference {
  */
 export async function runInference(task: InferenceTask): Promise<Inference> {
   if (typeof task.llm.infer !== 'function') return inferOpaque(task)
-  const { llm, messages, live, signal, middlewareState: state, cycle } = task
+  const { llm, messages, live, signal, middlewareState: state, cycle, repair } = task
   const indexes = new Map<string, number>()
-  const events = llm.infer(messages, { streaming: live !== undefined, signal, state, cycle })
+  const streaming = live !== undefined
+  const events = llm.infer(messages, { streaming, signal, state, cycle, repair })
   for (;;) {
     const step = await events.next()
     if (step.done) return { turn: step.value, messages: step.value.messages, indexes }

@@ -149,9 +149,8 @@ export class SubagentSink {
   /** Reports the end of sub-agents that are still running when the agent's run ends before its tools do. */
   close(error: string, timestamp: number): void {
     for (const { start } of this.#open.values()) {
-      const { subagentId, subagentType, parentToolCallId } = start
-      const identity = { subagentId, subagentType, parentToolCallId }
-      void this.push({ type: 'subagent_end', ...identity, success: false, error, timestamp })
+      const { prompt: _, ...identity } = start
+      void this.push({ ...identity, type: 'subagent_end', success: false, error, timestamp })
     }
     this.#isClosed = true
   }

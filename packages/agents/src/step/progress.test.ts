@@ -38,6 +38,26 @@ describe('a tool that yields its progress', () => {
     expect(turn.toolExecutions[0]?.result).toEqual({ step: 3, log: 'xxx' })
   })
 
+  test('UAP-146 values that come at once are shown after the start of their call, and none is lost', async () => {
+    const names = ['one', 'two', 'three']
+    const tools = names.map((name): Tool => ({
+      name,
+      description: 'd',
+      parameters,
+      run: async function* () {
+        yield* [1, 2, 3]
+      },
+    }))
+    const model = scripted([names.map((name) => calls(name)), says('ok')])
+    const seen = new Map<string, unknown[]>(names.map((name) => [name, []]))
+    for await (const { uap, upp } of agent({ model, tools }).stream('go', start)) {
+      if (uap?.type === 'tool_progress') seen.get(uap.data.toolName)!.push(uap.data.output)
+      if (upp?.type === 'tool_execution_start' || upp?.type === 'tool_execution_end')
+        seen.get(upp.delta.toolName)!.push(upp.type.slice(15))
+    }
+    for (const name of names) expect(seen.get(name)).toEqual(['start', 1, 2, 3, 'end'])
+  })
+
   test('gives the same result to generate, to llm, and as the tool of a sub-agent', async () => {
     const plain = await agent({ model: script(), tools: [build] }).generate('go', start)
     const bare = await llm({ model: script(), tools: [build] }).generate('go')

@@ -35,6 +35,8 @@ export interface StepInput extends CallsInput {
   readonly messages?: readonly Message[]
   /** The number of this inference in its run, from 1; middleware of the model sees it as `cycle`. */
   readonly cycle?: number
+  /** How many times the model is asked again after a structured answer that does not fit. Default 0. */
+  readonly repair?: number
   /** The number of new messages at the end of the state. */
   readonly inputs?: number
   /** Default: the step number of the state. */
@@ -103,6 +105,7 @@ export async function runStep(input: StepInput, live?: LiveEvents): Promise<Step
       llm,
       messages: input.messages ?? state.messages,
       cycle: input.cycle,
+      repair: input.repair,
       inputs,
       live,
       signal,

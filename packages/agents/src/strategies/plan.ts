@@ -65,8 +65,13 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
     let isAnswered = resume !== undefined && run.isAnswered
     for (;;) {
       if (end) return run.result(end)
-      const next = nextSteps(run.state.plan ?? [], maxParallelSteps)
+      const steps = run.state.plan ?? []
+      const next = nextSteps(steps, maxParallelSteps)
+      // A resumed state may have steps that can never start, e.g. if the process died before the new plan.
+      const blocked = steps.find(({ status }) => status === 'pending')
       if (next.length > 0) end = await carryOut(run, next, settings)
+      else if (blocked)
+        end = await replan(run, { step: blocked, failure: waitsInVain(blocked) }, settings)
       else if (isAnswered) return run.result('complete')
       // No step is left, but there is no answer yet: the plan was empty, or a steering message arrived.
       else end = await answer(run)
@@ -148,12 +153,9 @@ async function carryOut(
     setStatus(run, step, failed.includes(step) ? 'failed' : 'completed')
     await run.emit('plan_step_end', { planStep: current(run, step) })
   }
-  const isLast = !failure && nextSteps(run.state.plan ?? [], 1).length === 0
+  const isLast = !failure && !run.state.plan?.some(({ status }) => status === 'pending')
   const stop = await run.endStep(isLast ? 'complete' : undefined)
   if (stop || !failure) return stop
-  if (!settings.allowReplan) throw failure
-  const failures = (run.state.plan ?? []).filter(({ status }) => status === 'failed').length
-  if (failures > settings.maxReplans) throw failure
   return await replan(run, { step: failed[0] ?? steps[0]!, failure }, settings)
 }
 
@@ -201,6 +203,11 @@ async function work(run: StrategyRun, steps: readonly PlanStep[]): Promise<Work>
   }
 }
 
+function waitsInVain({ id }: PlanStep): UPPError {
+  return unusableResponse(`Step "${id}" of the plan waits for a step that is not completed.`)
+}
+
+/** Makes a new plan for what is left to do; throws the failure if no new plan is allowed. */
 async function replan(
   run: StrategyRun,
   { step: failed, failure }: { readonly step: PlanStep; readonly failure: UPPError },
@@ -209,6 +216,8 @@ async function replan(
   const ended = (run.state.plan ?? []).filter(
     ({ status }) => status === 'completed' || status === 'failed',
   )
+  const failures = ended.filter(({ status }) => status === 'failed').length
+  if (!settings.allowReplan || failures > settings.maxReplans) throw failure
   const completed = ended.filter(({ status }) => status === 'completed')
   const { tools, input } = run.context
   const { maxPlanSteps } = settings

@@ -49,7 +49,8 @@ export function bareModel(
   changes: Pick<LLMOptions, 'tools' | 'structure'> = {},
 ): LLMInstance {
   if (typeof llm.with !== 'function') return llm
-  return llm.with({ tools: [], structure: undefined, ...changes })
+  const none = { tools: [], toolChoice: undefined, structure: undefined, validate: false }
+  return llm.with({ ...none, ...changes })
 }
 
 /**

@@ -252,6 +252,7 @@ export class StrategyRun {
       tools,
       messages,
       cycle: this.#cycle,
+      repair: agent.repair,
       runsTools,
       inputs: this.#inputs,
       step: this.step,

@@ -4,6 +4,7 @@ import type { UPPError } from '../contract/error.ts'
 import { llm, type LLMOptions } from '../llm.ts'
 import { Image } from '../media/media.ts'
 import { UserMessage } from '../contract/message.ts'
+import { messageToJSON } from '../contract/message-json.ts'
 import { calls, fails, says, scripted, waits } from '../testing/index.ts'
 import {
   loadThread,
@@ -40,6 +41,29 @@ test('a conversation goes on from what was saved, bytes included', async () => {
     { status: 'complete', stopReason: 'end_turn' },
   ])
   expect((await loadThread(store, 't1')).length).toBe(4)
+})
+
+test('UPP-140 a saved turn is plain data with ISO times, complete', async () => {
+  const clock = manualClock(Date.UTC(2026, 0, 2, 3, 4, 5, 6))
+  const step = () => {
+    clock.advance(1500)
+    return says('Hi.')
+  }
+  const { store, instance } = setup(scripted([step]))
+  const turn = await instance.with({ clock }).generate('Hello')
+  expect(store.load('t1')).toEqual([
+    {
+      status: 'complete',
+      provider: 'scripted',
+      modelId: 'script',
+      messages: turn.messages.map((message) => messageToJSON(message)),
+      usage: turn.usage,
+      stopReason: 'end_turn',
+      openCalls: [],
+      startedAt: '2026-01-02T03:04:05.006Z',
+      endedAt: '2026-01-02T03:04:06.506Z',
+    },
+  ])
 })
 
 test('of a failed call, what was produced is kept, and not taken up again', async () => {

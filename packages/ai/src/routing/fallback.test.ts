@@ -196,6 +196,22 @@ test('capabilities are those that all members have', () => {
   expect(model.provider.handlers.embedding).toBeUndefined()
 })
 
+test.each(Object.keys(scripted([]).provider.handlers.llm!.capabilities))(
+  'UPP-125 UPP-167 a fallback has %s only if all members have it, the first or the last',
+  (name) => {
+    const [all, less] = [scripted([]), scripted([], { capabilities: { [name]: false } })]
+    for (const members of [
+      [all, less],
+      [less, all],
+    ]) {
+      const model = fallback(members)
+      const expected = { ...llm({ model: all }).capabilities, [name]: false }
+      expect(llm({ model }).capabilities).toEqual(expected)
+      expect(model.provider.handlers.llm?.capabilities).toEqual(expected)
+    }
+  },
+)
+
 test('a tool loop goes on with whoever is left, metadata keeps its real namespace', async () => {
   const first = scripted([calls('now', {}), failing('PROVIDER_ERROR')], { provider: 'one' })
   const second = scripted([says('Noon.', { metadata: { two: { native: 1 } } })], {
@@ -286,6 +302,15 @@ describe('embeddings and images', () => {
     // Three inputs are two batches of at most two; both come from the model that answered first.
     expect(result.embeddings.map(({ vector }) => vector[0])).toEqual([2, 2, 2])
     expect(result.metadata?.['fallback']).toMatchObject({ provider: 'two', model: 'm' })
+  })
+
+  test('UPP-156 UPP-133 the metadata of the member stays beside the report', async () => {
+    const model = fallback([vectors('one', ['RATE_LIMITED']), vectors('two', [2])])
+    const { metadata } = await embedding({ model }).embed('a')
+    expect(metadata).toEqual({
+      two: { n: 1 },
+      fallback: { provider: 'two', model: 'm', warnings: ['one/m failed with RATE_LIMITED.'] },
+    })
   })
 
   test('a later batch never comes from another model', async () => {

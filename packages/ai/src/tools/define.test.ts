@@ -39,6 +39,68 @@ describe.each(Object.entries(schemas))('with %s', (_name, parameters) => {
   })
 })
 
+test.each([[{}], [{ city: 7 }], [{ town: 'Bern', city: null }]])(
+  'UPP-003 UPP-117 raw JSON Schema describes and checks nothing: %j reaches run and approval',
+  async (params) => {
+    const seen: unknown[] = []
+    const weather = tool({
+      name: 'weather',
+      description: 'The weather in a city.',
+      parameters: {
+        type: 'object',
+        properties: { city: { type: 'string' } },
+        required: ['city'],
+        additionalProperties: false,
+      },
+      approval: (args) => (seen.push(args), true),
+      run: (args) => (seen.push(args), 'ok'),
+    })
+    const model = scripted([calls('weather', params), says('Done.')])
+    const turn = await llm({ model, tools: [weather] }).generate('Weather?')
+    expect(seen).toEqual([params, params])
+    expect(turn.toolExecutions).toMatchObject([{ arguments: params, result: 'ok', isError: false }])
+  },
+)
+
+test('UPP-002 a tool that is an instance of a class keeps its methods, whatever describes its parameters', async () => {
+  class Weather {
+    readonly name = 'weather'
+    readonly description = 'The weather in a city.'
+    readonly parameters: never
+    constructor(parameters: unknown) {
+      this.parameters = parameters as never
+    }
+    run({ city }: { city: string }): string {
+      return this.say(city)
+    }
+    say(city: string): string {
+      return `sunny in ${city}`
+    }
+  }
+  for (const parameters of [schemas.zod, { type: 'object' }]) {
+    const model = scripted([calls('weather', { city: 'Bern' }), says('Done.')])
+    const turn = await llm({ model, tools: [new Weather(parameters)] }).generate('Weather?')
+    expect(turn.toolExecutions).toMatchObject([{ result: 'sunny in Bern', isError: false }])
+    expect(model.requests[0]?.tools[0]?.parameters).toMatchObject({ type: 'object' })
+  }
+})
+
+test('UPP-002 approval and run get what the schema makes of the arguments', async () => {
+  const seen: unknown[] = []
+  const parameters = z.object({ n: z.string().transform(Number), unit: z.string().default('km') })
+  const far = tool({
+    name: 'far',
+    description: '',
+    parameters,
+    approval: (args) => (seen.push(args), true),
+    run: (args) => (seen.push(args), 'ok'),
+  })
+  const model = scripted([calls('far', { n: '7' }), says('Done.')])
+  await llm({ model, tools: [far] }).generate('How far?')
+  const made = { n: 7, unit: 'km' }
+  expect(seen).toEqual([made, made])
+})
+
 test('UPP-119 the model is told what is wrong with its arguments and may try again', async () => {
   const ran: string[] = []
   const weather = tool({
@@ -161,3 +223,59 @@ test('nonsense is refused where the tool is defined, all problems at once', () =
   expect(() => define({ ...fine, parameters: { type: 'string' } })).toThrow('type "string"')
   expect(() => define({ ...fine, parameters: {}, timeoutMs: -1 })).toThrow('timeoutMs')
 })
+
+test('UPP-112 UPP-120 everything that a definition has is in the tool', async () => {
+  const seen: unknown[] = []
+  const definition = {
+    name: 'x',
+    description: 'd',
+    metadata: { vendor: { strict: true } },
+    sequential: true,
+    dependsOn: ['y'],
+    risk: 'write_low_risk' as const,
+    timeoutMs: 5,
+    toModel: (result: unknown) => result,
+  }
+  const made = tool({
+    ...definition,
+    parameters: schemas.zod,
+    run: (args, given) => void seen.push(['run', args, given]),
+    approval: (args, given) => {
+      seen.push(['approval', args, given])
+      return true
+    },
+  })
+  expect(made).toMatchObject(definition)
+  await made.approval?.({ city: 'Rome', more: 1 }, context)
+  await made.run({ city: 'Rome', more: 1 }, context)
+  const args = { city: 'Rome' }
+  expect(seen).toEqual([
+    ['approval', args, context],
+    ['run', args, context],
+  ])
+  expect((seen[0] as unknown[])[2]).toBe(context)
+})
+
+test('UPP-119 issues count, whatever else a schema answers', async () => {
+  const issues = [{ message: 'no' }]
+  const standard = {
+    version: 1,
+    vendor: 'own',
+    jsonSchema: { input: () => ({}), output: () => ({}) },
+  }
+  const parameters = { '~standard': { ...standard, validate: () => ({ value: {}, issues }) } }
+  const made = tool({ name: 'x', description: '', parameters: parameters as never, run: () => 1 })
+  await expect(made.run({}, context)).rejects.toMatchObject({
+    code: 'TOOL_ARGUMENTS_INVALID',
+    issues,
+  })
+})
+
+test.each(['array', 'string', 'number', 'boolean', 'null'])(
+  'UPP-112 parameters of the type %s are refused',
+  (named) => {
+    const define = (): unknown =>
+      tool({ name: 'x', description: '', parameters: { type: named }, run: () => 1 })
+    expect(define).toThrow(`type "${named}"`)
+  },
+)

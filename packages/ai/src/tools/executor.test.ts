@@ -524,3 +524,21 @@ test('tools that succeeded are known by the names of their calls, if their resul
   ]
   expect([...succeededTools(messages)]).toEqual(['a', 'other'])
 })
+
+test('a call that depends on a tool needs every call of it in the message to succeed', async () => {
+  let count = 0
+  const a = tool('a', {
+    run: () => {
+      if (++count === 2) throw new Error('no')
+      return count
+    },
+  })
+  const b = tool('b', { dependsOn: ['a'] })
+  const tools = [a, b]
+  const result = await run({
+    tools,
+    calls: [call('a1'), call('a2'), call('b1')],
+    mode: 'sequential',
+  })
+  expect(outcomes(result)).toEqual(['a1 done', 'a2 error', 'b1 error'])
+})

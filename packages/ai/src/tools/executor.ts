@@ -109,9 +109,10 @@ class Execution {
   }
 
   isOver(): boolean {
-    if (this.#failure) throw this.#failure.error
     const { signal, provider = 'skein' } = this.#batch
+    // Comes first, because a tool that stops when it sees the abort fails with the reason of the abort.
     if (signal.aborted) throw cancelledError(signal, { provider, modality: 'llm' })
+    if (this.#failure) throw this.#failure.error
     return this.#schedule.isOver
   }
 

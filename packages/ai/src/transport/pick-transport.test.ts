@@ -95,6 +95,17 @@ test('a dispatcher that was set on purpose is used, whichever way it is special'
   }
 })
 
+test('UPP-015 the body of a hand-written response without a stream is read whole, once', async () => {
+  const text = `${'{"a": "é"}'.repeat(20_000)}\n \n`
+  const double = { status: 200, headers: new Headers(), text: async () => text } as Response
+  const { signal } = new AbortController()
+  const request = { url, method: 'POST', headers: {}, body: '{}', signal } as const
+  const { body } = await pickTransport({ fetch: async () => double }).send(request)
+  const bytes = await body.read()
+  expect(new TextDecoder().decode(bytes)).toBe(text)
+  expect(await body.read()).toBeUndefined()
+})
+
 test('a proxy in the environment is known to the fast client', async () => {
   process.env['HTTP_PROXY'] = url // the server answers as a proxy would
   expect(await clientOf()).toBe('fast')

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { isPublicAddress } from './endpoint.ts'
-import { isSecretHeader, secretsOf } from './redact.ts'
+import { UPPError, type UPPErrorOptions } from '../contract/error.ts'
+import { isSecretHeader, redactUPPError, secretsOf } from './redact.ts'
+import type { Turn } from '../contract/turn.ts'
 
 test.each([
   'Authorization',
@@ -64,5 +66,67 @@ describe('UPP-138 which addresses of an answer may be fetched', () => {
     ['a.intranet', 'a.net'],
   ])('not %s, but %s', (inside, outside) => {
     expect([isPublic(inside), isPublic(outside)]).toEqual([false, true])
+  })
+})
+
+describe('an error that holds a secret', () => {
+  const secret = 'sk-0123456789'
+  const text = (name: string): string => `${name} ${secret}`
+  const options: UPPErrorOptions = {
+    code: 'INVALID_RESPONSE',
+    provider: 'p',
+    modality: 'image',
+    statusCode: 418,
+    hint: text('hint'),
+    vendorCode: text('code'),
+    vendorType: text('type'),
+    requestId: text('id'),
+    retryAfterMs: 7,
+    shouldRetry: false,
+    rateLimit: { 'x-ratelimit': text('limit') },
+    body: text('body'),
+    issues: [{ pointer: '/a', message: 'wrong' }],
+    cause: new Error(text('cause'), {
+      cause: new TypeError(text('deep'), { cause: text('deepest') }),
+    }),
+  }
+
+  test('UPP-031 UPP-035 UPP-038 keeps every field, its turn and its causes, and the secret nowhere', () => {
+    const error = new UPPError(text('message'), options)
+    const turn = { cycles: 1 } as Turn
+    error.turn = turn
+    const copy = redactUPPError(error, [secret])
+    const clean = (name: string): string => `${name} [redacted]`
+    expect({ ...copy }).toEqual({
+      ...options,
+      name: 'UPPError',
+      hint: clean('hint'),
+      vendorCode: clean('code'),
+      vendorType: clean('type'),
+      requestId: clean('id'),
+      rateLimit: { 'x-ratelimit': clean('limit') },
+      body: clean('body'),
+      cause: undefined,
+    })
+    expect([copy.message, copy.turn]).toEqual([clean('message'), turn])
+    const cause = copy.cause as Error
+    const deep = cause.cause as Error
+    expect([cause.message, deep.message, deep.cause]).toEqual([clean('cause'), clean('deep'), clean('deepest')]) // prettier-ignore
+    expect(deep.name).toBe('TypeError')
+    expect([copy.stack, cause.stack, deep.stack].join()).not.toContain(secret)
+  })
+
+  test('UPP-031 one without a secret is the same object; facts that it lacks are added to a copy', () => {
+    const error = new UPPError('message', {
+      ...options,
+      requestId: undefined,
+      rateLimit: undefined,
+    })
+    error.turn = { cycles: 2 } as Turn
+    expect(redactUPPError(error, ['another-secret'])).toBe(error)
+    const facts = { requestId: 'r', rateLimit: { a: 'b' }, retryAfterMs: 9 }
+    const copy = redactUPPError(error, [], facts)
+    expect({ ...copy }).toEqual({ ...error, requestId: 'r', rateLimit: { a: 'b' } })
+    expect([copy.turn, copy.cause]).toEqual([error.turn, error.cause])
   })
 })

@@ -100,3 +100,10 @@ test('UPP-026 UPP-027 any number of retries from 0, also without end', () => {
     expect(() => new LinearBackoff({ maxRetries })).toThrow(/maxRetries/)
   }
 })
+
+test('UPP-155 LinearBackoff waits as long as maxRetryAfter at most, and at least its own delay', () => {
+  const error = failure({ retryAfterMs: 90_000 })
+  expect(new LinearBackoff({ delay: 5, maxRetryAfter: 40 }).onRetry(error, 1)).toBe(40)
+  expect(new LinearBackoff({ delay: 50, maxRetryAfter: 40 }).onRetry(error, 1)).toBe(50)
+  expect(new LinearBackoff({ delay: 5 }).onRetry(error, 1)).toBeNull()
+})

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { isUPPError } from '../contract/error.ts'
+import type { Middleware } from '../contract/middleware.ts'
 import { llm } from '../llm.ts'
 import { jsonSchema } from '../json-schema.ts'
 import { calls, says, scripted, stops } from '../testing/index.ts'
@@ -54,6 +55,44 @@ describe('validate', () => {
     expect(await failure(instance.generate('x'))).toMatchObject({
       issues: [{ pointer: '/a', message: 'say yes' }],
     })
+  })
+
+  test('UPP-030 UPP-035 a schema that throws is INVALID_REQUEST with the error as its cause', async () => {
+    const thrown = new TypeError('no database')
+    const checks = [
+      () => {
+        throw thrown
+      },
+      () => Promise.reject(thrown),
+    ]
+    for (const validate of checks) {
+      const structure = { '~standard': { ...jsonSchema(raw)['~standard'], validate } }
+      const model = scripted([says('{}'), says('{}')])
+      const instance = llm({ model, structure, validate: true, repair: 1 })
+      expect(await failure(instance.generate('x'))).toMatchObject({
+        name: 'UPPError',
+        code: 'INVALID_REQUEST',
+        provider: 'scripted',
+        cause: thrown,
+      })
+      expect(model.requests).toHaveLength(1)
+    }
+  })
+
+  test('UPP-002 a schema that middleware puts in is sent as JSON Schema', async () => {
+    const model = scripted([says('{"name":"Ada"}')])
+    const choose: Middleware = {
+      name: 'choose',
+      onRequest: (context) => {
+        context.request = { ...context.request, structure: Person as object }
+      },
+    }
+    const turn = await llm({ model, middleware: [choose] }).generate('x')
+    expect(model.requests[0]?.structure).toMatchObject({
+      type: 'object',
+      properties: { name: { type: 'string' } },
+    })
+    expect(turn.data).toEqual({ name: 'Ada' })
   })
 
   test('is per call with with(), and off by default', async () => {
@@ -218,4 +257,19 @@ describe('partials', () => {
     }
     expect(await failure(reading())).toMatchObject({ issues: [{ pointer: '/name' }] })
   })
+})
+
+test('UPP-121 repairs do not count as rounds of tools', async () => {
+  const ran: unknown[] = []
+  const find = { name: 'find', description: '', parameters: {}, run: () => ran.push(1) }
+  const model = scripted([says('no JSON'), calls('find'), says('{"name":"Ann"}')])
+  const turn = await llm({
+    model,
+    tools: [find],
+    structure: { type: 'object' },
+    repair: 1,
+    toolStrategy: { maxIterations: 1 },
+  }).generate('x')
+  expect(ran).toEqual([1])
+  expect(turn.data).toEqual({ name: 'Ann' })
 })

@@ -153,6 +153,7 @@ function decodeEmbeddings(body: JsonObject): DecodedEmbeddings {
  *   `params.generationConfig`, which is sent unchanged and takes precedence. All others stay at the
  *   top of the body: `safetySettings`, `toolConfig`, `cachedContent`, `labels`, `serviceTier`, `store`.
  * - Native tools go in `params.tools`, e.g. `[{ googleSearch: {} }]`.
+ * - `params.systemInstruction` (a text, or an object with `parts`) follows the `system` option.
  * - Grounding, citations and safety ratings are in `message.metadata.google`.
  *
  * Request bodies are compared with those of `@google/genai 2.32.0` (docs/vendor-bodies.md).

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { toAnthropicSchema } from './anthropic-messages/schema.ts'
-import { toDialect } from './schema-dialect.ts'
+import { toDialect, unwrapValue } from './schema-dialect.ts'
 import { isStrictSchema } from './strict-check.ts'
 
 describe('toDialect', () => {
@@ -50,6 +50,9 @@ describe('toDialect', () => {
     [{ anyOf: [{ type: 'object' }] }, true],
     [{ $ref: '#/$defs/a', $defs: {} }, true],
     [{ type: ['object', 'null'] }, true],
+    [{ items: { type: 'string' } }, true],
+    [{ const: 1 }, true],
+    [{ oneOf: [] }, true],
   ])('%j is wrapped: %s', (schema, isWrapped) => {
     expect(toDialect(schema, { objectRoot: true }).isWrapped).toBe(isWrapped)
   })
@@ -72,6 +75,41 @@ describe('toAnthropicSchema', () => {
       additionalProperties: false,
     })
     expect(warnings).toMatchObject([{ pointer: '/structure/properties/minLength/minLength' }])
+  })
+
+  test('UPP-147 closes objects wherever a schema has them', () => {
+    const open = { type: 'object', properties: { a: { type: 'string' } } }
+    const closed = { ...open, additionalProperties: false }
+    const fit = (part: (one: JsonSchema) => object): unknown => {
+      const properties = { part: part(open) }
+      return toAnthropicSchema({ type: 'object', properties, additionalProperties: false }).schema
+    }
+    const places: ((one: JsonSchema) => object)[] = [
+      (one) => one,
+      (items) => ({ type: 'array', items }),
+      (items) => ({ type: 'array', items: { type: 'array', items } }),
+      (one) => ({ anyOf: [{ type: 'null' }, one] }),
+      (one) => ({ allOf: [one] }),
+      (inner) => ({ type: 'object', additionalProperties: false, properties: { inner } }),
+    ]
+    for (const part of places)
+      expect(fit(part)).toEqual({
+        type: 'object',
+        properties: { part: part(closed) },
+        additionalProperties: false,
+      })
+  })
+
+  test('UPP-147 oneOf is written as anyOf, unless the schema has both', () => {
+    const [a, b] = [[{ type: 'string' }], [{ type: 'null' }]]
+    const fit = (part: JsonSchema): unknown => {
+      const schema = { type: 'object', properties: { part }, additionalProperties: false }
+      return (toAnthropicSchema(schema).schema['properties'] as { part: unknown }).part
+    }
+    expect(fit({ oneOf: a })).toEqual({ anyOf: a })
+    expect(fit({ anyOf: a })).toEqual({ anyOf: a })
+    expect(fit({ anyOf: a, oneOf: b })).toEqual({ anyOf: a, oneOf: b })
+    expect(fit({ oneOf: b, anyOf: a })).toEqual({ anyOf: a, oneOf: b })
   })
 
   test('closes objects that say nothing about further members', () => {
@@ -154,4 +192,22 @@ describe('isStrictSchema', () => {
     ['a root union', { ...strict, anyOf: [] }],
     ['a root array', { type: 'array', items: { type: 'string' } }],
   ])('not with %s', (_, schema) => expect(isStrictSchema(schema)).toBe(false))
+})
+
+describe('unwrapValue', () => {
+  const texts = ['"a b  }c"', '{"a":{"b":" } "}}', '[1, 2 ]', '"}"', '7', '" "']
+  test.each(texts)('UPP-147 UPP-124 %s comes out whole, wherever the text is cut', (text) => {
+    const wrapped = ` { "value" :  ${text} }\n`
+    for (let first = 0; first <= wrapped.length; first++)
+      for (let second = first; second <= wrapped.length; second++) {
+        const { push, end } = unwrapValue()
+        const pieces = [
+          wrapped.slice(0, first),
+          wrapped.slice(first, second),
+          wrapped.slice(second),
+        ]
+        const shown = [...pieces.map(push), end()].join('')
+        expect(JSON.parse(shown), pieces.join('|')).toEqual(JSON.parse(text))
+      }
+  })
 })

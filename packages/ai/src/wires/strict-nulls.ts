@@ -1,5 +1,5 @@
 import { isOfType, isPlainObject, type JsonSchema } from '@skein/base'
-import { resolveRef } from '../contract/structure.ts'
+import { isEqual, resolveRef } from '../contract/structure.ts'
 
 /**
  * Checks whether a schema accepts null. A keyword that this function does not know counts as accepting it.
@@ -115,8 +115,8 @@ class NullRemover {
     const fits = (part: unknown, inner = value): boolean => this.#fits(part, inner, depth + 1, mode)
     const { type, $ref, anyOf, oneOf, allOf, enum: values } = schema
     if (type !== undefined && ![type].flat().some((name) => isOfType(name, value))) return false
-    if (Array.isArray(values) && !values.some((one) => isSame(one, value))) return false
-    if ('const' in schema && !isSame(schema['const'], value)) return false
+    if (Array.isArray(values) && !values.some((one) => isEqual(one, value))) return false
+    if ('const' in schema && !isEqual(schema['const'], value)) return false
     if (mode === 'shallow') return true
     if ($ref !== undefined && !fits(resolveRef(this.#root, $ref) ?? true)) return false
     if (Array.isArray(anyOf) && !anyOf.some((part) => fits(part))) return false
@@ -161,8 +161,4 @@ function itemSchemas(schema: JsonSchema): { prefix: readonly unknown[]; rest: un
   return Array.isArray(items)
     ? { prefix: items, rest: additionalItems }
     : { prefix: [], rest: items }
-}
-
-function isSame(a: unknown, b: unknown): boolean {
-  return a === b || (typeof a === 'object' && JSON.stringify(a) === JSON.stringify(b))
 }

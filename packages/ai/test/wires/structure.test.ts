@@ -680,6 +680,17 @@ describe('toStrict', () => {
     return data
   }
 
+  test('a branch is known by a constant whose members are in another order', () => {
+    const place = { const: { x: 1, y: 2 } }
+    const root = { anyOf: [object({ at: str, n: num }, 'at'), object({ at: place, n: num }, 'at')] }
+    const data = { at: { y: 2, x: 1 }, n: null }
+    expect(withoutNulls(root, data)).toEqual({ at: { x: 1, y: 2 } })
+    expect(withoutNulls(root, { ...data, at: { y: 2, x: 3 } })).toEqual({
+      ...data,
+      at: { y: 2, x: 3 },
+    })
+  })
+
   test('unions in unions without a mark cost little', () => {
     const tree = {
       anyOf: [

@@ -135,7 +135,7 @@ function checkSelfContained(list: readonly Rule<never>[], id: string): void {
     `The hash of the policy "${id}" would not cover what its rules use: ${problems.join('; ')}.`,
     {
       code: 'GOVERNANCE_DEFINITION_INVALID',
-      hint: 'Pass it: rules([{ when: (action, values) => … }], { values }), or give a `version` and change it with what they use.',
+      hint: 'Pass it: rules([{ when: (action, values) => … }], { values }), or give a version.',
     },
   )
 }

@@ -96,27 +96,18 @@ export async function terminateThread(
 }
 
 /**
- * Returns the change of the parent thread, which records the end of this child and answers the calls that
- * wait for the child.
+ * Returns the change of the parent thread, which records the end of this child. The calls that wait for the child
+ * are answered when its session is closed.
  */
 async function toldParent(
   context: ApiContext,
-  { head, state }: LoadedThread,
+  { head }: LoadedThread,
 ): Promise<readonly ThreadChange[]> {
-  const waiters = state.queue.flatMap(({ parentInterruptId: id }) => (id === undefined ? [] : [id]))
-  const parent = head.parentId === null ? undefined : await context.folds.load(head.parentId)
-  if (!parent || parent.head.lifecycle === 'erased') return []
+  const parent = head.parentId === null ? undefined : await context.store.head(head.parentId)
+  if (!parent || parent.lifecycle === 'erased') return []
   const at = context.at()
-  const message = `Subagent (reference: ${head.id}) was terminated before it began.`
-  const answers = waiters
-    .filter((id) => parent.state.interrupts.has(id))
-    .map((interruptId) => {
-      const answer = { type: 'error', message } as const
-      return { type: 'interrupt_answered', at, interruptId, answer } as const
-    })
   const ended = { type: 'subagent_ended', at, reference: head.id, outcome: 'terminated' } as const
-  const append = [ended, ...answers]
-  return [{ id: parent.head.id, append, wake: { by: context.clock.now() } }]
+  return [{ id: parent.id, append: [ended], wake: { by: context.clock.now() } }]
 }
 
 /**

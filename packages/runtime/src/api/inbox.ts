@@ -3,6 +3,7 @@ import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent, VariablesRequested } from '../contract/event.ts'
 import type { Relation } from '../definitions/resolved.ts'
+import type { VariableDefinition } from '../definitions/types.ts'
 import {
   type KernelState,
   openForPeople,
@@ -534,7 +535,8 @@ function variablesItem(
     openedAt: requested.at,
     expiresAt: requested.expiresAt,
     variables: missing.map((name) => {
-      const { type = 'secret', description } = declared.find((one) => one.name === name) ?? {}
+      const unknown: VariableDefinition = { name, type: 'secret' }
+      const { type = 'text', description } = declared.find((one) => one.name === name) ?? unknown
       return description === undefined ? { name, type } : { name, type, description }
     }),
   }

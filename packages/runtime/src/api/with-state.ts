@@ -1,5 +1,5 @@
 import { registryOf } from '../contract/state.ts'
-import { writeOf } from '../thread/changes.ts'
+import { liveParent, statusToParent, writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'
 import {
@@ -95,8 +95,11 @@ async function runOnce<T>(
       const append = safe.filter((event) => !(event.type === 'custom_event' && event.isTransient))
       const shown = safe.filter((event) => !append.includes(event))
       if (shown.length > 0) context.show(threadId, shown)
-      if (append.length > 0)
-        await context.commit({ point: 'tell', threads: [{ id: threadId, append }] })
+      if (append.length === 0) return
+      const place = { environment: context, state: kernel, head, at: context.at }
+      const hasParent = (await liveParent(place)) !== undefined
+      const others = hasParent ? append.flatMap((event) => statusToParent(place, event)) : []
+      await context.commit({ point: 'tell', threads: [{ id: threadId, append }, ...others] })
     },
   })
   let result: T

@@ -1,5 +1,6 @@
 import type { DrainContext } from '../contract/context.ts'
 import type { ChildReport, RuntimeEvent, SessionOutcome } from '../contract/event.ts'
+import type { KernelState } from '../contract/state.ts'
 import type { ThreadChange } from '../store/store.ts'
 import { liveParent, silentMessage, withPaths } from '../thread/changes.ts'
 import { normalisePath, type CopiedFiles, findFiles, copyFiles } from '../thread/paths.ts'
@@ -24,9 +25,9 @@ export async function reportToParent(
   const { parent, session, queue } = state
   const parentId = await liveParent(context)
   if (!parent || parentId === undefined) return []
-  // A file that the report names may have been removed by a later call of the session, so only existing files
-  // are copied.
-  const present = report.attachments.filter((path) => state.files.has(normalisePath(path)))
+  // A file that the report names may have been removed by a later call of the session, and the names in a call of a
+  // client's tool were not checked, so only existing files are copied.
+  const present = report.attachments.filter((path) => isFile(state, path))
   const salt = `${head.id}/${session?.id ?? environment.ids()}`
   const files = copyFiles(context, findFiles(context, present), salt)
   // The parent's waiting calls (interrupts) that get the result of this session. If no session has begun,
@@ -123,5 +124,13 @@ function answer(
     // Used if the call has ended meanwhile: the parent then queues the report as a message.
     report: isOwn && state.parent?.communication === 'implicit' ? late : undefined,
     ...attachments,
+  }
+}
+
+function isFile({ files }: KernelState, path: string): boolean {
+  try {
+    return files.has(normalisePath(path))
+  } catch {
+    return false // it is no path
   }
 }

@@ -31,7 +31,7 @@ export interface SubagentRegistryEntry {
   readonly threadName?: string
   readonly spawnGroupId?: string
   readonly createdAt?: number
-  /** `running`, `idle`, `failed`, `terminated`, or the text that a running child published. */
+  /** `running`, `idle`, `failed`, `terminated`, or the text that the child published. */
   readonly status: string
   readonly parentCommunication?: 'implicit' | 'explicit'
 }

@@ -283,13 +283,23 @@ export function stopAwaited(context: DrainContext): ThreadChange[] {
   })
 }
 
-/** Ends the session, because a user pressed stop or because the thread was terminated. */
+/**
+ * Ends the session, because a user pressed stop or because the thread was terminated. In a terminated thread without
+ * a session, the messages that wait in the queue are withdrawn, and the parent gets an answer to those it waits for.
+ */
 export async function close(
   context: DrainContext,
   outcome: 'stopped' | 'terminated',
 ): Promise<void> {
   const message = outcome === 'stopped' ? '' : 'The thread was terminated.'
-  return endSession(context, { outcome, reason: outcome, message })
+  const ending = { outcome, reason: outcome, message, attachments: [] }
+  if (context.state.session) return endSession(context, ending)
+  const at = context.at()
+  const events = context.state.queue.map(
+    ({ queueId }) => ({ type: 'message_unqueued', at, queueId }) as const,
+  )
+  const others = await reportToParent(context, ending)
+  await context.commit('session_end', { events, others, isProgress: true })
 }
 
 /** Answers an interrupt (a waiting call) that has expired with an error, which the model gets as the call's result. */

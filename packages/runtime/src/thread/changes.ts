@@ -62,13 +62,19 @@ async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): 
  */
 export function statusToParent(context: ThreadPlace, event: RuntimeEvent): ThreadChange[] {
   if (event.type !== 'status_changed' || event.text === undefined) return []
-  return listedAs(context, { status: 'running', statusText: event.text })
+  const { session, queue } = context.state
+  // An effect or an endpoint may set the status of a child that does nothing; the parent must not wait for it then.
+  const status = session || queue.length > 0 ? 'running' : 'idle'
+  return listedAs(context, { status, statusText: event.text })
 }
 
 /** Returns the change that writes the status of a child into the parent's list of subagents. */
 export function listedAs(
   context: ThreadPlace,
-  status: { readonly status: 'running' | 'awaiting_human'; readonly statusText?: string },
+  status: {
+    readonly status: 'running' | 'idle' | 'awaiting_human'
+    readonly statusText?: string
+  },
 ): ThreadChange[] {
   const { state, head } = context
   if (!state.parent) return []
@@ -129,10 +135,11 @@ export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Pro
   others.push(...(await inheritedChanges(context, changes.events)))
   if (!terminates) return { events, others, blobs, values }
   events.push({ type: 'thread_terminated', at })
-  const { parent } = context.state
+  const parent = (await liveParent(context)) === undefined ? undefined : context.state.parent
   const reference = context.head.id
   const ended = { type: 'subagent_ended', at, reference, outcome: 'terminated' } as const
-  if (parent) others.push({ id: parent.threadId, mustBeLive: true, append: [ended] })
+  const wake = { by: context.environment.clock.now() }
+  if (parent) others.push({ id: parent.threadId, mustBeLive: true, append: [ended], wake })
   return { events, others, blobs, values, head: { lifecycle: 'terminated' } }
 }
 

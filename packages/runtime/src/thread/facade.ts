@@ -253,8 +253,8 @@ function noText(member: string): RuntimeError {
 
 /**
  * Returns the children that a thread can still send messages to (Standard Agents §7.11): resumable ones
- * always, others until they have ended. `status` is the text that a running child published, else its
- * lifecycle. A resumable child that has finished is shown as idle, because it waits for its next
+ * always, others until they have ended. `status` is the text that the child published last, else its
+ * lifecycle; the end of a session removes the text. A resumable child that has finished is shown as idle, because it waits for its next
  * message. `includesEnded` adds the children that take no more messages.
  */
 export function childRegistry(
@@ -282,7 +282,7 @@ export function childRegistry(
       threadName,
       spawnGroupId,
       createdAt: microseconds(created.at),
-      status: lifecycle === 'running' && statusText ? statusText : state,
+      status: (lifecycle === 'running' || lifecycle === 'idle') && statusText ? statusText : state,
       parentCommunication: created.parentCommunication,
     }
   })

@@ -265,11 +265,14 @@ export class Supervisor {
         ? `${error.name}: ${error.message}\n${error.stack ?? ''}`
         : String(error)
     this.#world.outputs.push({ where: 'onError', text })
-    // A process died in an effect that must not run twice: that is what the operator has to be told.
-    if (SkeinError.is(error) && error.code === 'EFFECT_UNKNOWN') return
+    // A process died in an effect that must not run twice: that is what the operator has to be told. So is an
+    // engine that does not answer in time; it is asked again.
+    if (SkeinError.is(error) && TOLD.has(error.code)) return
     this.#world.violate(`A drain rejected: ${text}`)
   }
 }
+
+const TOLD: ReadonlySet<string> = new Set(['EFFECT_UNKNOWN', 'RESTATE_UNREACHABLE'])
 
 function kill({ lane, seat }: Incarnation): void {
   lane.kill()

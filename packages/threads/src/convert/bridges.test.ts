@@ -16,6 +16,7 @@ import {
 } from '../../test/samples.ts'
 import { withoutLost } from '../../test/without-lost.ts'
 import type { Converted } from '../issue.ts'
+import type { MessagePart } from '../document/part.ts'
 import type { Thread } from '../document/thread.ts'
 import { validateThread } from '../document/validate.ts'
 import { fromAgUiEvents, toAgUiEvents } from './ag-ui/index.ts'
@@ -80,6 +81,22 @@ describe.each(Object.entries(bridges))('%s', (_, { to, from }) => {
     const { value } = from(to(fullThread()).value as never)
     expect(validateThread(value).issues.filter((issue) => issue.severity === 'error')).toEqual([])
   })
+})
+
+test('TP-29 a user turn is a message of UPP, also without content; its results stand before its words', () => {
+  const prompt = { part_kind: 'user-prompt', content: 'hi' } as const
+  const messages = (parts: readonly MessagePart[]) =>
+    toUppMessages(sampleThread([{ ...userTurn(parts), turn_id: 'u' }])).value.map((one) => [
+      one.id,
+      one.type,
+    ])
+  expect(messages([])).toEqual([['u', 'user']])
+  expect(messages([prompt])).toEqual([['u', 'user']])
+  expect(messages([answer('a')])).toEqual([['u', 'tool_result']])
+  expect(messages([prompt, answer('a')])).toEqual([
+    ['u', 'tool_result'],
+    ['u.user', 'user'],
+  ])
 })
 
 describe('OpenTelemetry', () => {

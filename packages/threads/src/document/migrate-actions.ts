@@ -270,7 +270,11 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
   const data = item[`${kind}_base64`] ?? item['data']
   const file = Object.entries(item).filter(([key]) => key === 'name' || key === 'size_bytes')
   const rest = without(item, ...MEDIA_FIELDS, `${kind}_url`, `${kind}_base64`)
-  if (file.length > 0) rest['vendor_metadata'] = Object.fromEntries(file)
+  if (file.length > 0) {
+    const named = Object.fromEntries(file)
+    // An attachment with a `vendor_metadata` of its own keeps it, and its name and size beside it.
+    Object.assign(rest, 'vendor_metadata' in rest ? named : { vendor_metadata: named })
+  }
   if (typeof url === 'string') {
     infer('an identifier was made for a URL')
     const identifier = sha256Hex(url).slice(0, 6)

@@ -635,6 +635,28 @@ describe('1.0.0, action by action', () => {
     )
   })
 
+  test('TP-52 vendor_metadata of an attachment is kept, with name and size beside it', () => {
+    const named = { name: 'a.png', size_bytes: 7, vendor_metadata: { detail: 'high' } }
+    const { value } = migrate(
+      act('user_message', 1, {
+        content: [
+          { data: 'AAAA', media_type: 'image/png', ...named },
+          { type: 'image', image_url: 'https://x.test/a.png', ...named },
+        ],
+      }),
+    )
+    expect(value.turns[0]).toMatchObject({
+      parts: [
+        {
+          content: [
+            { kind: 'binary', data: 'AAAA', media_type: 'image/png', ...named },
+            { kind: 'image-url', url: 'https://x.test/a.png', ...named },
+          ],
+        },
+      ],
+    })
+  })
+
   test('TP-49 sequence numbers order the actions only if all have one, and equal ones keep their order', () => {
     const said = (content: string, sequence?: unknown) =>
       act('user_message', 1, { content, ...(sequence !== undefined && { sequence }) })
@@ -654,6 +676,12 @@ describe('1.0.0, action by action', () => {
     expect(orderOf(said('a', 3), said('b', 2), said('c'))).toEqual(['abc', [], 0])
     expect(orderOf(said('a', 3), said('b', '2'), said('c', 1))).toEqual(['abc', [], 0])
     expect(orderOf(said('a', 3), 7, said('c', 1))).toEqual(['ac', [], 1])
+    // The numbers themselves are nowhere in the thread: the place in a list is the order.
+    const types = ['user_message', 'assistant_message', 'thinking', 'tool_call', 'tool_return', 'x']
+    const { value } = migrate(
+      ...types.map((type, index) => act(type, index, { agent_id: 'ada', sequence: index })),
+    )
+    expect(JSON.stringify(value.turns)).not.toMatch(/sequence|action_type/)
   })
 
   test('TP-51 events after the last run get a turn of its agent, at their own times', () => {

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
 import { seededRandom } from '@skein/base'
-import { fullThread } from '../../test/samples.ts'
+import { fullThread, oneOfEachKind } from '../../test/samples.ts'
 import { STRUCTURAL_CODES } from './issue-code.ts'
 import { validateThread } from '../index.ts'
 import { threadSchema } from './schema.ts'
@@ -168,6 +168,61 @@ function mutate(document: object, random: () => number, pick: <T>(from: readonly
         : pick(FIELDS)
   if (random() < 0.2 && !Array.isArray(holder)) delete holder[key]
   else holder[key] = structuredClone(pick(VALUES))
+}
+
+test('TP-16 one field of one object at a time: schema and validator agree, and name that place', () => {
+  const values = [null, true, 0, '', 'x', 'failed', 'tool_calls', [], {}, ['x'], [null]]
+  const kinds = ['turn_type', 'message_type', 'part_kind', 'kind']
+  const others = [
+    'timestamp',
+    'submitted_at',
+    'created_at',
+    'id',
+    'name',
+    'content',
+    'text',
+    'type',
+  ]
+  let refused = 0
+  for (const [index, document] of oneOfEachKind().entries()) {
+    const judge = (pointer: string): void => {
+      const bySchema = accepts(document)
+      const errors = validateThread(document).issues.filter(({ code }) =>
+        STRUCTURAL_CODES.has(code),
+      )
+      if ((errors.length === 0) !== bySchema) expect.fail(`${pointer}: the schema says ${bySchema}`)
+      const elsewhere = errors.find((issue) => !issue.pointer.startsWith(pointer))
+      if (elsewhere) expect.fail(`${pointer} is named ${elsewhere.pointer}`)
+      if (!bySchema) refused++
+    }
+    for (const [pointer, object] of objectsIn(document)) {
+      // From the third on, the documents differ only in their parts.
+      if (index > 2 && !pointer.startsWith('/turns/0/parts')) continue
+      for (const [key, before] of Object.entries(object)) {
+        if (kinds.includes(key)) continue
+        for (const value of values) {
+          object[key] = value
+          judge(`${pointer}/${key}`)
+        }
+        delete object[key]
+        judge(`${pointer}/${key}`)
+        // A value under the name of another field is missing all the same.
+        for (const name of others.filter((other) => other !== key && !(other in object))) {
+          object[name] = before
+          judge(pointer)
+          delete object[name]
+        }
+        object[key] = before
+      }
+    }
+  }
+  expect(refused).toBeGreaterThan(1000)
+})
+
+function objectsIn(value: unknown, pointer = ''): [string, Record<string, unknown>][] {
+  if (typeof value !== 'object' || value === null) return []
+  const below = Object.entries(value).flatMap(([key, item]) => objectsIn(item, `${pointer}/${key}`))
+  return Array.isArray(value) ? below : [[pointer, value as Record<string, unknown>], ...below]
 }
 
 test('TP-V1 the pattern of the schema and the parser accept the same timestamps', () => {

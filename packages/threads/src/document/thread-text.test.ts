@@ -334,6 +334,21 @@ describe('TP-50 what a reader is told', () => {
       document: JSON.parse(old) as object,
     })
     expect(error.message).toContain(`"${'9'.repeat(40)}"`)
+    for (const version of [
+      '2',
+      '2.0',
+      '2.0.0.0',
+      '2.x.0',
+      '20.0.0',
+      '1.0.0',
+      '0.0.4',
+      'v2.0.0',
+      '',
+    ])
+      expect(
+        caught(() => parseThread(good.replace('2.0.0', version))),
+        version,
+      ).toMatchObject({ code: 'UNSUPPORTED_VERSION', version, document: { version } })
     for (const source of [
       '5',
       '[]',

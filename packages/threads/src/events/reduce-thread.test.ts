@@ -732,6 +732,133 @@ describe('TP-54 every field of the events is in the document, once', () => {
     expect(errors.map(({ code }) => code)).toEqual(['return_without_call'])
   })
 
+  test('TP-14 each event of a turn is a system message with its own name, data and agents', () => {
+    const happened = (...items: readonly object[]) => {
+      const { value } = threadFromEvents([
+        { type: 'thread_created', at: t(0), threadId: 'th' },
+        { type: 'turn_start', at: t(1), turnId: 't', agentId: 'a' },
+        ...items.map((item) => ({ at: t(2), turnId: 't', ...item })),
+        { type: 'turn_end', at: t(3), turnId: 't', outcome: 'completed' },
+      ] as ThreadEvent[])
+      const [turn] = JSON.parse(JSON.stringify(value.turns)) as [{ messages: unknown[] }]
+      return turn.messages
+    }
+    const event = (event_type: string, event_data: unknown, rest: object = {}) => ({
+      message_type: 'system',
+      timestamp: t(2),
+      event_type,
+      event_data,
+      ...rest,
+    })
+    expect(
+      happened(
+        { type: 'agent_handoff', fromAgentId: 'a', toAgentId: 'b', reason: 'r' },
+        { type: 'custom_event', name: 'x_y_z' },
+        { type: 'custom_event', name: 'app.note', data: null, id: 'e' },
+        { type: 'custom_event', name: '', data: 0 },
+        { type: 'hologram_was_shown', size: 1 },
+        { type: 'file_written', path: 'p', mediaType: 'x/y', sizeBytes: 1 },
+        { type: 'source_added', sourceId: 's', url: 'u', title: 'T' },
+        { type: 'source_added', sourceId: 's', mediaType: 'x/y', title: 'T', filename: 'f' },
+      ),
+    ).toEqual([
+      event(
+        'agent.handoff',
+        { from: 'a', to: 'b', reason: 'r' },
+        { source_agent: 'a', target_agents: ['b'] },
+      ),
+      event('x_y_z', null),
+      event('app.note', null, { event_id: 'e' }),
+      event('', 0),
+      event('hologram.was_shown', { size: 1 }),
+      event('file.written', { path: 'p', mediaType: 'x/y', sizeBytes: 1 }),
+      event('source.url', { source_id: 's', url: 'u', title: 'T' }),
+      event('source.document', { source_id: 's', media_type: 'x/y', title: 'T', filename: 'f' }),
+    ])
+  })
+
+  test.each([
+    ['completed', undefined, undefined],
+    ['parked', undefined, undefined],
+    ['failed', 'error', undefined],
+    ['interrupted', 'user_cancelled', undefined],
+    ['interrupted', 'timeout', 'timeout'],
+  ] as const)('TP-32 a turn that is %s is interrupted by %s', (outcome, shown, reason) => {
+    const { value } = threadFromEvents([
+      { type: 'turn_start', at: t(1), turnId: 't', agentId: 'a' },
+      { type: 'turn_end', at: t(3), turnId: 't', outcome, ...(reason && { reason }) },
+    ])
+    expect(JSON.parse(JSON.stringify(value.turns))).toEqual([
+      {
+        turn_type: 'agent',
+        turn_id: 't',
+        agent_id: 'a',
+        started_at: t(1),
+        completed_at: t(3),
+        messages: [],
+        ...(shown && {
+          completion_status: 'interrupted',
+          interruption: { reason: shown, interrupted_at: t(3) },
+        }),
+      },
+    ])
+  })
+
+  test('TP-09 a message that was removed is not in the document, whoever wrote it', () => {
+    const user = (id: string, text: string) => ({
+      id,
+      type: 'user',
+      timestamp: t(1),
+      content: [{ type: 'text', text }],
+    })
+    const turn = { at: t(1), turnId: 'u' }
+    const { value } = threadFromEvents([
+      { type: 'thread_created', at: t(0), threadId: 'th' },
+      { type: 'message_added', ...turn, message: user('m1', 'no'), userId: 'kim' },
+      { type: 'message_added', ...turn, message: user('m2', 'yes') },
+      { type: 'turn_start', at: t(2), turnId: 'a', agentId: 'a' },
+      { type: 'message_added', at: t(2), turnId: 'a', message: said('m3', {}) },
+      { type: 'message_added', at: t(3), turnId: 'a', message: said('m4', {}) },
+      { type: 'turn_end', at: t(4), turnId: 'a', outcome: 'completed' },
+      { type: 'message_removed', at: t(5), messageId: 'm1' },
+      { type: 'message_removed', at: t(5), messageId: 'm3' },
+    ] as never as ThreadEvent[])
+    expect(value.turns).toMatchObject([
+      { user_id: 'kim', parts: [{ part_kind: 'user-prompt', content: 'yes' }] },
+      { messages: [{ message_id: 'm4' }] },
+    ])
+  })
+
+  test.each([
+    ['text', 'text'],
+    [[{ type: 'missing', loc: ['a'], msg: 'm' }], [{ type: 'missing', loc: ['a'], msg: 'm' }]],
+    [{ why: 1 }, '{"why":1}'],
+    [undefined, 'null'],
+  ])('TP-21 a retry with %o is a retry prompt', (result, content) => {
+    const { value } = threadFromEvents([
+      { type: 'thread_created', at: t(0), threadId: 'th' },
+      { type: 'turn_start', at: t(1), turnId: 't', agentId: 'a' },
+      {
+        type: 'tool_execution_end',
+        at: t(2),
+        turnId: 't',
+        toolCallId: 'c',
+        toolName: 'f',
+        outcome: 'retry',
+        result,
+      },
+      { type: 'turn_end', at: t(3), turnId: 't', outcome: 'completed' },
+    ])
+    expect(value.turns[0]).toMatchObject({
+      messages: [
+        {
+          message_type: 'request',
+          parts: [{ part_kind: 'retry-prompt', tool_name: 'f', tool_call_id: 'c', content }],
+        },
+      ],
+    })
+  })
+
   test('TP-44 what has no place in the document is named', () => {
     const { value, lost } = threadFromEvents(list)
     expect(value.turns).toHaveLength(4)
@@ -939,6 +1066,10 @@ describe('TP-54 the fold, event by event', () => {
       eventCount: 3,
     })
     expect(state.metadata).not.toHaveProperty('b')
+    expect(
+      fold({ ...created, title: 'One' }, { type: 'thread_updated', at, title: '' }).title,
+    ).toBe('')
+    expect(fold(created, { type: 'hologram_shown', at: t(9) }).updatedAt).toBe(t(9))
     const bare = fold(created)
     expect(bare).not.toHaveProperty('title')
     expect(bare).not.toHaveProperty('parentThreadId')

@@ -123,14 +123,17 @@ test('TP-52 a repeated key is found wherever it stands, and whatever stands betw
     '[{"a":"","a":"x\\"y"}]',
     '{"a":[1],"a":"a longer text, with \\n an escape"}',
     '{"k":"1","k" : "22222222","last":0}',
+    // At the distance of the last value's length stands a quote of another string.
+    '{":":"}","x":"",":":"\\",\\"x\\":\\"a","abc":":"}',
+    '{"y":":","x":"","y":"\\",\\"x\\":\\"a"}',
   ]) {
     expect(parseJson(text).duplicates, text).toHaveLength(1)
   }
-  const key = fc.constantFrom('a', 'b', 'version', 'a"b', 'long key', '\\', '')
+  const key = fc.constantFrom('a', 'b', 'version', 'a"b', 'long key', '\\', '', ':', ',')
   const leaf = fc.oneof(
     fc.integer({ min: 0, max: 99 }),
     fc.string({ maxLength: 14 }),
-    fc.constantFrom(null, true, '","a":"', 'x"y', '\\'),
+    fc.constantFrom(null, true, '","a":"', '","a":"b', 'x"y', '\\', '', ':'),
   )
   const members = fc.array(fc.tuple(key, leaf), { maxLength: 5 })
   const print = (list: readonly (readonly [string, unknown])[]): string =>

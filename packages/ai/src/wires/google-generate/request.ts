@@ -51,7 +51,8 @@ export function encodeRequest(
   const fields: Record<string, unknown> = { continuationToken, ...topLevel(params), tools }
   if (system !== undefined) {
     // A `systemInstruction` in the parameters is added after the `system` option.
-    const given = objectOf(params['systemInstruction'])
+    const asked = params['systemInstruction']
+    const given = typeof asked === 'string' ? { parts: [{ text: asked }] } : objectOf(asked)
     const parts = [{ text: system }, ...listOf(given?.['parts'])]
     fields['systemInstruction'] = { ...given, parts }
   }

@@ -299,6 +299,63 @@ describe('reading loses nothing silently', () => {
     expect(JSON.stringify(value)).toContain('ag-ui.STATE_SNAPSHOT')
   })
 
+  test('TP-27 system and developer messages are configuration, streamed or in the input', () => {
+    const secret = 'You are Fred.'
+    for (const role of ['system', 'developer']) {
+      const [first, ...rest] = run(
+        { type: 'TEXT_MESSAGE_START', messageId: 'c', role },
+        { type: 'TEXT_MESSAGE_CONTENT', messageId: 'c', delta: secret },
+        { type: 'TEXT_MESSAGE_END', messageId: 'c' },
+      )
+      const messages = [{ id: 's', role, content: secret }]
+      const input = { threadId: 'chat-7', runId: 'r1', messages }
+      const { value, lost } = fromAgUiEvents([{ ...first, input }, ...rest] as AgUiEvent[])
+      expect(JSON.stringify(value)).not.toContain(secret)
+      expect(lost.map(({ pointer }) => pointer)).toEqual(['/0/input/messages/0', '/3'])
+    }
+  })
+
+  test('TP-48 the agent that a message names speaks in a turn of its own', () => {
+    const { value } = fromAgUiEvents(
+      run(
+        { type: 'TEXT_MESSAGE_START', messageId: 'a', name: 'ada' },
+        { type: 'TEXT_MESSAGE_END', messageId: 'a' },
+        { type: 'STEP_STARTED', stepName: 'x' },
+        { type: 'TEXT_MESSAGE_CHUNK', messageId: 'b', name: 'bob', delta: 'Hi' },
+      ),
+      { thread: { agents: { bob: { agent_id: 'bob', agent_name: 'Own', created_at: 'x' } } } },
+    )
+    expect(value.turns).toMatchObject([
+      { agent_id: 'ada', messages: [{ agent_id: 'ada' }] },
+      { agent_id: 'bob', messages: [{ agent_id: 'bob' }] },
+    ])
+    // An entry that the caller has given is kept; the others are added.
+    expect(value.agents).toMatchObject({ ada: { agent_name: 'ada' }, bob: { agent_name: 'Own' } })
+  })
+
+  test('TP-36 a thread is as old as its last turn', () => {
+    const timestamp = Date.UTC(2026, 0, 1)
+    const [first, last] = run() as [AgUiEvent, AgUiEvent]
+    const { value } = fromAgUiEvents([
+      { ...first, timestamp },
+      { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm', delta: 'Hi', timestamp: timestamp + 1000 },
+      { ...last, timestamp: timestamp + 5000 },
+    ] as AgUiEvent[])
+    expect(value).toMatchObject({
+      created_at: '2026-01-01T00:00:00.000Z',
+      updated_at: '2026-01-01T00:00:05.000Z',
+    })
+  })
+
+  test('TP-32 an interrupt that only says that a call is open is that open call', () => {
+    const events = run({ type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'pay' })
+    const interrupts = [{ id: 'c', reason: 'tool_call', toolCallId: 'c' }]
+    events[2] = { ...events[2], outcome: { type: 'interrupt', interrupts } } as AgUiEvent
+    expect(fromAgUiEvents(events).value.turns).toMatchObject([
+      { messages: [{ message_type: 'response', parts: [{ tool_call_id: 'c' }] }] },
+    ])
+  })
+
   test('an interrupt that says more than its open call is kept', () => {
     const interrupt = { id: 'p1', reason: 'tool_call', toolCallId: 'c', message: 'Pay 5?' }
     const events = run({ type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'pay' })

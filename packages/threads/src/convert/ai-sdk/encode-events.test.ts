@@ -5,7 +5,8 @@ import { isEphemeralEvent, type ThreadEvent } from '../../events/event.ts'
 import { threadFromEvents } from '../../events/event-to-thread.ts'
 import { validateThread } from '../../document/validate.ts'
 import { UIStreamEncoder, type UIStreamEncoderOptions } from './encode-events.ts'
-import { uiAnswers } from './agent-stream.ts'
+import { agentUIStream, uiAnswers } from './agent-stream.ts'
+import { UIMessageAssembler } from './assemble.ts'
 import { toUIMessages } from './to-ui-messages.ts'
 import type { UIMessage, UIMessageChunk } from './types.ts'
 
@@ -236,6 +237,52 @@ describe('live events as a UI message stream', () => {
     ])
     expect(chunks.at(-1)).toEqual({ type: 'finish', finishReason: 'interrupted' })
   })
+})
+
+test.each([
+  ['failed', 'failed'],
+  ['interrupted', 'interrupted'],
+  ['retry', 'retry'],
+  ['unknown', 'interrupted'],
+] as const)('TP-54 a call that ended as %s ends so in the stream', (outcome, shown) => {
+  const at = '2026-05-01T14:00:00Z'
+  const [error] = encode([
+    { type: 'turn_start', at, turnId: 't', agentId: 'a' },
+    {
+      type: 'tool_execution_end',
+      at,
+      turnId: 't',
+      toolCallId: 'c',
+      toolName: 'f',
+      outcome,
+      result: 'why',
+    },
+  ]).filter(({ type }) => type === 'tool-output-error')
+  expect(plain(error)).toEqual({
+    type: 'tool-output-error',
+    toolCallId: 'c',
+    errorText: 'why',
+    providerMetadata: { threadprotocol: { outcome: shown } },
+  })
+})
+
+test('TP-49 the blocks of an agent’s answer are in the order of their index', async () => {
+  const upp = (type: string, index: number, delta: object = {}) => ({ upp: { type, index, delta } })
+  async function* run() {
+    yield upp('message_start', 0)
+    yield upp('text_delta', 1, { text: 'second' })
+    yield upp('text_delta', 0, { text: 'first' })
+    yield upp('message_stop', 0, { stopReason: 'end_turn' })
+  }
+  const stream = agentUIStream(
+    Object.assign(run(), { result: Promise.resolve({}), abort: () => undefined }),
+    { messageId: 'm' },
+  )
+  const assembler = new UIMessageAssembler()
+  for await (const chunk of stream) assembler.push(chunk)
+  const texts = assembler.message.parts.flatMap((part) => (part.type === 'text' ? part.text : []))
+  expect(texts).toEqual(['first', 'second'])
+  expect(assembler.finishReason).toBe('stop')
 })
 
 describe('answers of a page', () => {

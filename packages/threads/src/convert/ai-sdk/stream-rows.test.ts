@@ -73,6 +73,145 @@ test('TP-42 text, thinking, tool input, tool output and data become parts and ev
   expect(events(value)).toMatchObject([{ event_type: 'state.update', event_data: { open: true } }])
 })
 
+test('TP-42 every chunk of a response: the whole turn that it becomes', () => {
+  const told = { pydantic_ai: { id: 'x', provider_name: 'p', provider_details: { d: 1 } } }
+  const fields = { provider_name: 'p', provider_details: { d: 1 } }
+  const own = { toolCallId: 'own', toolName: 'search', providerExecuted: true }
+  const call = (toolCallId: string) => [
+    { type: 'tool-input-available', toolCallId, toolName: 'f', input: {} },
+    { type: 'tool-output-available', toolCallId, output: 'so far', preliminary: true },
+  ]
+  const { value, lost } = decode(
+    { type: 'data-before', data: 1 },
+    { type: 'text-start', id: 't', providerMetadata: told },
+    { type: 'text-end', id: 't', citations: [{ n: 1 }] },
+    { type: 'reasoning-start', id: 'r' },
+    { type: 'reasoning-end', id: 'r', providerMetadata: told },
+    { type: 'tool-input-available', ...own, input: { q: 1 }, providerMetadata: told },
+    { type: 'tool-output-available', ...own, output: [2], providerMetadata: told },
+    ...call('a'),
+    ...call('b'),
+    { type: 'tool-output-available', toolCallId: 'b', output: 'B', providerMetadata: told },
+    { type: 'tool-output-available', toolCallId: 'a', output: 'A' },
+    { type: 'source-document', sourceId: 's', mediaType: 'x/y', title: 'T', filename: 'f.pdf' },
+    { type: 'data-after', id: 'd', data: 2 },
+  )
+  expect(lost).toEqual([])
+  const time = '2026-01-01T00:00:00.000Z'
+  const said = { timestamp: time, agent_id: 'ada' }
+  const happened = (event_type: string, event_data: unknown, rest: object = {}) => ({
+    message_type: 'system',
+    timestamp: time,
+    event_type,
+    event_data,
+    ...rest,
+  })
+  const returned = (tool_call_id: string, content: unknown, rest: object = {}) => ({
+    part_kind: 'tool-return',
+    tool_name: 'f',
+    tool_call_id,
+    status: 'success',
+    content,
+    ...rest,
+  })
+  const asked = { part_kind: 'tool-call', tool_name: 'f', args: {} }
+  const search = { tool_name: 'search', tool_call_id: 'own', id: 'x', ...fields }
+  expect(JSON.parse(JSON.stringify(value.turns))).toEqual([
+    {
+      turn_type: 'agent',
+      turn_id: 'm1',
+      agent_id: 'ada',
+      started_at: time,
+      completed_at: time,
+      messages: [
+        happened('before', 1),
+        {
+          message_type: 'response',
+          ...said,
+          parts: [
+            { part_kind: 'text', content: '', citations: [{ n: 1 }], id: 'x', ...fields },
+            { part_kind: 'thinking', content: '', thinking_id: 'x', ...fields },
+            { part_kind: 'builtin-tool-call', args: { q: 1 }, ...search },
+            { part_kind: 'builtin-tool-return', status: 'success', content: [2], ...search },
+            { ...asked, tool_call_id: 'a' },
+            { ...asked, tool_call_id: 'b' },
+          ],
+        },
+        {
+          message_type: 'request',
+          ...said,
+          parts: [returned('b', 'B', { id: 'x', ...fields }), returned('a', 'A')],
+        },
+        happened('source.document', {
+          source_id: 's',
+          media_type: 'x/y',
+          title: 'T',
+          filename: 'f.pdf',
+        }),
+        happened('after', 2, { event_id: 'd' }),
+      ],
+    },
+  ])
+})
+
+test('TP-48 each response has the agent that its parts name, and a new turn its own', () => {
+  const by = (agent_id: string) => ({ providerMetadata: { threadprotocol: { agent_id } } })
+  const { value } = decode(
+    { type: 'text-start', id: 'a', ...by('bob') },
+    { type: 'text-end', id: 'a' },
+    { type: 'data-tp-turn', id: 'two', data: { turn_id: 'two', agent_id: 'cyd' } },
+    { type: 'text-start', id: 'b' },
+    { type: 'text-end', id: 'b' },
+    { type: 'start-step' },
+    { type: 'text-start', id: 'c', ...by('eve') },
+    { type: 'text-end', id: 'c' },
+  )
+  const turns = value.turns as AgentTurn[]
+  expect(turns.map(({ turn_id, agent_id }) => [turn_id, agent_id])).toEqual([
+    ['m1', 'ada'],
+    ['two', 'cyd'],
+  ])
+  const agents = turns.map((turn) => turn.messages.map((one) => 'agent_id' in one && one.agent_id))
+  expect(agents).toEqual([['bob'], ['cyd', 'eve']])
+})
+
+test('TP-44 what went wrong before a stream was aborted is kept', () => {
+  const { value } = decode(
+    { type: 'error', errorText: 'first' },
+    { type: 'abort', reason: 'enough' },
+  )
+  expect(events(value).map(({ event_type, event_data }) => [event_type, event_data])).toEqual([
+    ['stream.error', { message: 'first' }],
+    ['stream.aborted', { reason: 'enough' }],
+  ])
+  expect(value.turns[0]).toMatchObject({
+    completion_status: 'interrupted',
+    interruption: { reason: 'enough' },
+  })
+})
+
+test('TP-43 data of a continued message is replaced by its type and id, in whatever step it stands', () => {
+  const message = {
+    id: 'm1',
+    role: 'assistant',
+    parts: [
+      { type: 'step-start' },
+      { type: 'data-note', id: 'n', data: 1 },
+      { type: 'step-start' },
+      { type: 'data-other', id: 'n', data: 2 },
+    ],
+  } as const
+  const decoder = new UIStreamDecoder({ messages: [message as never], clock, agent })
+  decoder.push({ type: 'data-note', id: 'n', data: 3 })
+  decoder.push({ type: 'data-note', id: 'o', data: 4 })
+  expect(decoder.messages[0]?.parts.filter(({ type }) => type !== 'step-start')).toEqual([
+    { type: 'data-note', id: 'n', data: 3 },
+    { type: 'data-other', id: 'n', data: 2 },
+    { type: 'data-note', id: 'o', data: 4 },
+  ])
+  expect(message.parts[1]).toEqual({ type: 'data-note', id: 'n', data: 1 })
+})
+
 test('TP-43 data-X becomes the event X, dots and hyphens included', () => {
   const names = [
     'agent.handoff',

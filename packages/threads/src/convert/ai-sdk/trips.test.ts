@@ -315,6 +315,114 @@ describe('a thread that travels whole', () => {
   })
 })
 
+test('TP-08 turns of an unknown type, agents and metadata of several turns travel whole', () => {
+  const robot = { turn_type: 'robot', program: [1] } as never
+  const turn = (agent: string, note: object) => ({
+    ...agentTurn(agent, [response(agent, 1, text(agent))]),
+    turn_id: agent,
+    client_metadata: note,
+  })
+  const thread = sampleThread([robot, turn('ada', { a: 1 }), robot, turn('bob', { b: 2 })])
+  const messages = plain(toUIMessages(thread, { carry: 'all' }))
+  expect(messages).toHaveLength(1)
+  expect(messages[0]!.metadata).toMatchObject({ a: 1, b: 2 })
+  expect(fromUIMessages(messages, trusted).value).toEqual(thread)
+  // The registry of the caller goes before the one that was carried.
+  const ada = { agent_id: 'ada', agent_name: 'Renamed', created_at: START }
+  const own = fromUIMessages(messages, { ...trusted, thread: { agents: { ada } } }).value
+  expect(own.agents).toEqual({ ...thread.agents, ada })
+})
+
+test('TP-35 what a client adds belongs to the agent that spoke last', () => {
+  const thread = sampleThread([
+    userTurn('go'),
+    agentTurn('ada', [response('ada', 1, text('over to bob'))]),
+    agentTurn('bob', [response('bob', 2, call('c1'))]),
+  ])
+  const messages = plain(toUIMessages(thread, { carry: 'all' }))
+  const tool = messages[1]!.parts.find((part) => 'toolCallId' in part)!
+  Object.assign(tool, { state: 'output-available', output: 'done' })
+  expect(fromUIMessages(messages, trusted).value.turns[3]).toMatchObject({
+    agent_id: 'bob',
+    messages: [{ agent_id: 'bob', parts: [{ tool_call_id: 'c1', content: 'done' }] }],
+  })
+})
+
+test('TP-48 speech is shown with who spoke', () => {
+  const speech = { part_kind: 'speech', speaker: 'assistant', transcript: 'hello' } as const
+  const [message] = toUIMessages(sampleThread([agentTurn('ada', [response('ada', 1, speech)])]))
+  expect(message!.parts[1]).toEqual({
+    type: 'text',
+    text: 'hello',
+    state: 'done',
+    providerMetadata: { threadprotocol: { agent_id: 'ada' } },
+  })
+})
+
+test('TP-54 citations and the reason of an answered approval are in the stream of a message', () => {
+  const parts = [
+    { type: 'text', text: 'x', state: 'done', citations: [{ n: 1 }] },
+    {
+      type: 'tool-pay',
+      toolCallId: 'c',
+      state: 'approval-responded',
+      input: {},
+      approval: { id: 'p', approved: false, reason: 'too much' },
+    },
+  ] as unknown as UIMessage['parts']
+  const chunks = plain([...encodeUIMessage({ id: 'm', role: 'assistant', parts })])
+  expect(fromUIChunks(chunks, { clock }).value.turns).toMatchObject([
+    {
+      messages: [
+        {
+          // The state of a call is nowhere but in the events.
+          parts: [{ citations: [{ n: 1 }] }, { part_kind: 'tool-call', tool_call_id: 'c' }],
+        },
+        { event_type: 'tool.approval.requested' },
+        { event_type: 'tool.approval.responded', event_data: { reason: 'too much' } },
+      ],
+    },
+  ])
+  const stored = JSON.stringify(fromUIChunks(chunks, { clock }).value.turns)
+  expect(stored).not.toContain('"state"')
+})
+
+test.each<[string, string, object]>([
+  ['data:image/png;base64,AAAA', 'image/png', { kind: 'binary', data: 'AAAA' }],
+  ['data:text/plain,a%20b', 'text/plain', { kind: 'document-url', url: 'data:text/plain,a%20b' }],
+  ['https://x.test/v', 'video/mp4', { kind: 'video-url', url: 'https://x.test/v' }],
+  ['https://x.test/a', 'audio/wav', { kind: 'audio-url', url: 'https://x.test/a' }],
+  ['https://x.test/i', 'image/png', { kind: 'image-url', url: 'https://x.test/i' }],
+  ['https://x.test/d', 'application/pdf', { kind: 'document-url', url: 'https://x.test/d' }],
+])('TP-24 the file %s of a person, and of an answer', (url, mediaType, content) => {
+  const file = { type: 'file', url, mediaType } as const
+  const media = { media_type: mediaType, identifier: expect.any(String) as string }
+  const { value } = fromUIMessages(
+    [
+      { id: 'u', role: 'user', parts: [file] },
+      { id: 'a', role: 'assistant', parts: [file] },
+    ],
+    { clock },
+  )
+  // A file alone is a list with one item, because a prompt is text or a list.
+  expect(plain(value.turns)).toMatchObject([
+    { parts: [{ part_kind: 'user-prompt', content: [{ ...content, ...media }] }] },
+    { messages: [{ parts: [{ part_kind: 'file', content: { ...content, ...media } }] }] },
+  ])
+})
+
+test('TP-25 a data URL has every character in the standard alphabet', () => {
+  const content = { kind: 'binary', data: '-_-_a__-', media_type: 'x/y', identifier: 'i' } as const
+  const thread = sampleThread([
+    userTurn([{ part_kind: 'user-prompt', content: [content] }]),
+    agentTurn('ada', [response('ada', 1, { part_kind: 'file', content })]),
+  ])
+  const urls = toUIMessages(thread).flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === 'file' ? [part.url] : [])),
+  )
+  expect(urls).toEqual(Array(2).fill('data:x/y;base64,+/+/a//+'))
+})
+
 describe('messages that were born in a client', () => {
   const born: UIMessage[] = [
     {

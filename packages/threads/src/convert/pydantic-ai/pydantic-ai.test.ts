@@ -1,3 +1,4 @@
+import { deepFreeze } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -16,13 +17,14 @@ import {
   call,
   event,
   fullThread,
+  oneOfEachKind,
   response,
   text,
   thread,
   userTurn,
 } from '../../../test/samples.ts'
 import { parseThread, pendingToolCalls, stringifyThread, validateThread } from '../../index.ts'
-import type { AgentTurn, MessagePart, ThreadMessage } from '../../index.ts'
+import type { AgentTurn, MessagePart, ThreadMessage, Turn } from '../../index.ts'
 import {
   PydanticExportError,
   createConfigStore,
@@ -352,6 +354,102 @@ describe('turns', () => {
     expect(timeless.value.created_at).toBe('2026-01-01T00:00:00.000Z')
   })
 
+  test('TP-06 a new thread has the ids, names and times that it was given', () => {
+    const first = pydanticRequest([pydanticPart.prompt('hi')])
+    const last = pydanticResponse([pydanticPart.text('ho')], {
+      model_name: 'm',
+      provider_name: 'p',
+    })
+    const { turns, ...root } = fromPydanticAI([first, last], { ...fixed, agentName: 'Ada' }).value
+    expect(turns).toHaveLength(2)
+    expect(root).toEqual({
+      version: '2.0.0',
+      thread_id: 't',
+      created_at: first['timestamp'],
+      updated_at: last['timestamp'],
+      agents: {
+        ada: {
+          agent_id: 'ada',
+          agent_name: 'Ada',
+          model_name: 'm',
+          provider_name: 'p',
+          created_at: first['timestamp'],
+        },
+      },
+    })
+  })
+
+  test('TP-40 a thread that goes on is another object: its own turns and times stay as they were', () => {
+    const run = (id: string) => ({ run_id: id })
+    const asked = pydanticRequest([pydanticPart.prompt('go')], run('r1'))
+    const called = pydanticResponse([pydanticPart.call('a', {})], run('r1'))
+    const returned = pydanticRequest([pydanticPart.answer('a', 'gone')], run('r1'))
+    const before = deepFreeze(fromPydanticAI([asked, called], fixed).value)
+    const { value } = fromPydanticAI([returned], { ...fixed, thread: before })
+    expect(value.turns).toMatchObject([
+      {},
+      {
+        started_at: called['timestamp'],
+        completed_at: returned['timestamp'],
+        messages: [{ message_type: 'response' }, { message_type: 'request' }],
+      },
+    ])
+    expect(value.updated_at).toBe(returned['timestamp'])
+    // Nothing new moves no time.
+    expect(fromPydanticAI([], { ...fixed, thread: before }).value).toEqual(before)
+    // The same run id of another agent is another run.
+    const other = fromPydanticAI([returned], { ...fixed, agentId: 'bob', thread: before }).value
+    expect(other.turns.map((turn) => 'agent_id' in turn && turn.agent_id)).toEqual([
+      false,
+      'ada',
+      'bob',
+    ])
+    // An event at the end of a run does not end it.
+    const [user, agent] = before.turns as [Turn, AgentTurn]
+    const noted = { ...agent, messages: [...agent.messages, event('x', 1)] }
+    const resumed = fromPydanticAI([returned], {
+      ...fixed,
+      thread: { ...before, turns: [user, noted] },
+    }).value
+    expect(resumed.turns).toHaveLength(2)
+    // Further input of the same run is part of it, also right after the prompt that began it.
+    const steered = fromPydanticAI(
+      [pydanticRequest([pydanticPart.prompt('now')], run('r1')), called],
+      {
+        ...fixed,
+        thread: fromPydanticAI([asked], fixed).value,
+      },
+    ).value
+    expect(steered.turns.map(({ turn_type }) => turn_type)).toEqual(['user', 'agent'])
+  })
+
+  test.each([
+    [true, [pydanticPart.prompt('a')]],
+    [true, [pydanticPart.system('s'), pydanticPart.prompt('a')]],
+    [true, [pydanticPart.answer('x', 1), pydanticPart.answer('y', 1), pydanticPart.prompt('a')]],
+    [true, [pydanticPart.speech('user')]],
+    [false, [pydanticPart.speech('assistant')]],
+    [false, [pydanticPart.answer('x', 1)]],
+    [false, [pydanticPart.retry('again', null, 'x')]],
+    [false, []],
+  ])(
+    'TP-30 a request is the turn of a person (%s) if a prompt or speech of the user is in it',
+    (isUser, parts) => {
+      const { value } = fromPydanticAI([pydanticRequest(parts)], fixed)
+      expect(value.turns.map(({ turn_type }) => turn_type)).toEqual([isUser ? 'user' : 'agent'])
+    },
+  )
+
+  test('TP-36 a message without a time has that of the message before it', () => {
+    const untimed = (...parts: never[]) => pydanticResponse(parts, { timestamp: null })
+    const [first, second] = [pydanticResponse([]), pydanticResponse([])]
+    const { value } = fromPydanticAI([untimed(), first, untimed(), second, untimed()], fixed)
+    const [one, two] = [first['timestamp'], second['timestamp']]
+    const { messages, ...turn } = value.turns[0] as AgentTurn
+    expect(messages.map(({ timestamp }) => timestamp)).toEqual([one, one, one, two, two])
+    expect(turn).toMatchObject({ started_at: one, completed_at: two })
+  })
+
   test('imported threads are valid', () => {
     for (const source of [everyKind(), pausedRun()]) {
       const { value } = fromPydanticAI(source, fixed)
@@ -413,6 +511,24 @@ describe('system prompts and instructions', () => {
     })
     expect(asked).toHaveLength(3)
     expect(toPydanticAIText(value, { configs: loaded }).value).toBe(everyKind())
+  })
+
+  test('TP-28 every prompt and instruction of every message is loaded, in whatever form it was', async () => {
+    const told = (instructions: string) => ({ instructions, run_id: 'r' })
+    const odd = { ...pydanticPart.system('x'), content: ['a', 'list'] }
+    const source = dump([
+      pydanticRequest([odd, pydanticPart.prompt('go')], told('one')),
+      pydanticResponse([pydanticPart.call('a', {})], { run_id: 'r' }),
+      pydanticRequest([pydanticPart.answer('a', 1)], told('two')),
+      pydanticResponse([pydanticPart.call('b', {})], { run_id: 'r' }),
+      pydanticRequest([pydanticPart.answer('b', 1), pydanticPart.system('later')], told('three')),
+    ])
+    const { value, configs } = fromPydanticAI(source, fixed)
+    const loaded = await loadConfigs(value, async (ref) => configs.get(ref))
+    expect(loaded.entries()).toEqual((configs as ReturnType<typeof createConfigStore>).entries())
+    expect(Object.keys(loaded.entries())).toHaveLength(5)
+    expect(toPydanticAI(value, { configs: loaded }).lost).toEqual([])
+    expect(toPydanticAIText(value, { configs: loaded }).value).toBe(source)
   })
 
   test('without the store the prompts are reported as lost, and the rest comes back', () => {
@@ -526,6 +642,55 @@ describe('threads that were not born in Pydantic AI', () => {
       'response 3',
       'request 4',
     ])
+  })
+
+  test('TP-52 fields that nobody knows, and times of parts, are exported with every kind of part', () => {
+    const own = { x_extra: [1], timestamp: '2026-01-01T00:00:00Z' }
+    const export_ = (part: object, kind: 'request' | 'response') =>
+      toPydanticAI(
+        thread([
+          agentTurn('ada', [{ ...response('ada', 1, part as MessagePart), message_type: kind }]),
+        ]),
+        { policy: 'strict' },
+      ).value[0]?.parts[0]
+    const kinds = { request: 0, response: 0 }
+    for (const document of oneOfEachKind()) {
+      const [turn] = document.turns
+      if (turn?.turn_type !== 'user') continue
+      const [part] = turn.parts
+      const isRequest = /prompt|tool-return|delta|speech/.test(part!.part_kind)
+      const kind = isRequest && !part!.part_kind.startsWith('builtin') ? 'request' : 'response'
+      kinds[kind]++
+      expect(export_({ ...part, ...own }, kind), part!.part_kind).toMatchObject(own)
+    }
+    expect(kinds.request).toBeGreaterThan(5)
+    expect(kinds.response).toBeGreaterThan(5)
+  })
+
+  test('TP-18 thinking with both ids keeps both', () => {
+    const thinking = { part_kind: 'thinking', content: '', provider_name: 'p' } as const
+    const export_ = (part: object) =>
+      toPydanticAI(thread([agentTurn('ada', [response('ada', 1, part as MessagePart)])])).value[0]
+        ?.parts[0]
+    expect(export_({ ...thinking, id: 'a', thinking_id: 'b' })).toMatchObject({
+      id: 'a',
+      thinking_id: 'b',
+    })
+    expect(export_({ ...thinking, thinking_id: 'b' })).toMatchObject({ id: 'b' })
+    expect(export_({ ...thinking, thinking_id: 'b' })).not.toHaveProperty('thinking_id')
+  })
+
+  test('TP-08 a turn of an unknown type and a file that is only a URL are named as lost', () => {
+    const robot = { turn_type: 'robot', messages: [] } as never
+    const url = { kind: 'image-url', url: 'u', identifier: 'i' } as const
+    const { value, lost } = toPydanticAI(
+      thread([robot, agentTurn('ada', [response('ada', 1, { part_kind: 'file', content: url })])]),
+    )
+    expect(lost).toEqual([
+      { pointer: '/turns/0', reason: 'Pydantic AI knows no such turn' },
+      { pointer: '/turns/1/messages/0/parts/0', reason: 'files must be binary' },
+    ])
+    expect(value).toMatchObject([{ kind: 'response', parts: [] }])
   })
 })
 

@@ -1,0 +1,92 @@
+// Immediate subagents (Standard Agents §7.6) at their limits, and while messages wait.
+import { expect, test } from 'vitest'
+import { calls, says } from '@skein/ai/testing'
+import { defineTool, type AgentDefinition } from '@skein/runtime'
+import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import { latch } from './support/latch.ts'
+import { simulate } from './support/simulate.ts'
+
+const finish = tool('finish')
+
+function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
+  const { tools = [], ...rest } = side
+  return pair(name, {
+    a: {
+      script: () => calls('finish', { summary: `${name} is done` }),
+      sessionStop: { name: finish, messageProperty: 'summary' },
+      ...rest,
+      tools: [finish, ...tools],
+    },
+    b: { script: [] },
+  })
+}
+
+test.each([
+  ['disposable', {}],
+  ['resumable', { resumable: {} }],
+] as const)(
+  'SA-47 messages that come while a %s blocking immediate child works, or waits for a person, wait for it',
+  async (_, config) => {
+    const started = latch()
+    const go = latch()
+    const ask = defineTool({ name: 'ask', description: 'Asks a person.', risk: 'read_only' })
+    const helper = child('helper', {
+      script: [
+        async () => {
+          started.open()
+          await go.reached
+          return calls('ask')
+        },
+        calls('finish', { summary: 'ready' }),
+      ],
+      tools: [ask],
+    })
+    const top = solo('boss', {
+      script: [says('Now.')],
+      tools: [{ name: helper, immediate: true, ...config }],
+    })
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ message: 'one' })
+    await started.reached
+    await it.send(id, 'two')
+    go.open()
+    await it.idle()
+    await it.send(id, 'three')
+    await it.idle()
+    expect(requestsOf(top)).toEqual([])
+    const [item] = await it.runtime.inbox.list()
+    await it.runtime.inbox.answer(item!, { type: 'result', value: 'yes' })
+    await it.idle()
+    const [made] = await it.events(id, 'subagent_created')
+    expect(requestsOf(top).map((request) => linesOf(request).slice(0, 4))).toEqual([
+      [
+        'user: one',
+        'user: two',
+        'user: three',
+        `user: Subagent (reference: ${made!.reference}) has returned the following result:\n\nready`,
+      ],
+    ])
+  },
+)
+
+test('SA-51 SA-53 an immediate child that is nested too deeply is refused, the log says so, and its parent goes on', async () => {
+  const leaf = child('leaf')
+  const middle = child('middle', { tools: [{ name: leaf, immediate: true }] })
+  const top = solo('boss', {
+    script: () => says('I see.'),
+    tools: [{ name: middle, immediate: true }],
+  })
+  const it = await simulate({ agents: [top], limits: { depth: 1 } })
+  const { id, text } = await it.ask('hi')
+  expect(text).toBe('I see.')
+  await it.idle()
+  const [made] = await it.events(id, 'subagent_created')
+  expect((await it.threads.list({ rootId: id })).map(({ agent }) => agent).toSorted()).toEqual([
+    'boss',
+    'middle',
+  ])
+  expect(await it.events(made!.reference, 'error_raised')).toMatchObject([
+    { code: 'SUBAGENT_REFUSED', message: expect.stringContaining('1 levels deep') as string },
+  ])
+  expect(requestsOf(leaf)).toEqual([])
+})

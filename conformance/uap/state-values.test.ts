@@ -1,0 +1,137 @@
+import { AgentState } from '@skein/agents'
+import { AssistantMessage, ToolResultMessage, UserMessage } from '@skein/ai'
+import { describe, expect, test } from 'vitest'
+
+describe('UAP-088 every field refuses what JSON cannot hold, at its path', () => {
+  const cycle: Record<string, unknown> = {}
+  cycle['self'] = cycle
+  const wrong = [Number.NaN, Infinity, -Infinity, 1n, () => 1, Symbol('s'), new Date(0), cycle]
+  const step = { id: 'p', description: 'd', dependsOn: [], status: 'pending' }
+  const trace = { subagentId: 's', prompt: 'p', success: true }
+  const fields: Readonly<Record<string, (value: never) => AgentState>> = {
+    'metadata.a[0].b': (value) => AgentState.initial().withMetadata('a', [{ b: value }]),
+    'plan[0].tool': (value) => AgentState.initial().withPlan([{ ...step, tool: value } as never]),
+    'subagentTraces[1].usage.costUsd': (value) =>
+      AgentState.initial()
+        .withSubagentTrace(trace as never)
+        .withSubagentTrace({ ...trace, usage: { costUsd: value } } as never),
+    'suspension.deferred[0].request.request': (value) =>
+      AgentState.initial().withSuspension({
+        deferred: [{ toolCallId: 'c', request: { kind: 'input', request: value } }],
+      }),
+  }
+
+  test.each(Object.entries(fields))('UAP-088 %s', (path, stateWith) => {
+    for (const value of wrong)
+      expect(() => stateWith(value as never).toJSON(), String(value)).toThrow(
+        expect.objectContaining({
+          code: 'INVALID_REQUEST',
+          message: expect.stringContaining(`JSON: ${path}`),
+        }),
+      )
+  })
+})
+
+/** A state of values that are easily lost: empty, falsy, the same object twice, data that looks like bytes. */
+function oddState(): AgentState {
+  const at = (id: string) => ({
+    id,
+    timestamp: new Date('2001-02-03T04:05:06.007Z'),
+    metadata: { own: {}, text: 'not an object' as never },
+  })
+  const call = { toolCallId: ' c ', toolName: '', arguments: { $bytes: 'AQ==', one: [] } }
+  const shared = { zero: 0, no: false, none: null, empty: '', list: [], object: {} }
+  const results = [
+    { toolCallId: ' c ', toolName: 't', result: null, isError: false },
+    { toolCallId: 'd', result: [Uint8Array.of(7)], isError: true },
+  ]
+  const usage = {
+    inputTokens: 0,
+    outputTokens: 0,
+    totalTokens: 0,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+  }
+  const counts = { revision: 3, steps: 2, subagentSteps: 1, durationMs: 12 }
+  const unknown = { future: { a: [null] } }
+  return AgentState.fromJSON({ ...AgentState.initial().toJSON(), ...unknown })
+    .withMessages([
+      new UserMessage([], at('u')),
+      new UserMessage('without metadata', { id: 'm', timestamp: new Date(5) }),
+      new AssistantMessage([], [], at('a')),
+      new AssistantMessage('', [call], at('b')),
+      new ToolResultMessage(results, at('r')),
+      new ToolResultMessage([], at('s')),
+    ])
+    .withMetadata('one', shared)
+    .withMetadata('two', [shared, shared])
+    .withReasoning('')
+    .withReasoning('r')
+    .withPlan([])
+    .withRun({ id: '', ...counts, usage, subagentUsage: usage })
+    .withSuspension({ answered: new ToolResultMessage(results, at('known')), deferred: [] })
+}
+
+test('UAP-088 UAP-089 UAP-154 UAP-155 what is empty, falsy or used twice is restored as it was', () => {
+  const state = oddState()
+  const request = { kind: 'input', request: null } as const
+  const waiting = state.withSuspension({
+    deferred: [
+      { toolCallId: 'e', request, answer: { type: 'approve' } },
+      { toolCallId: 'f', request, answers: { x: { type: 'deny', reason: '' } } },
+    ],
+  })
+  for (const one of [state, waiting]) {
+    const text = JSON.stringify(one)
+    const restored = AgentState.fromJSON(JSON.parse(text))
+    expect(JSON.stringify(restored)).toBe(text)
+    expect(restored).toEqual(one)
+    expect(restored.messages).toEqual(one.messages)
+    expect(restored.messages.map(({ timestamp }) => timestamp.getTime())).toEqual(
+      one.messages.map(({ timestamp }) => timestamp.getTime()),
+    )
+    expect(restored.reasoning).toEqual(['', 'r'])
+  }
+  expect(JSON.parse(JSON.stringify(state))).toMatchObject({
+    future: { a: [null] },
+    plan: [],
+    suspension: { answered: { id: 'known' }, deferred: [] },
+  })
+})
+
+test('UAP-087 states that come from a restored one have ids of their own', () => {
+  const restored = AgentState.fromJSON(JSON.parse(JSON.stringify(AgentState.initial())))
+  const states = [restored, restored.withStep(1), restored.withStep(1), restored.withReasoning('')]
+  expect(new Set(states.map(({ id }) => id)).size).toBe(4)
+})
+
+test('UAP-086 a list belongs to its caller: neither side sees later changes of the other', () => {
+  const [one, two] = [new UserMessage('one'), new UserMessage('two')]
+  const own = [one]
+  const states = [AgentState.initial().withContext(own), AgentState.initial().withMessages(own)]
+  for (const state of states) state.withMessage(two)
+  expect(own).toEqual([one])
+  own.push(two)
+  for (const state of states) expect(state.messages).toEqual([one])
+})
+
+test('UAP-153 a step of a plan may leave out what it depends on', () => {
+  const step = { id: 'p', description: 'd', status: 'pending' }
+  const state = AgentState.fromJSON({ ...AgentState.initial().toJSON(), plan: [step] })
+  expect(state.plan).toEqual([{ ...step, dependsOn: [] }])
+  expect(state.toJSON().plan).toEqual(state.plan)
+})
+
+test('UAP-169 a key named __proto__ is dropped from what the application stores, at every depth', () => {
+  const evil: unknown = JSON.parse('{"__proto__":{"bad":1},"list":[{"__proto__":{"bad":1}}]}')
+  const state = AgentState.initial()
+    .withMetadata('x', evil)
+    .withPlan([evil as never])
+    .withSubagentTrace({ usage: evil } as never)
+  const [step, trace] = [state.plan![0], state.subagentTraces[0]!.usage]
+  for (const one of [state.metadata['x'], step, trace] as { bad?: 1; list: { bad?: 1 }[] }[]) {
+    expect([one.bad, one.list[0]!.bad]).toEqual([undefined, undefined])
+    expect(Object.getPrototypeOf(one)).toBe(Object.prototype)
+  }
+  expect(JSON.stringify([state.metadata, state.plan, state.subagentTraces])).not.toContain('bad')
+})

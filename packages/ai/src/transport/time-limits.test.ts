@@ -1,0 +1,33 @@
+import { defaultInputLimits } from '@skein/base'
+import { expect, test } from 'vitest'
+import { limitsOf } from './time-limits.ts'
+
+const context = { provider: 'some', modality: 'llm' } as const
+const defaults = {
+  totalMs: undefined,
+  connectMs: undefined,
+  headersMs: 600_000,
+  firstByteMs: 300_000,
+  idleMs: 300_000,
+  ...defaultInputLimits,
+}
+const longest = 2 ** 31 - 1
+
+test.each([
+  [{}, {}],
+  [{ timeout: 5 }, { totalMs: 5 }],
+  [{ timeouts: { totalMs: 5 } }, { totalMs: 5 }],
+  [{ timeout: 4, timeouts: { totalMs: 5 } }, { totalMs: 4 }],
+  [{ timeouts: { connectMs: 5 } }, { connectMs: 5 }],
+  [{ timeouts: { headersMs: 5 } }, { headersMs: 5 }],
+  [{ timeouts: { firstByteMs: 5 } }, { firstByteMs: 5 }],
+  [{ timeouts: { idleMs: 5 } }, { idleMs: 5, firstByteMs: 5 }],
+  [{ timeouts: { idleMs: 5, firstByteMs: 6 } }, { idleMs: 5, firstByteMs: 6 }],
+  [{ timeout: 1e12, timeouts: { idleMs: Infinity } }, { totalMs: longest, idleMs: longest, firstByteMs: longest }], // prettier-ignore
+  [
+    { maxResponseBytes: 7, maxEvents: 8 },
+    { maxResponseBytes: 7, maxEvents: 8 },
+  ],
+])('UPP-154 UPP-164 UPP-162 the limits of %j', (config, changed) => {
+  expect(limitsOf(config, context)).toEqual({ ...defaults, ...changed })
+})
