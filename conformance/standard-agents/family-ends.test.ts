@@ -177,7 +177,46 @@ test.each(['fail', 'stop'] as const)(
     const reference = await childOf(it, id)
     const told = linesOf(requestsOf(boss).at(-1))
     expect(told.find((line) => line.includes('There may be 1'))).toContain(reference)
+    const why = way === 'fail' ? 'no paper' : 'The session ended. (reason: stopped)'
+    expect(told.join('\n')).toContain(`has reported a failure:\n\n${why}`)
     expect(told.join('\n')).toContain('now it worked')
     expect(await it.threads.children(id)).toMatchObject([{ reference, status: 'idle' }])
   },
 )
+
+test('SA-31 the mapped text comes as it was written, to a call that waits and as a message', async () => {
+  const summary = '  indented\n\n'
+  const stop = tool('stop', (state) => void state.stopSession({ result: summary }))
+  const stopFailed = tool(
+    'stop_failed',
+    (state) => void state.stopSession({ result: summary, failed: true }),
+  )
+  for (const kind of ['finish', 'fail', 'stop', 'stop_failed'])
+    for (const blocking of [true, false]) {
+      const args = { summary, why: summary }
+      const helper = child('helper', {
+        script: [[says('Beside it.'), calls(kind, args)]],
+        tools: [stop, stopFailed],
+      })
+      const boss = solo('boss', {
+        script: [calls('helper', { message: 'go' }), says('Ok.'), says('I see.')],
+        tools: [{ name: helper, blocking }],
+      })
+      const it = await simulate({ agents: [boss] })
+      const { id } = await it.ask('go')
+      await it.idle()
+      const [ended] = await it.events(id, 'interrupt_answered')
+      const [, queued] = await it.events(id, 'message_queued')
+      const reference = await childOf(it, id)
+      const isResult = kind === 'finish' || kind === 'stop'
+      const said = isResult ? 'returned the following result' : 'reported a failure'
+      if (blocking)
+        expect(ended!.answer).toEqual(
+          isResult ? { type: 'result', value: summary } : { type: 'error', message: summary },
+        )
+      else
+        expect(queued!.message.content).toEqual([
+          { type: 'text', text: `Subagent (reference: ${reference}) has ${said}:\n\n${summary}` },
+        ])
+    }
+})

@@ -104,36 +104,6 @@ test('SA-18 the first message comes as it was written, and the arguments are sid
   expect(linesOf(requestsOf(helper)[0])).toEqual([`user: ${task}`])
 })
 
-test('SA-31 the mapped text comes as it was written, to a call that waits and as a message', async () => {
-  const summary = '  indented\n\n'
-  for (const kind of ['finish', 'fail'])
-    for (const blocking of [true, false]) {
-      const args = { summary, why: summary }
-      const helper = child('helper', { script: [[says('Beside it.'), calls(kind, args)]] })
-      const boss = solo('boss', {
-        script: [calls('helper', { message: 'go' }), says('Ok.'), says('I see.')],
-        tools: [{ name: helper, blocking }],
-      })
-      const it = await simulate({ agents: [boss] })
-      const { id } = await it.ask('go')
-      await it.idle()
-      const [ended] = await it.events(id, 'interrupt_answered')
-      const [, queued] = await it.events(id, 'message_queued')
-      const reference = await childOf(it, id)
-      const said = kind === 'finish' ? 'returned the following result' : 'reported a failure'
-      if (blocking)
-        expect(ended!.answer).toEqual(
-          kind === 'finish'
-            ? { type: 'result', value: summary }
-            : { type: 'error', message: summary },
-        )
-      else
-        expect(queued!.message.content).toEqual([
-          { type: 'text', text: `Subagent (reference: ${reference}) has ${said}:\n\n${summary}` },
-        ])
-    }
-})
-
 describe('the list of children', () => {
   test.each([
     ['disposable and awaited', {}],
@@ -226,6 +196,46 @@ describe('the list of children', () => {
       await it.run(await childOf(it, id), 'more')
       it.store.commit = commit
       expect(statuses).toEqual(['running'])
+    },
+  )
+
+  test.each(['implicit', 'explicit'] as const)(
+    'SA-27 an empty status takes the last one back (%s)',
+    async (parentCommunication) => {
+      const told = [latch(), latch()]
+      const go = [latch(), latch()]
+      let holds = 0
+      const hold = tool('hold', async () => {
+        const place = holds++
+        told[place]!.open()
+        await go[place]!.reached
+      })
+      const tell = tool('tell')
+      const helper = child('helper', {
+        script: [
+          calls('tell', { text: 'half way' }),
+          calls('hold'),
+          calls('tell', { text: '' }),
+          calls('hold'),
+          finished('done'),
+        ],
+        tools: [tell, hold],
+        sessionStatus: { name: tell, messageProperty: 'text' },
+      })
+      const boss = solo('boss', {
+        script: (_request, index) =>
+          index === 0 ? calls('subagent_create', { name: 'Ada', message: 'go' }) : says('Ok.'),
+        tools: [{ name: helper, blocking: false, resumable: { parentCommunication } }],
+      })
+      const it = await simulate({ agents: [boss] })
+      const { id } = await it.ask('go')
+      for (const [place, status] of ['half way', 'running'].entries()) {
+        await told[place]!.reached
+        expect(await it.threads.children(id)).toMatchObject([{ status, parentCommunication }])
+        go[place]!.open()
+      }
+      await it.idle()
+      expect(await it.threads.children(id)).toMatchObject([{ status: 'idle' }])
     },
   )
 

@@ -46,6 +46,21 @@ test('a low-risk write runs; the audit log has it and verifies', async () => {
   expect(await verifyAudit(forged, { keys: [audit.publicKey] })).toMatchObject({ ok: false })
 })
 
+test('SA-26 the audit log of a session that its tool failed says so, as of any that failed', async () => {
+  const { note } = tools()
+  const agent = solo('notes', {
+    script: [calls('note', { text: 'x' }), calls('end', { why: 'no paper' })],
+    tools: [note, tool('end')],
+    sessionFail: { name: 'end', messageProperty: 'why' },
+  })
+  const it = await simulate({ agents: [agent] })
+  const { id, outcome } = await it.ask('note x')
+  expect(outcome).toBe('failed')
+  const { verdict } = await verified(it, id)
+  expect(verdict).toMatchObject({ ok: true })
+  expect((await it.threads.audit(id)).lines.join('\n')).toContain('session_fail')
+})
+
 describe('a high-risk write', () => {
   const payer = () => {
     const { did, pay, refund, note } = tools()

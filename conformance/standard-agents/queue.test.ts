@@ -474,9 +474,16 @@ describe('the stop button', () => {
     await it.threads.resume(id, { side: 'b' })
     await it.idle()
     expect(asked()).toEqual([1, 1])
+    // The side that was next is not asked, if the other one is named.
+    await it.threads.resume(id, { side: 'b' })
+    await it.idle()
+    expect(asked()).toEqual([1, 2])
     await it.threads.resume(id, { side: 'a' })
     await it.idle()
-    expect(asked()).toEqual([2, 1])
+    expect(asked()).toEqual([2, 2])
+    await it.threads.resume(id, { side: 'a' })
+    await it.idle()
+    expect(asked()).toEqual([3, 2])
   })
 
   test.each([

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
 import { type AgentDefinition, defineEffect } from '@skein/runtime'
+import { threadView } from '@skein/runtime/view'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
@@ -43,6 +44,7 @@ test('SA-76 an entry of the registry has the fields of the spec', async () => {
   )
   const plain = child('plain')
   const seen: unknown[] = []
+  const found: unknown[] = []
   const top = solo('boss', {
     script: [
       [
@@ -54,7 +56,11 @@ test('SA-76 an entry of the registry has the fields of the spec', async () => {
       says('Good.'),
     ],
     tools: [
-      tool('see', (state) => void seen.push(...state.children)),
+      tool('see', (state) => {
+        seen.push(...state.children)
+        for (const one of state.children) found.push(state.getChildThread(one.reference))
+        found.push(state.getChildThread('nobody'))
+      }),
       { name: rich, blocking: false, resumable: { parentCommunication: 'explicit' } },
       { name: plain, resumable: {} },
     ],
@@ -89,10 +95,62 @@ test('SA-76 an entry of the registry has the fields of the spec', async () => {
     },
   ]
   expect(seen).toEqual(entries)
+  expect(found).toEqual([...entries.map((one) => ({ ...one, threadId: one.reference })), null])
   expect(await it.threads.children(id)).toEqual(entries)
   expect(first!.reference).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
   go.open()
   await it.idle()
+})
+
+test('SA-07 SA-27 SA-40 SA-86 the view of a thread has its children, with what the log says of them', async () => {
+  const [counting, go] = [latch(), latch()]
+  const script = [
+    calls('status', { text: 'counting' }),
+    async () => {
+      counting.open()
+      await go.reached
+      return calls('finish', { summary: 'done' })
+    },
+  ]
+  const titled = child('titled', { script }, { title: 'The Titled One' })
+  const top = solo('boss', {
+    script: [
+      [
+        calls('titled', { message: 'go' }),
+        calls('subagent_create', { agent: 'kept', name: 'Ada', message: 'go' }),
+      ],
+      says('Started.'),
+      () => says('I see.'),
+      () => says('I see.'),
+    ],
+    tools: [
+      { name: titled, blocking: false },
+      { name: child('kept'), blocking: false, resumable: {} },
+    ],
+  })
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  await counting.reached
+  const [first, second] = await it.events(id, 'subagent_created')
+  const createdAt = '2026-01-01T00:00:00.000Z'
+  const entry = { threadId: first!.reference, name: 'titled', title: 'The Titled One', createdAt }
+  const other = { threadId: second!.reference, name: 'kept', title: undefined, createdAt }
+  const view = async () => threadView(await it.threads.events(id)).children
+  expect((await view())[0]).toEqual({ ...entry, status: 'running', statusText: 'counting' })
+  go.open()
+  await it.idle()
+  expect(await view()).toEqual([
+    { ...entry, status: 'completed', statusText: undefined },
+    { ...other, status: 'idle', statusText: undefined },
+  ])
+  await it.threads.terminate(second!.reference)
+  expect((await view())[1]).toMatchObject({ ...other, status: 'terminated' })
+  // What was on its way when the child was terminated changes nothing.
+  const events = await it.threads.events(id)
+  const late = { type: 'subagent_updated', at: createdAt, status: 'running' } as const
+  const event = { ...late, reference: second!.reference }
+  const last = { ...events.at(-1)!, seq: events.at(-1)!.seq + 1, event }
+  expect(threadView([...events, last]).children[1]!.status).toBe('terminated')
 })
 
 test('SA-77 models are told of the children, and again only when something has changed', async () => {

@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { agent as uapAgent } from '@skein/agents'
 import { react } from '@skein/agents/execution'
 import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
+import type { SideConfig } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
@@ -104,6 +105,58 @@ test('SA-16 both sides see what a person attaches and what comes in the middle o
     'user: Hurry.',
     'user: no',
   ])
+})
+
+test('SA-15 SA-16 code in place of a model takes its turns, and hears the other side', async () => {
+  const heard: string[] = []
+  const handler: NonNullable<SideConfig['handler']> = (state, { message }) => {
+    heard.push(message)
+    if (heard.length === 2) state.stopSession({ result: 'enough' })
+    return `I heard ${message}.`
+  }
+  const agent = pair(
+    'both',
+    { a: { script: [calls('look'), says('one'), says('two')], tools: [look] }, b: { script: [] } },
+    { sideB: { handler } },
+  )
+  const it = await simulate({ agents: [agent] })
+  expect(await it.ask('go')).toMatchObject({ outcome: 'completed', text: 'enough' })
+  expect(heard).toEqual(['one', 'two'])
+  expect(linesOf(requestsOf(agent, 'a')[2]).slice(-2)).toEqual([
+    'assistant: one',
+    'user: I heard one.',
+  ])
+})
+
+test('SA-16 both sides are told what came of a child, whichever side started it', async () => {
+  const helper = pair('helper', {
+    a: { script: [calls('done')], tools: [done], sessionStop: 'done' },
+    b: { script: [] },
+  })
+  const agent = pair('both', {
+    a: {
+      script: [
+        calls('helper', { message: 'go' }),
+        async () => {
+          await vi.waitFor(
+            async () => expect(await it.events(id, 'message_queued')).toHaveLength(2),
+            { timeout: 20_000 },
+          )
+          return calls('look')
+        },
+        says('one'),
+      ],
+      tools: [look, { name: helper, blocking: false }],
+    },
+    b: { script: [calls('done')], tools: [done], sessionStop: 'done' },
+  })
+  const it = await simulate({ agents: [agent] })
+  const id = await it.create()
+  await it.run(id, 'go')
+  const [made] = await it.events(id, 'subagent_created')
+  const report = `user: Subagent (reference: ${made!.reference}) has returned the following result:\n\nok`
+  expect(linesOf(requestsOf(agent, 'a')[2])).toContain(report)
+  expect(linesOf(requestsOf(agent, 'b')[0])).toContain(report)
 })
 
 test('SA-20 labels stand in the log and in the document of the thread', async () => {
@@ -339,7 +392,10 @@ describe('the end of a turn', () => {
       },
     })
     const it = await simulate({ agents: [agent] })
-    await it.ask('go')
+    const { id } = await it.ask('go')
+    const all = await it.threads.messages(id, { includeSilent: true })
+    const notes = all.filter(({ metadata }) => metadata?.['kind'] === 'nudge')
+    expect(notes.map(({ side, metadata }) => [side, metadata?.['for']])).toEqual([['a', 'b']])
     expect(linesOf(requestsOf(agent, 'b')[1])).toEqual([
       'user: go',
       'user: one',

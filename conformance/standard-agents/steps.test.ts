@@ -59,6 +59,23 @@ test('SA-24 maxSteps counts on when the thread is handed back and forth, until a
   expect([requestsOf(front).length, requestsOf(back).length]).toEqual([6, 6])
 })
 
+test('SA-24 maxSteps begins anew for all agents when a person speaks in the middle of it', async () => {
+  const exposed = { exposeAsTool: true, toolDescription: 'A desk.' }
+  const back = solo('back', { script: () => calls('front'), tools: ['front'] }, exposed)
+  const script = async (_: unknown, index: number) => {
+    if (index === 1) await it.send(id, 'hurry')
+    return calls('back')
+  }
+  const front = solo('front', { script, tools: [back], maxSteps: 3 }, exposed)
+  const it = await simulate({ agents: [front], limits: { maxHandoffs: 20 } })
+  const id = await it.create()
+  await it.send(id, 'go')
+  await it.idle()
+  // Two steps before the message, three after it.
+  expect(requestsOf(front)).toHaveLength(5)
+  expect(await it.threads.settled(id)).toMatchObject({ reason: 'max_side_steps' })
+})
+
 test('SA-24 the steps of side B count for side A in no turn, also where side A goes on calling', async () => {
   const agent = pair('uneven', {
     a: { script: [says('one'), calls('look'), says('two')], tools: [look], maxSteps: 3 },

@@ -246,13 +246,13 @@ describe('the end of a turn', () => {
     ['is hidden from the model', 'look', [hide]],
   ] as const)('SA-21 text beside a call that %s ends no turn', async (_, name, hooks) => {
     const agent = solo('one', {
-      script: [[says('I try.'), calls(name)], says('Over.')],
+      script: [[says('I try.'), calls(name)], says('Over.\n\nReally over.\n')],
       tools: [look, broken],
       prompt: { hooks },
     })
     const it = await simulate({ agents: [agent] })
     const { id, text } = await it.ask('go')
-    expect(text).toBe('Over.')
+    expect(text).toBe('Over.\n\nReally over.\n')
     expect(requestsOf(agent)).toHaveLength(2)
     expect(await it.events(id, 'turn_end')).toMatchObject([{ reason: 'response' }])
   })
