@@ -43,6 +43,7 @@ test('SA-76 an entry of the registry has the fields of the spec', async () => {
   )
   const plain = child('plain')
   const seen: unknown[] = []
+  const found: unknown[] = []
   const top = solo('boss', {
     script: [
       [
@@ -54,7 +55,11 @@ test('SA-76 an entry of the registry has the fields of the spec', async () => {
       says('Good.'),
     ],
     tools: [
-      tool('see', (state) => void seen.push(...state.children)),
+      tool('see', (state) => {
+        seen.push(...state.children)
+        found.push(...state.children.map(({ reference }) => state.getChildThread(reference)))
+        found.push(state.getChildThread('nobody'))
+      }),
       { name: rich, blocking: false, resumable: { parentCommunication: 'explicit' } },
       { name: plain, resumable: {} },
     ],
@@ -89,6 +94,7 @@ test('SA-76 an entry of the registry has the fields of the spec', async () => {
     },
   ]
   expect(seen).toEqual(entries)
+  expect(found).toEqual([...entries.map((one) => ({ ...one, threadId: one.reference })), null])
   expect(await it.threads.children(id)).toEqual(entries)
   expect(first!.reference).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
   go.open()

@@ -233,24 +233,31 @@ describe('SA-74 explicit', () => {
     expect(await other.events(second, 'message_queued')).toEqual([])
   })
 
-  test('SA-74 a child that cannot be worked on queues nothing either', async () => {
-    const store = memoryStore()
-    const { commit } = store
-    store.commit = async (wanted: Commit) => {
-      const { agent } = (await store.head(wanted.threads[0]!.id)) ?? {}
-      if (wanted.point === 'session_start' && agent === 'helper') throw new Error('no')
-      return commit.call(store, wanted)
-    }
-    const it = await simulate({ agents: [boss(child({}), explicit)], store })
-    const id = await it.create({ message: 'please' })
-    await it.timers.advance(100)
-    const reference = await childOf(it, id)
-    for (let tries = 0; tries < 50; tries++) {
-      if ((await it.events(reference, 'error_raised')).length > 0) break
-      await it.timers.advance(60_000)
-    }
-    expect(await it.events(reference, 'error_raised')).toMatchObject([{ code: 'DRAIN_FAILED' }])
-    await it.runtime.idle()
-    expect(await it.events(id, 'message_queued')).toHaveLength(1)
-  })
+  test.each([
+    ['explicit', explicit, 'failed', 1],
+    ['disposable', { blocking: false }, 'terminated', 2],
+  ] as const)(
+    'SA-59 SA-74 a child that cannot be worked on: %s',
+    async (_, config, lifecycle, queued) => {
+      const store = memoryStore()
+      const { commit } = store
+      store.commit = async (wanted: Commit) => {
+        const { agent } = (await store.head(wanted.threads[0]!.id)) ?? {}
+        if (wanted.point === 'session_start' && agent === 'helper') throw new Error('no')
+        return commit.call(store, wanted)
+      }
+      const it = await simulate({ agents: [boss(child({}), config)], store })
+      const id = await it.create({ message: 'please' })
+      await it.timers.advance(100)
+      const reference = await childOf(it, id)
+      for (let tries = 0; tries < 50; tries++) {
+        if ((await it.events(reference, 'error_raised')).length > 0) break
+        await it.timers.advance(60_000)
+      }
+      expect(await it.events(reference, 'error_raised')).toMatchObject([{ code: 'DRAIN_FAILED' }])
+      await it.runtime.idle()
+      expect(await it.events(id, 'message_queued')).toHaveLength(queued)
+      expect((await it.threads.get(reference)).lifecycle).toBe(lifecycle)
+    },
+  )
 })
