@@ -5,7 +5,6 @@ import {
   memoryStore,
   type AgentDefinition,
   type Commit,
-  type SessionToolBinding,
   type SubagentToolConfig,
 } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
@@ -80,20 +79,17 @@ const args = {
 /** Ends by a tool that is bound to the end of the session, in each form of the binding. */
 function bound(field: 'sessionStop' | 'sessionFail'): Record<string, Way> {
   const isFailure = field === 'sessionFail'
-  const way = (binding: Omit<Extract<SessionToolBinding, { name: unknown }>, 'name'>): Way => ({
-    side: { script: [calls('make'), calls('end', args)], [field]: { name: end, ...binding } },
-    text:
-      { said: args.said, data: '{"ships":[3]}' }[binding.messageProperty ?? ''] ??
-      ' told by the tool\n',
-    isFailure,
-  })
+  const texts = { said: args.said, data: '{"ships":[3]}', result: ' told by the tool\n' }
+  const way = (from: keyof typeof texts, attachmentsProperty: 'files' | 'file'): Way => {
+    const messageProperty = from !== 'result' && { messageProperty: from }
+    const binding = { name: end, attachmentsProperty, ...messageProperty }
+    const side = { script: [calls('make'), calls('end', args)], [field]: binding }
+    return { side, text: texts[from], isFailure }
+  }
   return {
-    [`${field} with a text`]: way({ messageProperty: 'said', attachmentsProperty: 'files' }),
-    [`${field} with data and one path`]: way({
-      messageProperty: 'data',
-      attachmentsProperty: 'file',
-    }),
-    [`${field} with the result of its tool`]: way({ attachmentsProperty: 'files' }),
+    [`${field} with a text`]: way('said', 'files'),
+    [`${field} with data and one path`]: way('data', 'file'),
+    [`${field} with the result of its tool`]: way('result', 'files'),
   }
 }
 
