@@ -445,6 +445,7 @@ describe('child to parent', () => {
 
   test('SA-79 SA-80 notifyParent takes files along, also ones it has just written', async () => {
     const tell = tool('tell', async (state) => {
+      await state.writeFile('/out/fresh.txt', 'stale')
       await state.writeFile('/out/fresh.txt', 'fresh')
       await state.writeFile('/out/more.txt', 'more')
       state.notifyParent('look', ['/out/fresh.txt', '/out/more.txt'])

@@ -276,6 +276,21 @@ describe('the side that answers', () => {
   })
 })
 
+test.each(['user', 'assistant'] as const)(
+  'SA-83 a message that an endpoint queues as %s asks the side that it is for',
+  async (role) => {
+    const done = tool('done')
+    const side = () => ({ script: () => calls('done'), tools: [done], sessionStop: 'done' })
+    const it = await simulate({ agents: [pair('both', { a: side(), b: side() })] })
+    const id = await it.create()
+    await it.runtime.withState(id, (state) => void state.queueMessage({ content: 'hi', role }))
+    await it.idle()
+    expect((await it.events(id, 'turn_start')).map((turn) => turn.side)).toEqual([
+      role === 'user' ? 'a' : 'b',
+    ])
+  },
+)
+
 test('SA-83 where side B is a person, side A answers whatever was queued', async () => {
   const agent = solo('one', { script: () => says('Yes.') })
   const it = await simulate({ agents: [agent] })
@@ -515,6 +530,23 @@ describe('the stop button', () => {
       await it.idle()
       expect((await it.events(id, 'turn_start')).map((turn) => turn.side)).toEqual(turns)
       expect(linesOf(requestsOf(agent, turns.at(-1)!).at(-1)).at(-1)).toBe('user: two')
+    },
+  )
+
+  test.each(['a', 'b'] as const)(
+    'SA-83 resume begins with side %s that it names, whatever waits',
+    async (named) => {
+      const done = tool('done')
+      const side = () => ({ script: () => calls('done'), tools: [done], sessionStop: 'done' })
+      const both = pair('both', { a: side(), b: side() })
+      const before = await simulate({ agents: [both], starts: false })
+      const id = await before.create()
+      await before.send(id, { text: 'hi', role: named === 'a' ? 'assistant' : 'user' })
+      await before.threads.stop(id)
+      await before.threads.resume(id, { side: named })
+      await before.runtime.start()
+      await before.idle()
+      expect((await before.events(id, 'turn_start')).map((turn) => turn.side)).toEqual([named])
     },
   )
 

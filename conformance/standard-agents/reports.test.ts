@@ -5,7 +5,6 @@ import {
   memoryStore,
   type AgentDefinition,
   type Commit,
-  type SessionToolBinding,
   type SubagentToolConfig,
 } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
@@ -80,20 +79,17 @@ const args = {
 /** Ends by a tool that is bound to the end of the session, in each form of the binding. */
 function bound(field: 'sessionStop' | 'sessionFail'): Record<string, Way> {
   const isFailure = field === 'sessionFail'
-  const way = (binding: Omit<Extract<SessionToolBinding, { name: unknown }>, 'name'>): Way => ({
-    side: { script: [calls('make'), calls('end', args)], [field]: { name: end, ...binding } },
-    text:
-      { said: args.said, data: '{"ships":[3]}' }[binding.messageProperty ?? ''] ??
-      ' told by the tool\n',
-    isFailure,
-  })
+  const texts = { said: args.said, data: '{"ships":[3]}', result: ' told by the tool\n' }
+  const way = (from: keyof typeof texts, attachmentsProperty: 'files' | 'file'): Way => {
+    const messageProperty = from !== 'result' && { messageProperty: from }
+    const binding = { name: end, attachmentsProperty, ...messageProperty }
+    const side = { script: [calls('make'), calls('end', args)], [field]: binding }
+    return { side, text: texts[from], isFailure }
+  }
   return {
-    [`${field} with a text`]: way({ messageProperty: 'said', attachmentsProperty: 'files' }),
-    [`${field} with data and one path`]: way({
-      messageProperty: 'data',
-      attachmentsProperty: 'file',
-    }),
-    [`${field} with the result of its tool`]: way({ attachmentsProperty: 'files' }),
+    [`${field} with a text`]: way('said', 'files'),
+    [`${field} with data and one path`]: way('data', 'file'),
+    [`${field} with the result of its tool`]: way('result', 'files'),
   }
 }
 
@@ -233,24 +229,31 @@ describe('SA-74 explicit', () => {
     expect(await other.events(second, 'message_queued')).toEqual([])
   })
 
-  test('SA-74 a child that cannot be worked on queues nothing either', async () => {
-    const store = memoryStore()
-    const { commit } = store
-    store.commit = async (wanted: Commit) => {
-      const { agent } = (await store.head(wanted.threads[0]!.id)) ?? {}
-      if (wanted.point === 'session_start' && agent === 'helper') throw new Error('no')
-      return commit.call(store, wanted)
-    }
-    const it = await simulate({ agents: [boss(child({}), explicit)], store })
-    const id = await it.create({ message: 'please' })
-    await it.timers.advance(100)
-    const reference = await childOf(it, id)
-    for (let tries = 0; tries < 50; tries++) {
-      if ((await it.events(reference, 'error_raised')).length > 0) break
-      await it.timers.advance(60_000)
-    }
-    expect(await it.events(reference, 'error_raised')).toMatchObject([{ code: 'DRAIN_FAILED' }])
-    await it.runtime.idle()
-    expect(await it.events(id, 'message_queued')).toHaveLength(1)
-  })
+  test.each([
+    ['explicit', explicit, 'failed', 1],
+    ['disposable', { blocking: false }, 'terminated', 2],
+  ] as const)(
+    'SA-59 SA-74 a child that cannot be worked on: %s',
+    async (_, config, lifecycle, queued) => {
+      const store = memoryStore()
+      const { commit } = store
+      store.commit = async (wanted: Commit) => {
+        const { agent } = (await store.head(wanted.threads[0]!.id)) ?? {}
+        if (wanted.point === 'session_start' && agent === 'helper') throw new Error('no')
+        return commit.call(store, wanted)
+      }
+      const it = await simulate({ agents: [boss(child({}), config)], store })
+      const id = await it.create({ message: 'please' })
+      await it.timers.advance(100)
+      const reference = await childOf(it, id)
+      for (let tries = 0; tries < 50; tries++) {
+        if ((await it.events(reference, 'error_raised')).length > 0) break
+        await it.timers.advance(60_000)
+      }
+      expect(await it.events(reference, 'error_raised')).toMatchObject([{ code: 'DRAIN_FAILED' }])
+      await it.runtime.idle()
+      expect(await it.events(id, 'message_queued')).toHaveLength(queued)
+      expect((await it.threads.get(reference)).lifecycle).toBe(lifecycle)
+    },
+  )
 })

@@ -296,3 +296,15 @@ test.each(['a', 'b'] as const)(
     expect(linesOf(heard).at(-1)).toBe('user: yours')
   },
 )
+
+test.each(['a', 'b'] as const)(
+  'SA-65 a tool of side %s can end the session by itself',
+  async (name) => {
+    const quit = tool('quit', (state) => state.stopSession({ result: 'enough' }))
+    const own = { script: [calls('quit'), says('never')], tools: [quit] }
+    const other = { script: [says('mine')] }
+    const agent = pair('both', name === 'a' ? { a: own, b: other } : { a: other, b: own })
+    const it = await simulate({ agents: [agent] })
+    expect(await it.ask('go')).toMatchObject({ reason: 'stop_session', text: 'enough' })
+  },
+)
