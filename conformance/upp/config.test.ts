@@ -108,6 +108,15 @@ describe('baseUrl', () => {
     },
   )
 
+  test('UPP-013 addresses that differ only in scheme, port, prefix or query are told apart', async () => {
+    const { fetch, seen } = stub()
+    const bases = ['https://x.test/a', 'https://x.test/b', 'http://x.test/a', 'https://x.test:1/a', 'https://x.test/a?t=1'] // prettier-ignore
+    for (const baseUrl of [...bases, ...bases])
+      await operations[0]!.run({ apiKey: key, fetch, baseUrl })
+    const expected = bases.map((base) => base.replace(/(?=\?|$)/, '/messages'))
+    expect(seen.map(({ url }) => url)).toEqual([...expected, ...expected])
+  })
+
   test('UPP-013 its query is kept beside that of the request', async () => {
     const { fetch, seen } = stub()
     const google = operations.find(({ name }) => name === 'google: stream')!

@@ -14,7 +14,8 @@ import {
 import { anthropic } from '@skein/ai/anthropic'
 import { listModels } from '@skein/ai/models'
 import { openaiCompatible } from '@skein/ai/openai-compatible'
-import { scripted } from '@skein/ai/testing'
+import { says, scripted } from '@skein/ai/testing'
+import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { png, stub } from './support/stub.ts'
 import { llmVendors } from './support/vendors.ts'
@@ -169,4 +170,19 @@ test('UPP-016 NoRetry and a strategy that answers null send one request, whateve
     })
     expect(seen).toHaveLength(1)
   }
+})
+
+test('UPP-037 a printed request shows neither the key nor the value of any header', async () => {
+  const model = scripted([says('x')])
+  const headers = { Authorization: 'Bearer token-4711', 'x-team': 'team-4711' }
+  await llm({ model, config: { apiKey: 'key-4711', timeout: 5, headers } }).generate('x')
+  const { config } = model.requests[0]!
+  const shown = {
+    timeout: 5,
+    apiKey: '[hidden]',
+    headers: { Authorization: '[hidden]', 'x-team': '[hidden]' },
+  }
+  expect(JSON.parse(JSON.stringify({ config }))).toEqual({ config: shown })
+  expect(inspect({ config }, { depth: 9, getters: true })).not.toContain('4711')
+  expect([config.apiKey, config.headers]).toEqual(['key-4711', headers])
 })

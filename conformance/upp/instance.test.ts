@@ -243,6 +243,17 @@ test('UPP-008 UPP-044 each call has a state of its own, which its hooks share', 
   expect([...first!.keys()]).toEqual(['a', 'b'])
 })
 
+test('UPP-078 UPP-081 after a pause the response is the last part, and every part counts', async () => {
+  const metadata = { scripted: { part: 1 } }
+  const parts = ['one', 'two', 'three'].map((text, index) => [
+    says(text),
+    stops(index < 2 ? 'pause' : 'end_turn', { metadata }),
+  ])
+  const turn = await llm({ model: scripted(parts) }).generate('x')
+  expect([turn.response.text, turn.response === turn.messages.at(-1)]).toEqual(['three', true])
+  expect([turn.cycles, turn.messages.length, turn.stopReason]).toEqual([3, 4, 'end_turn'])
+})
+
 test('UPP-081 inferences are counted from 1, or from the number that they are given', async () => {
   const cycles: number[] = []
   const count: Middleware = { name: 'count', onCycle: (_, cycle) => void cycles.push(cycle) }

@@ -84,7 +84,7 @@ describe('validate', () => {
     const choose: Middleware = {
       name: 'choose',
       onRequest: (context) => {
-        context.request = { ...context.request, structure: Person as object }
+        context.request = { ...context.request, structure: Person as never }
       },
     }
     const turn = await llm({ model, middleware: [choose] }).generate('x')
