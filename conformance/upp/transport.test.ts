@@ -55,7 +55,13 @@ describe.each(llmVendors)('$name', ({ provider }) => {
       const chunks = ['', text.slice(0, half), '', '', text.slice(half), ''].map((chunk) =>
         encoder.encode(chunk),
       )
-      return new Response(ReadableStream.from(chunks), { headers: { 'content-type': type } })
+      const body = new ReadableStream<Uint8Array>({
+        start: (stream) => {
+          for (const chunk of chunks) stream.enqueue(chunk)
+          stream.close()
+        },
+      })
+      return new Response(body, { headers: { 'content-type': type } })
     }
     expect((await talker({ fetch }).generate('x')).response.text).toBe('Hello')
     expect((await talker({ fetch }).stream('x').turn).response.text).toBe('Hello')
