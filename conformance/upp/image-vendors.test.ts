@@ -185,10 +185,8 @@ test('UPP-137 UPP-150 UPP-156 a server that does not stream gives the same resul
 })
 
 test('UPP-150 the images of a stream are at their index, in whatever order they end', async () => {
-  const [first, second] = ['first', 'second'].map((note) => ({
-    image: dot.toBlock(),
-    metadata: { some: { note } },
-  })) as [{ image: Image }, { image: Image }]
+  const noted = (note: string) => ({ image: dot.toBlock(), metadata: { some: { note } } })
+  const [first, second] = [noted('first'), noted('second')]
   const provider = createProvider({
     name: 'some',
     image: {

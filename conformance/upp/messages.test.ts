@@ -610,3 +610,22 @@ test('UPP-165 the JSON of a message has only the fields that its kind has', () =
     results: [{ toolCallId: 'c', result: 1 }],
   })
 })
+
+test('UPP-085 UPP-165 every change of a thread is a new updatedAt', () => {
+  const clock = manualClock(0)
+  const thread = new Thread({ clock })
+  const message = new UserMessage('a')
+  const changes = [
+    () => thread.push(message),
+    () => thread.append({ messages: [message] } as never),
+    () => thread.clear(),
+  ]
+  for (const change of changes) {
+    clock.advance(1000)
+    const before = thread.updatedAt.getTime()
+    change()
+    expect(thread.updatedAt.getTime()).toBe(before + 1000)
+    expect(thread.toJSON().updatedAt).toBe(thread.updatedAt.toISOString())
+  }
+  expect(thread.createdAt.getTime()).toBe(0)
+})

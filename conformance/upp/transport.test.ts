@@ -55,7 +55,13 @@ describe.each(llmVendors)('$name', ({ provider }) => {
       const chunks = ['', text.slice(0, half), '', '', text.slice(half), ''].map((chunk) =>
         encoder.encode(chunk),
       )
-      return new Response(ReadableStream.from(chunks), { headers: { 'content-type': type } })
+      const body = new ReadableStream<Uint8Array>({
+        start: (stream) => {
+          for (const chunk of chunks) stream.enqueue(chunk)
+          stream.close()
+        },
+      })
+      return new Response(body, { headers: { 'content-type': type } })
     }
     expect((await talker({ fetch }).generate('x')).response.text).toBe('Hello')
     expect((await talker({ fetch }).stream('x').turn).response.text).toBe('Hello')
@@ -233,3 +239,18 @@ test.each([
   expect(String(error)).not.toMatch(/ann@|hunter22/)
   expect(seen).toEqual([])
 })
+
+test.each(['generate', 'stream'] as const)(
+  'UPP-162 %s: a content-length that says less than the body has does not lift the limit',
+  async (way) => {
+    const fetch = async (url: string, init: RequestInit): Promise<Response> => {
+      const { type, text } = helloBody(url, init.body as string)
+      const headers = { 'content-type': type, 'content-length': '5' }
+      return new Response(text, { headers })
+    }
+    const config = { apiKey, fetch, retryStrategy: new NoRetry(), maxResponseBytes: 50 }
+    const talker = llm({ model: openai('m'), config })
+    const call = way === 'generate' ? talker.generate('x') : talker.stream('x').turn
+    await expect(call).rejects.toMatchObject({ code: 'INVALID_RESPONSE' })
+  },
+)
