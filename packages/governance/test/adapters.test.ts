@@ -2,6 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { ApprovalRequest, Result, Run } from '../src/index.ts'
 import { verifyLog } from '../src/audit/verify-log.ts'
 import { identity, openBank, shapeOf, type Bank } from './bank.ts'
+import { aiSdkTools } from '../src/adapters/ai-sdk.ts'
+import { langGraphTools } from '../src/adapters/langgraph.ts'
+import { openAiAgentsTools } from '../src/adapters/openai-agents.ts'
+import { uppTools } from '../src/adapters/upp.ts'
 import { callThrough, overlay, recordAnswer, recordStream } from '../src/adapters/call-through.ts'
 import { frameworks, type Framework, type ScriptedCall } from './frameworks.ts'
 import { init, kit, taskOf, toolOf, undoBy } from './support/kit.ts'
@@ -283,6 +287,38 @@ test('UAICP-02 the id that a framework gives a call is its id in the journal, un
   })
   const calls = (await entries()).filter(({ type }) => type === 'call_settled')
   expect(calls.map(({ data }) => data['call'])).toEqual(['call_1', '1.1', '1.2', '1.3'])
+})
+
+test('UAICP-02 each adapter passes the id of a call on, and gives text as text', async () => {
+  const { governor, world, entries } = await kit()
+  const read = toolOf(world, 'read', { run: ({ n }) => n })
+  const results: unknown[] = []
+  const result = await governor.run(taskOf({ tools: [read] }), init, async (run) => {
+    type Fake = (input: unknown, config?: object) => Promise<string>
+    const [graph] = langGraphTools(run, [read], { tool: (fn) => fn as Fake })
+    const [agents] = openAiAgentsTools(run, [read])
+    const [upp] = uppTools(run, [read])
+    const { read: sdk } = aiSdkTools(run, [read])
+    for (const n of ['text', { a: 1 }]) {
+      const id = (name: string) => `${name}-${typeof n}`
+      const callId = id('agents')
+      results.push(
+        await graph!({ n }, { toolCall: { id: id('graph') } }),
+        await graph!({ n }, { toolCallId: id('node') }),
+        await agents!.invoke({}, JSON.stringify({ n }), { toolCall: { callId } }),
+        await upp!.run({ n }, { toolCallId: id('upp') }),
+        await sdk!.execute({ n }, { toolCallId: id('sdk') }),
+      )
+    }
+    return 1
+  })
+  expect(result.state).toBe('deliver')
+  const [text, object, json] = ['text', { a: 1 }, '{"a":1}']
+  expect(results).toEqual([...Array<string>(5).fill(text), json, json, json, object, object])
+  const names = ['graph', 'node', 'agents', 'upp', 'sdk']
+  expect(
+    (await entries()).flatMap(({ type, data }) => (type === 'call_settled' ? data['call'] : [])),
+  ).toEqual(['string', 'object'].flatMap((type) => names.map((name) => `${name}-${type}`)))
 })
 
 test('UAICP-02 a wrapped model is the model but for the members that are replaced', () => {

@@ -1,13 +1,16 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   defineTaskClass,
   type ApprovalAnswer,
   type ApprovalRequest,
   type Run,
 } from '../src/index.ts'
+import { memoryLog } from '../src/audit/memory-log.ts'
+import type { Hash } from '../src/contract/envelope.ts'
 import { verifyLog } from '../src/audit/verify-log.ts'
 import { identity, openBank, type Bank } from './bank.ts'
+import { entriesOf, steps as written } from './sample-log.ts'
 
 type Step =
   | { readonly type: 'call'; readonly tool: string; readonly value: string; readonly name?: string }
@@ -126,3 +129,123 @@ test('UAICP-27 the log of any run, however it goes, verifies as possible and com
     console.log(`${numRuns} random runs, every log verified: ${JSON.stringify([...ends])}`)
   expect([...ends.keys()].sort()).toEqual(expect.arrayContaining(['deliver', 'fail_safe']))
 }, 300_000)
+
+type Line = (typeof written)[number]
+
+describe('a log that no run can have written', () => {
+  const [open, plan, execute, read, ask, approve, start, end, verify, verified, deliver] =
+    written as unknown as [Line, Line, Line, Line, Line, Line, Line, Line, Line, Line, Line]
+  const { data } = deliver.event as unknown as { data: { hash: Hash; reports: string[] } }
+  const low = { call: '0.9', tool: 'w', risk: 'write_low_risk', args_hash: data.hash } as const
+  const policy_hash = data.hash
+  const inDoubt: Line[] = [
+    { state: 'execute', event: { type: 'call_started', data: { ...low, policy_hash } } },
+    { state: 'execute', event: { type: 'call_settled', data: { ...low, effect: 'in_doubt' } } },
+  ]
+  const child = { child: '1.c1', request_id: 'r', trace_id: 't', task: 'x' }
+  const opened: Line = { state: 'execute', event: { type: 'child_opened', data: child } }
+  const settled: Line = {
+    state: 'execute',
+    event: { type: 'child_settled', data: { ...child, calls: 0, effects: [] } },
+  }
+  const onRead: Line = {
+    ...deliver,
+    event: { type: 'delivered', data: { ...data, evidence: ['e1'] } },
+  }
+  const none = { reasons: [], missing: [], undo: [] }
+  const ended: Line = {
+    state: 'fail_safe',
+    outcome: 'uncertain',
+    event: { type: 'failed_safe', data: none },
+  }
+  const failed: Line[] = [
+    open,
+    plan,
+    { ...execute, state: 'fail_safe', outcome: 'uncertain' },
+    ended,
+  ]
+  const undo: Line = {
+    state: 'fail_safe',
+    event: { type: 'undo_started', data: { request_id: 'r', call: 'c' } },
+  }
+  const write = [ask, approve, start, end]
+  const check = [verify, verified]
+  const found = async (
+    list: readonly Line[],
+    change = (line: string, _index: number) => line,
+  ): Promise<(string | undefined)[]> => {
+    const log = memoryLog({ origin: 'test' })
+    for (const [index, entry] of entriesOf(1, list).entries())
+      log.append({ ...entry, line: change(entry.line, index) })
+    const options = { keys: [await log.publicKey()], checkpoints: [await log.seal()] }
+    const { faults } = await verifyLog(log.lines.map((line) => `${line}\n`).join(''), options)
+    return faults.map(({ kind, detail }) => (kind === 'semantics' ? detail : kind))
+  }
+
+  test.each<[string, readonly Line[]]>([
+    ['a delivery', [open, plan, execute, read, ...write, ...check, deliver]],
+    ['a fail-safe', failed],
+    [
+      'a delivery beside a call in doubt',
+      [open, plan, execute, ...inDoubt, read, ...check, onRead],
+    ],
+    ['a child that ended', [open, plan, execute, opened, settled, read, ...check, onRead]],
+  ])('UAICP-35 is not %s', async (_name, list) => {
+    expect(await found(list)).toEqual([])
+  })
+
+  test.each<[string, readonly Line[]]>([
+    ['a request that does not begin at intake', [{ ...open, state: 'execute' }]],
+    // After the end of its request, no number is right.
+    ['entries out of order', [...failed, undo]],
+    [
+      'a fail-safe that is not uncertain',
+      [...failed.slice(0, 3), { ...ended, outcome: 'failure' }],
+    ],
+    [
+      'a delivery on a report that did not pass',
+      [
+        open,
+        plan,
+        execute,
+        read,
+        ...check,
+        {
+          ...onRead,
+          event: { type: 'delivered', data: { ...data, evidence: ['e1'], reports: ['p2'] } },
+        },
+      ],
+    ],
+    ['a delivery while a child runs', [open, plan, execute, opened, read, ...check, onRead]],
+    [
+      'a delivery while a call runs',
+      [open, plan, execute, ...inDoubt, read, ask, approve, start, ...check, onRead],
+    ],
+    [
+      'an approval of another action',
+      [
+        open,
+        plan,
+        execute,
+        ask,
+        approve,
+        {
+          ...start,
+          event: {
+            ...start.event,
+            data: { ...start.event.data, digest: `sha256:${'cd'.repeat(32)}` },
+          },
+        } as Line,
+      ],
+    ],
+  ])('UAICP-35 is %s', async (detail, list) => {
+    expect(await found(list)).toEqual([detail])
+  })
+
+  test('UAICP-35 is an entry of an attempt that is over', async () => {
+    const later = (line: string, index: number): string =>
+      index === 3 ? line.replace('"uaicp:attempt":1', '"uaicp:attempt":2') : line
+    expect(await found([open, plan, execute, read], later)).toEqual([])
+    expect(await found([open, plan, execute, read, ask], later)).toEqual(['an earlier attempt'])
+  })
+})

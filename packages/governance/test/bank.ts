@@ -19,6 +19,7 @@ import { memoryLog, type MemoryLog } from '../src/audit/memory-log.ts'
 import { generateKey, type PrivateJwk, type PublicJwk } from '../src/keys/keys.ts'
 import { memorySpent } from '../src/contract/approval.ts'
 import { type ApproveOptions, approve } from '../src/approvals/approval-token.ts'
+import { assertive } from './support/assertive.ts'
 
 export const identity: Identity = {
   agent_id: 'agent-1',
@@ -161,7 +162,7 @@ export async function openBank(options: BankOptions = {}): Promise<Bank> {
     effects,
     tools,
     task,
-    governor: bank,
+    governor: assertive(bank),
     log,
     clock,
     privateJwk,

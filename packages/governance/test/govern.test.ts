@@ -19,7 +19,7 @@ import {
 } from 'ai'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { governAiSdk, governOpenAiAgents } from '../src/govern/index.ts'
+import { governAiSdk, governLangChain, governOpenAiAgents } from '../src/govern/index.ts'
 import type { GovernOptions } from '../src/govern/gate.ts'
 import { memoryPayloads } from '../src/index.ts'
 import { memoryLog } from '../src/audit/index.ts'
@@ -341,4 +341,24 @@ describe('governOpenAiAgents', () => {
     }
     expect(effects).toEqual(['reverse W-1'])
   })
+})
+
+test('UAICP-24 LangChain: an answer that was there before anybody was asked is a refusal', async () => {
+  const ran: unknown[] = []
+  const tool = {
+    name: 'pay',
+    description: 'pays',
+    _call: async (args: unknown, _manager?: unknown, _config?: object): Promise<unknown> => {
+      ran.push(args)
+      return 'paid'
+    },
+  }
+  const [pay] = governLangChain({
+    tools: [{ tool, risk: 'write_high_risk', rollback: 'impossible' }],
+    interrupt: ((request: { id: string }) => ({ id: request.id, approved: true })) as never,
+    onDefault: () => undefined,
+  })
+  const said = await pay!._call({ n: 1 }, undefined, { toolCall: { id: 'c1' } })
+  expect(said).toContain('nobody was asked')
+  expect(ran).toEqual([])
 })

@@ -12,6 +12,7 @@ import {
   type Run,
   type TaskClass,
 } from '../src/index.ts'
+import { EventGate } from '../src/adapters/uap-stream.ts'
 import { governedExecution, NotDeliveredError } from '../src/adapters/uap.ts'
 import { bareTools, identity, openBank, shapeOf, type Bank } from './bank.ts'
 
@@ -324,4 +325,31 @@ test('a strategy that lets the model run the tools is governed too', async () =>
   const one = clerk(bank, [ledger, forbidden, done], { inner, more })
   expect((await one.generate('Go.', start())).turn.response.text).toBe('Done.')
   expect(bank.effects).toEqual(['ledger A-1'])
+})
+
+test('UAICP-14 of several attempts only the events of the delivered one are emitted', async () => {
+  const emitted: object[] = []
+  const context = { agent: { id: 'a' }, state: { step: 1 } } as never
+  const gate = new EventGate((event) => emitted.push(event), context, true)
+  const attempt = (name: string) => {
+    const events = (async function* () {
+      yield { name }
+    })()
+    const stream = () =>
+      Object.assign(events, { result: Promise.resolve(), abort: () => undefined })
+    return { name: 's', stream, execute: () => Promise.reject(new Error('not used')) } as never
+  }
+  const given = { signal: new AbortController().signal } as never
+  await gate.read(attempt('first'), given)
+  await gate.read(attempt('second'), given)
+  expect(emitted).toEqual([])
+  const end = { state: 'deliver', outcome: 'success' } as const
+  gate.end({ ...end, receipt: { request_id: 'r' } } as never)
+  expect(emitted).toEqual([
+    { name: 'second' },
+    {
+      source: 'uap',
+      uap: { type: 'governed', step: 1, agentId: 'a', data: { ...end, request_id: 'r' } },
+    },
+  ])
 })

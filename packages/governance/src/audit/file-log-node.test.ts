@@ -133,6 +133,7 @@ test('a log that was changed or cut below its last checkpoint is not opened for 
     (path) => truncateSync(path, 500),
     (path, text) => writeFileSync(path, text.replace('{', '[')),
     (path) => writeFileSync(path, ''),
+    (path, text) => writeFileSync(path, text.slice(0, text.lastIndexOf('\n', text.length - 2) + 1)),
   ]
   for (const change of changes) {
     const dir = await filled(2)

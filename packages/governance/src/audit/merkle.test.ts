@@ -156,3 +156,12 @@ test('a proof with any hash changed is refused; at a million entries it has twen
   if (process.env['SKEIN_DEEP'])
     expect(await proveInclusion(million, 5, 1_000_000)).toHaveLength(20)
 })
+
+test('UAICP-35 no index outside the tree is proved to be in it', () => {
+  const leaf = leafHash('only')
+  const claim = { leaf, index: 0, size: 1, root: leaf, proof: [] }
+  expect(verifyInclusion(claim)).toBe(true)
+  for (const index of [1, 2, -1, 0.5, Number.NaN])
+    expect(verifyInclusion({ ...claim, index }), `${index}`).toBe(false)
+  expect(verifyInclusion({ ...claim, size: 0 })).toBe(false)
+})

@@ -399,7 +399,8 @@ describe('UAICP-36', () => {
     for (const uaicp_version of ['0.2', '0.2.9', '0.3', '0.3.0', '0.3.1']) {
       expect(parseEnvelope({ ...envelope, uaicp_version })).toMatchObject({ uaicp_version })
     }
-    for (const uaicp_version of ['', '0', '0.1', '0.4', '1.0', '2.0.0', '0.3.x', '00.3', 'v0.3']) {
+    const others = ['', '0', '0.1', '0.4', '1.0', '2.0.0', '0.3.x', '00.3', 'v0.3', '0.30', '0.20']
+    for (const uaicp_version of [...others, '0.33.1', '0.3.01', '0.3.0.0', '0.3 ', '10.3']) {
       expect(isSupportedVersion(uaicp_version)).toBe(false)
       expect(() => parseEnvelope({ ...envelope, uaicp_version })).toThrow(
         expect.objectContaining({ code: 'VERSION_UNSUPPORTED' }),
@@ -417,7 +418,14 @@ describe('UAICP-36', () => {
       expect.objectContaining({ code: 'SCHEMA_INVALID' }),
     )
     const upper = `urn:uuid:${envelope.request_id.toUpperCase()}`
-    expect(parseEnvelope({ ...envelope, request_id: upper }).request_id).toBe(envelope.request_id)
+    const given = { ...envelope, request_id: upper, metadata: { 'com.example:note': { n: 1 } } }
+    const parsed = parseEnvelope(given)
+    expect(parsed.request_id).toBe(envelope.request_id)
+    // What was parsed is frozen, and what was given is left alone.
+    const note = (one: Envelope): unknown => one.metadata?.['com.example:note']
+    expect([Object.isFrozen(parsed), Object.isFrozen(note(parsed))]).toEqual([true, true])
+    expect([Object.isFrozen(given), Object.isFrozen(note(given))]).toEqual([false, false])
+    expect(given.request_id).toBe(upper)
   })
 })
 

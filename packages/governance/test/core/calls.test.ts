@@ -892,3 +892,14 @@ test('UAICP-34 a run that is stopped while its first call waits for the log make
   const [refused] = (await made.entries()).filter(({ type }) => type === 'call_refused')
   expect(refused?.data).toMatchObject({ tool: 'read', reasons: [{ code: 'CANCELLED' }] })
 })
+
+test('UAICP-07 a call that ends after its attempt has no evidence in the next one', async () => {
+  const made = await kit()
+  const task = taskOf({ tools: [toolOf(made.world, 'read')], repair: { max: 1 } })
+  const id = await open(made, task)
+  await made.governor.admit(id, { id: 'late', tool: 'read', args: {} })
+  expect(await made.governor.fail(id, [{ code: 'RUN_ERROR' }])).toMatchObject({ type: 'repair' })
+  const late = made.governor.settle(id, 'late', { type: 'result', value: 1 })
+  await expect(late).rejects.toMatchObject({ code: 'STATE_CONFLICT' })
+  expect((await made.entries()).some(({ type }) => type === 'call_settled')).toBe(false)
+})

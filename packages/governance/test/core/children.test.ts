@@ -538,3 +538,17 @@ test('UAICP-18 recovery ends children before their parents, and only tasks that 
     ]),
   )
 })
+
+test('UAICP-03 the ids of children come from the id source: the same run leaves the same log', async () => {
+  const logs: string[][] = []
+  for (let time = 0; time < 2; time++) {
+    const { governor, world, lines } = await kit()
+    const read = toolOf(world, 'read')
+    await governor.run(nest('outer', []), init, (run) =>
+      run.child(nest('inner', [read]), {}, async (child) => (await child.call(read, {})).result),
+    )
+    logs.push(await lines())
+  }
+  expect(logs[0]).toEqual(logs[1])
+  expect(logs[0]!.length).toBeGreaterThan(8)
+})

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   defineVerifier,
+  memoryPayloads,
   NoEffectError,
   rules,
   type Check,
@@ -631,4 +632,173 @@ test('UAICP-14 a read that goes on after its run has failed streams nothing any 
     { state: 'fail_safe', streaming: { is_final: true, 'uaicp:retracted': 1 } },
   ])
   expect((await entries()).filter(({ type }) => type === 'chunk')).toHaveLength(1)
+})
+
+describe('what a delivery rests on', () => {
+  const cyclic: Record<string, unknown> = {}
+  cyclic['self'] = cyclic
+
+  test.each([
+    ['a bigint', 1n],
+    ['a function', () => 1],
+    ['a cycle', cyclic],
+    ['NaN', Number.NaN],
+  ])('UAICP-01 %s is no candidate, however the run was made', async (_name, candidate) => {
+    const made = await kit()
+    const task = taskOf({ tools: [] })
+    const wrong = { code: 'RUN_ERROR', subject: 'candidate', detail: 'it is not JSON' }
+    const result = await made.governor.run(task, init, async () => candidate as never)
+    expect(result).toMatchObject({ state: 'fail_safe', reasons: [wrong] })
+    const ended = await made.governor.deliver(await open(made, task), candidate as never)
+    expect(ended).toMatchObject({ type: 'fail_safe', result: { reasons: [wrong] } })
+  })
+
+  test('UAICP-05 evidence that another process reads is the evidence that the call gave', async () => {
+    let now = Date.UTC(2026, 0, 1)
+    const made = await kit({ clock: { now: () => (now += 7) } })
+    const invoice = toolOf(made.world, 'invoice', {
+      evidence: () => ({ type: 'custom', subtype: 'com.example:invoice', payload: { sum: 1 } }),
+    })
+    const task = taskOf({ tools: [invoice] })
+    const seen: unknown[] = []
+    const body = async (run: Run): Promise<number> => {
+      seen.push((await run.call(invoice, {})).evidence)
+      return 1
+    }
+    const result = await made.governor.run(task, init, body)
+    if (result.state !== 'deliver') throw new Error(result.state)
+    expect(result.evidence).toEqual(seen)
+    expect(seen).toMatchObject([{ 'uaicp:subtype': 'com.example:invoice' }])
+    const { request_id } = result.receipt
+    const again = await made.restart({ tasks: [task] }).resume(request_id, task, body)
+    expect(again).toMatchObject({ state: 'deliver', evidence: seen, reports: result.reports })
+    const [settled] = (await made.entries()).filter(({ type }) => type === 'call_settled')
+    expect(result.evidence[0]?.collected_at).toBe(settled?.envelope.timestamp)
+  })
+
+  test('UAICP-31 a custom kind of evidence is named prefix:name', async () => {
+    const { governor, world } = await kit()
+    const codeOf = async (subtype: string | undefined): Promise<unknown> => {
+      const custom = toolOf(world, 'custom', {
+        evidence: () => ({ type: 'custom', payload: 1, ...(subtype !== undefined && { subtype }) }),
+      })
+      const result = await governor.run(taskOf({ tools: [custom] }), init, async (run) => {
+        await run.call(custom, {})
+        return 1
+      })
+      return codesOf(result)[0]
+    }
+    for (const subtype of ['a:b', 'com.example:x:y', 'a:b-c'])
+      expect(await codeOf(subtype), subtype).toBe(undefined)
+    for (const subtype of [undefined, '', 'x', ':', 'a:', ':b', 'a b:c', 'a:b c', '::'])
+      expect(await codeOf(subtype), subtype).toBe('EVIDENCE_INVALID')
+  })
+
+  test('UAICP-33 evidence that is too old is not counted as found', async () => {
+    const { governor, world, time } = await kit()
+    const read = toolOf(world, 'read')
+    const need: Need = { type: 'tool_result', source: 'read', min: 2, maxAgeMs: 100 }
+    const result = await governor.run(
+      taskOf({ tools: [read], needs: [need] }),
+      init,
+      async (run) => {
+        await run.call(read, { n: 1 })
+        await time.advance(101)
+        await run.call(read, { n: 2 })
+        return 1
+      },
+    )
+    const subject = 'tool_result:read'
+    expect(result).toMatchObject({
+      missing: [{ type: 'tool_result', source: 'read', min: 2, found: 1 }],
+      reasons: [
+        { code: 'EVIDENCE_MISSING', subject, detail: '1 of 2' },
+        { code: 'EVIDENCE_STALE', subject },
+      ],
+    })
+  })
+
+  test.each<[unknown, string]>([
+    [true, 'applied'],
+    ['applied', 'applied'],
+    [false, 'absent'],
+    ['absent', 'absent'],
+    ['unknown', 'in_doubt'],
+    [undefined, 'in_doubt'],
+    [null, 'in_doubt'],
+    [0, 'in_doubt'],
+    ['', 'in_doubt'],
+    [1, 'in_doubt'],
+  ])('UAICP-34 a probe that answers %o has found the effect %s', async (found, effect) => {
+    const { governor, world, entries } = await kit()
+    const write = toolOf(world, 'write', {
+      risk: low,
+      probe: () => found as never,
+      run: () => {
+        throw new Error('lost')
+      },
+    })
+    await governor.run(taskOf({ tools: [write] }), init, async (run) => {
+      await run.call(write, {})
+      return 1
+    })
+    const [settled] = (await entries()).filter(({ type }) => type === 'call_settled')
+    expect(settled?.data['effect']).toBe(effect)
+  })
+
+  test('UAICP-09 evidence whose payload is gone or damaged prevents delivery, needed or not', async () => {
+    for (const damage of ['gone', 'damaged'] as const) {
+      const payloads = memoryPayloads()
+      const made = await kit({ payloads })
+      const task = taskOf({ tools: [toolOf(made.world, 'read')] })
+      const id = await open(made, task)
+      await made.governor.admit(id, { id: 'r', tool: 'read', args: {} })
+      const settled = await made.governor.settle(id, 'r', { type: 'result', value: 5 })
+      if (settled.type !== 'done') throw new Error(settled.type)
+      if (damage === 'gone') payloads.erase(settled.evidence.hash)
+      else await payloads.put(settled.evidence.hash, '6')
+      expect(await made.restart({ tasks: [task] }).deliver(id, 1)).toMatchObject({
+        type: 'fail_safe',
+        result: { reasons: [{ code: 'EVIDENCE_INVALID', subject: 'read' }] },
+      })
+    }
+  })
+
+  test('UAICP-15 calls that the body did not await, and those they lead to, belong to the run', async () => {
+    const { governor, world } = await kit()
+    const read = toolOf(world, 'read')
+    const result = await governor.run(taskOf({ tools: [read] }), init, async (run) => {
+      void run
+        .call(read, { n: 1 })
+        .then(() => run.call(read, { n: 2 }))
+        .catch(() => undefined)
+      return 1
+    })
+    expect(result).toMatchObject({ state: 'deliver', evidence: [{}, {}] })
+    expect(world.count('read')).toBe(2)
+  })
+
+  test('UAICP-20 a report about other evidence, as much as there is, does not count', async () => {
+    const { governor, world, time } = await kit()
+    const read = toolOf(world, 'read')
+    const verifier = defineVerifier({
+      id: 'v',
+      timeoutMs: 1000,
+      check: (evidence, { request_id }) => ({
+        report_id: 'r',
+        request_id,
+        verifier_id: 'v',
+        evidence_ids: evidence.map((_, index) => `other ${index}`),
+        status: 'pass',
+        checks: [{ check_id: 'c', result: 'pass' }],
+        generated_at: new Date(time.now()).toISOString(),
+      }),
+    })
+    const task = taskOf({ tools: [read], verifiers: [verifier] })
+    const result = await governor.run(task, init, async (run) => {
+      await run.call(read, {})
+      return 1
+    })
+    expect(codesOf(result)).toEqual(['VERIFIER_INCONSISTENT'])
+  })
 })

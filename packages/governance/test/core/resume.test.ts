@@ -739,3 +739,22 @@ test('UAICP-17 a child that opens while its parent is stopped is stopped, too', 
   expect(stopped).toBe(true)
   expect(made.world.done).toEqual([])
 })
+
+test('UAICP-13 of two who resume a request at the same time, one is told that it is worked on', async () => {
+  const made = await kit()
+  const { high, task } = bank(made)
+  const body: Body = async (run) => {
+    await run.call(high, {})
+    return 1
+  }
+  const { request_id } = await park(made.governor, task, body)
+  const next = made.restart()
+  const both = [next.resume(request_id, task, body), next.resume(request_id, task, body)]
+  const ends = await Promise.allSettled(both)
+  expect(ends.filter(({ status }) => status === 'fulfilled')).toMatchObject([
+    { value: { outcome: 'pending', request_id } },
+  ])
+  expect(ends.filter(({ status }) => status === 'rejected')).toMatchObject([
+    { reason: { code: 'STATE_CONFLICT', message: expect.stringContaining('worked on') as string } },
+  ])
+})

@@ -226,3 +226,23 @@ test('UAICP-32 what was streamed ends with success or uncertain, and is pending 
     expect(chunks.map(({ outcome }) => outcome)).toEqual(['pending', end])
   }
 })
+
+test.each<[string, string[]]>([
+  ['0 1!', []],
+  ['0 3!', ['gap 1', 'gap 2']],
+  ['2!', ['gap 0', 'gap 1']],
+  ['0! 1', ['late 1']],
+  ['0! 1 2', ['late 1', 'late 2']],
+  ['0! 1 2!', ['late 1', 'late 2']],
+  ['0 0 1!', ['duplicate 0']],
+  ['0! 0', ['duplicate 0']],
+  ['0 1', ['open 2']],
+  ['', ['open 0']],
+])('UAICP-16 chunks "%s" have the faults %o', (sent, faults) => {
+  const chunks = (sent.match(/\d+!?/g) ?? []).map((one) => {
+    const stream_index = Number.parseInt(one, 10)
+    return { streaming: { chunk_id: one, is_final: one.endsWith('!'), stream_index } }
+  })
+  const found = checkChunks(chunks).map(({ type, stream_index }) => `${type} ${stream_index}`)
+  expect(found).toEqual(faults)
+})

@@ -7,6 +7,7 @@ import {
   validateReport,
   type ValidationIssue,
 } from '../../src/schema/index.ts'
+import { readEnvelope } from '../../src/audit/log-lines.ts'
 import { findRollbackIssues } from '../../src/schema/validate.ts'
 import { judge, type Kind } from '../support/normative.ts'
 import { smallest, without } from '../support/samples.ts'
@@ -184,6 +185,73 @@ describe.each(['envelope', 'evidence', 'report'] as const)('%s', (kind) => {
   test('the sample is valid at both levels', () => {
     expect(validators[kind](valid[kind], 'gate')).toEqual([])
   })
+})
+
+test('UAICP-28 dates and times on every border are judged as Ajv judges them', () => {
+  const days =
+    '2026-01-01 2026-01-00 2026-00-01 2026-13-01 2026-12-31 2026-12-32 2026-04-30 2026-04-31 ' +
+    '2026-02-28 2026-02-29 2024-02-29 1900-02-29 2000-02-29'
+  const times =
+    '00:00:00 00:00:60 00:59:60 12:00:00 12:59:60 22:59:60 23:58:60 23:59:59 23:59:60 23:59:61 ' +
+    '23:60:00 24:00:00'
+  const zones = 'Z z +00:00 -00:00 +01:00 -01:00 +0100 +01 +00:59 +00:60 +23:59 -23:59 +24:00'
+  const seen = { true: 0, false: 0 }
+  for (const day of days.split(' ')) {
+    for (const time of times.split(' ')) {
+      for (const zone of ['', ...zones.split(' ')]) {
+        const envelope = { ...valid.envelope, timestamp: `${day}T${time}${zone}` }
+        const isValid = judge.envelope(envelope)
+        seen[`${isValid}`]++
+        if ((validateEnvelope(envelope).length === 0) !== isValid)
+          expect.fail(`${envelope.timestamp}: Ajv says ${isValid}`)
+      }
+    }
+  }
+  expect(seen.true).toBeGreaterThan(200)
+  expect(seen.false).toBeGreaterThan(300)
+})
+
+test('UAICP-30 each item of a list is checked, and named by its place', () => {
+  const good = { check_id: 'c', result: 'pass' }
+  const report = {
+    ...valid.report,
+    evidence_ids: ['e', 'f', 1],
+    checks: [good, { ...good, check_id: '' }, { ...good, result: 'maybe' }, 'x'],
+  }
+  expect(validateReport(report).map(({ path, rule }) => `${path} ${rule}`)).toEqual([
+    '/evidence_ids/2 type',
+    '/checks/1/check_id minLength',
+    '/checks/2/result enum',
+    '/checks/3 type',
+  ])
+})
+
+test('UAICP-30 a line of a log is read exactly if its envelope is valid', () => {
+  const isRead = (value: unknown): boolean => {
+    const text = JSON.stringify(value)
+    const isValid = validateEnvelope(JSON.parse(text)).length === 0
+    expect(readEnvelope(new TextEncoder().encode(text)) !== undefined, text).toBe(isValid)
+    return isValid
+  }
+  fc.assert(
+    fc.property(mutants('envelope'), (value) => {
+      const { streaming: _, ...rest } = value as Record<string, unknown>
+      isRead(value)
+      isRead(rest)
+    }),
+    { seed: 6, numRuns: runs / 4 },
+  )
+  // Without the member `streaming` an envelope is of the usual kind, which is checked on a shorter path.
+  const { streaming: _streaming, ...usual } = valid.envelope
+  const identity = usual['identity'] as object
+  expect(isRead(usual)).toBe(true)
+  for (const name of ['agent_id', 'owner_id', 'user_id', 'control_class']) {
+    for (const value of ['', 'x', 5, null, {}])
+      isRead({ ...usual, identity: { ...identity, [name]: value } })
+    expect(isRead({ ...usual, identity: { ...identity, [name]: '' } })).toBe(false)
+  }
+  for (const name of Object.keys(usual))
+    for (const value of ['', 'x', 5, null, {}, []]) isRead({ ...usual, [name]: value })
 })
 
 describe('gate level: schema-valid is not enough', () => {

@@ -22,6 +22,7 @@ import {
   type Result,
   type TaskClass,
 } from '../../src/index.ts'
+import { assertive } from './assertive.ts'
 import { manualTime, type TestTime } from './manual-timer.ts'
 import { assertValid } from './normative.ts'
 
@@ -153,7 +154,7 @@ export async function kit(changes: Partial<GovernorOptions> = {}, seed = 1): Pro
     return found
   }
   return {
-    governor: governor(options),
+    governor: assertive(governor(options)),
     log,
     payloads,
     time,
@@ -161,7 +162,7 @@ export async function kit(changes: Partial<GovernorOptions> = {}, seed = 1): Pro
     options,
     sign,
     yes: async (request) => ({ type: 'approve', tokens: [await sign(request)] }),
-    restart: (more = {}) => governor({ ...options, ...more }),
+    restart: (more = {}) => assertive(governor({ ...options, ...more })),
     entries,
     lines: async () => (await entries()).map(({ envelope }) => JSON.stringify(envelope)),
   }

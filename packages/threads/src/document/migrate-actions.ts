@@ -228,10 +228,7 @@ class ActionGrouping {
   }
 }
 
-/**
- * Converts an action to a part: first the fields in `names`, then all other fields, such as time, id and
- * fields that the draft does not define.
- */
+/** Converts an action to a part: first the fields in `names`, then all others, also unknown ones. */
 function part(action: Fields, kind: string, names: readonly string[]): Draft {
   const rest = without(action, ...OWN_FIELDS)
   const made: Draft = { part_kind: kind }
@@ -270,11 +267,9 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
   const data = item[`${kind}_base64`] ?? item['data']
   const file = Object.entries(item).filter(([key]) => key === 'name' || key === 'size_bytes')
   const rest = without(item, ...MEDIA_FIELDS, `${kind}_url`, `${kind}_base64`)
-  if (file.length > 0) {
-    const named = Object.fromEntries(file)
-    // An attachment with a `vendor_metadata` of its own keeps it, and its name and size beside it.
-    Object.assign(rest, 'vendor_metadata' in rest ? named : { vendor_metadata: named })
-  }
+  // An attachment with a `vendor_metadata` of its own keeps it, and its name and size beside it.
+  if ('vendor_metadata' in rest) Object.assign(rest, Object.fromEntries(file))
+  else if (file.length > 0) rest['vendor_metadata'] = Object.fromEntries(file)
   if (typeof url === 'string') {
     infer('an identifier was made for a URL')
     const identifier = sha256Hex(url).slice(0, 6)
