@@ -198,7 +198,9 @@ describe.each(forms)('%s', (form) => {
 
   test('UAP-053 UAP-029 what a strategy returns besides turn and state stays, and a missing turn is named', async () => {
     const interrupts = [{ id: 'i', toolCallId: 'i', path: [], kind: 'input', request: {} }] as const
-    const more = (result: ExecutionResult) => ({ ...result, interrupts, stopReason: 'interrupted' }) as const // prettier-ignore
+    // Its state is a new one, so that the session has to be added to it.
+    const more = ({ turn }: ExecutionResult) =>
+      ({ turn, state: AgentState.initial(), interrupts, stopReason: 'interrupted' }) as const
     const execution = changing(more)
     const worker = agent({ model: scripted(() => says('ok')), execution, sessionId: 's' })
     const { state, ...rest } = await run(form, worker)

@@ -1,6 +1,13 @@
 import { agent, AgentState, type AgentOptions, type ExecutionStrategy } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
-import { defer, type Tool } from '@skein/ai'
+import {
+  AssistantMessage,
+  defer,
+  ToolResultMessage,
+  UserMessage,
+  type Message,
+  type Tool,
+} from '@skein/ai'
 import { calls, says, scripted, type ScriptFunction } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { custom } from './support/custom-strategy.ts'
@@ -11,12 +18,12 @@ const start = AgentState.initial()
 const oneStep = '{"steps":[{"id":"a","description":"A","dependsOn":[]}]}'
 
 /** Every place in which a run goes round with its tools. */
-const places: Record<string, [ExecutionStrategy, plan: string]> = {
-  loop: [loop(), ''],
-  react: [react(), ''],
-  'a step of a plan': [plan(), oneStep],
-  'the direct answer of a plan': [plan(), '{"steps":[]}'],
-  'a strategy of the application': [custom(), ''],
+const places: Record<string, [() => ExecutionStrategy, plan: string]> = {
+  loop: [loop, ''],
+  react: [react, ''],
+  'a step of a plan': [plan, oneStep],
+  'the direct answer of a plan': [plan, '{"steps":[]}'],
+  'a strategy of the application': [custom, ''],
 }
 
 /** Plans, reasons where no tools are offered, and calls a tool until it has so many results. */
@@ -29,9 +36,11 @@ function rounds(count: number, planned: string): ScriptFunction {
   }
 }
 
-describe.each(Object.entries(places))('%s', (_name, [execution, planned]) => {
-  const worker = (count: number, options: Partial<AgentOptions> = {}) =>
-    agent({ model: scripted(rounds(count, planned)), tools: [add], execution, ...options })
+describe.each(Object.entries(places))('%s', (name, [strategy, planned]) => {
+  const worker = (count: number, options: Partial<AgentOptions> = {}) => {
+    const model = scripted(rounds(count, planned))
+    return agent({ model, tools: [add], execution: strategy(), ...options })
+  }
 
   test('UAP-017 UAP-019 UAP-064 has no limit of its own', async () => {
     for (const toolStrategy of [undefined, { onToolCall: () => {} }]) {
@@ -51,7 +60,7 @@ describe.each(Object.entries(places))('%s', (_name, [execution, planned]) => {
       expect(turn.openCalls).toHaveLength(1)
       expect(state.messages.at(-1)).toBe(turn.response)
       expect(told).toEqual([limit])
-      if (execution.name !== 'custom') expect(stopReason).toBe('max_iterations')
+      if (name !== 'a strategy of the application') expect(stopReason).toBe('max_iterations')
     },
   )
 })
@@ -89,14 +98,22 @@ test('UAP-022 UAP-058 a resumed run counts its rounds and steps from the start',
 })
 
 test('UAP-065 UAP-067 react goes on after resume: the waiting call first, then reasons again', async () => {
-  const model = scripted([says('r1'), calls('guarded', {}, { id: 'c' }), says('r2'), adding])
-  const worker = agent({ model, tools: [add, guarded], execution: react({ maxSteps: 2 }) })
+  const waiting = calls('guarded', {}, { id: 'c' })
+  const model = scripted([says('r1'), adding, says('r2'), waiting, says('r3'), adding])
+  const inputs: string[] = []
+  const worker = agent({
+    model,
+    tools: [add, guarded],
+    execution: react({ maxSteps: 3 }),
+    middleware: [{ name: 'look', before: ({ input }) => void inputs.push(input.text) }],
+  })
   const first = await worker.generate('x', start)
   const { turn, state, stopReason } = await worker.resume(first.state, approve)
-  expect([first.state.step, state.step, stopReason]).toEqual([1, 2, 'max_steps'])
-  expect(state.reasoning).toEqual(['r1', 'r2'])
+  expect([first.state.step, state.step, stopReason]).toEqual([2, 3, 'max_steps'])
+  expect(state.reasoning).toEqual(['r1', 'r2', 'r3'])
+  expect(inputs).toEqual(['x', 'x']) // not the prompts of the strategy
   expect(turn.toolExecutions.map(({ result }) => result)).toEqual(['allowed', 2])
-  expect(model.requests.map(({ tools }) => tools.length)).toEqual([0, 2, 0, 2])
+  expect(model.requests.map(({ tools }) => tools.length)).toEqual([0, 2, 0, 2, 0, 2])
 })
 
 test('UAP-062 UAP-066 UAP-067 every cycle has both prompts, and its reasoning as it was said', async () => {
@@ -135,4 +152,71 @@ test('UAP-069 tools that a hook chooses are offered and run when acting, never w
     ['extra'],
   ])
   expect([ran, turn.toolExecutions.length]).toEqual([['extra'], 1])
+})
+
+test('UAP-057 a run goes on from wherever its state ends', async () => {
+  const ask = new UserMessage('x')
+  const [a, b] = ['a', 'b'].map((toolCallId) => ({
+    toolCallId,
+    toolName: 'add',
+    arguments: { a: 1, b: 1 },
+  }))
+  const called = new AssistantMessage('', [a!, b!])
+  const resultOf = (...ids: string[]) =>
+    new ToolResultMessage(ids.map((toolCallId) => ({ toolCallId, toolName: 'add', result: 9 })))
+  const cases: [string, Message[], executed: string[], requests: number][] = [
+    ['a question', [ask], [], 1],
+    ['calls', [ask, called], ['a', 'b'], 1],
+    ['one of two results', [ask, called, resultOf('a')], ['b'], 1],
+    ['the other result', [ask, called, resultOf('b')], ['a'], 1],
+    ['all results', [ask, called, resultOf('a', 'b')], [], 1],
+    ['an answer', [ask, new AssistantMessage('done')], [], 0],
+  ]
+  for (const [name, messages, executed, requests] of cases)
+    for (const form of ['resume', 'resumeStream'] as const) {
+      const model = scripted(() => says('done'))
+      const worker = agent({ model, tools: [add] })
+      const state = start.withMessages(messages)
+      const { turn, ...result } =
+        form === 'resume' ? await worker.resume(state) : await worker.resumeStream(state).result
+      expect([model.requests.length, result.stopReason], name).toEqual([requests, 'complete'])
+      expect(turn.toolExecutions.map(({ toolCallId }) => toolCallId)).toEqual(executed)
+      expect(turn.response.text).toBe('done')
+      const results = result.state.messages.flatMap((one) =>
+        one.type === 'tool_result' ? one.results.map(({ toolCallId }) => toolCallId) : [],
+      )
+      expect(results.sort()).toEqual(messages.includes(called) ? ['a', 'b'] : [])
+      expect(result.state.messages.slice(messages.length)).toEqual(turn.messages)
+    }
+})
+
+test('UAP-068 a run that has its answer is over, also for react', async () => {
+  for (const execution of [loop(), react()]) {
+    const model = scripted([])
+    const worker = agent({ model, tools: [add], execution })
+    const state = start.withMessages([new UserMessage('x'), new AssistantMessage('done')])
+    const { turn, state: same, stopReason } = await worker.resume(state)
+    expect([turn.response.text, stopReason, model.requests.length]).toEqual(['done', 'complete', 0])
+    expect([same.messages, same.reasoning]).toEqual([state.messages, []])
+  }
+})
+
+test('UAP-059 UAP-063 the stop condition sees the state that onStepEnd returned, and so does the next step', async () => {
+  const model = scripted([adding, adding, says('done')])
+  const seen: unknown[] = []
+  const worker = agent({
+    model,
+    tools: [add],
+    strategy: {
+      onStepStart: (step, { metadata }) => void seen.push([step, metadata['ended']]),
+      onStepEnd: (step, { state }) => state.withMetadata('ended', step),
+      stopCondition: ({ metadata }) => metadata['ended'] === 2,
+    },
+  })
+  const { state, stopReason } = await worker.generate('x', start)
+  expect([stopReason, state.step, state.metadata]).toEqual(['stop_condition', 2, { ended: 2 }])
+  expect(seen).toEqual([
+    [1, undefined],
+    [2, 1],
+  ])
 })

@@ -11,7 +11,7 @@ import { add } from './support/tools.ts'
 
 const start = AgentState.initial()
 const adding = calls('add', { a: 1, b: 2 })
-const strategies = { loop: loop(), react: react(), plan: plan(), custom: custom() }
+const strategies = { loop, react, plan, custom }
 
 /** Every way to start a run with a new input. */
 const forms = {
@@ -31,7 +31,7 @@ const settings = {
   reasoning: 'low',
 } as const
 
-describe.each(Object.entries(strategies))('with %s', (_name, execution) => {
+describe.each(Object.entries(strategies))('with %s', (_name, strategy) => {
   test.each(Object.entries(forms))(
     'UAP-035 each option of llm() is in every request (%s)',
     async (_form, run) => {
@@ -39,6 +39,7 @@ describe.each(Object.entries(strategies))('with %s', (_name, execution) => {
       const params = { top_k: 3 }
       const config = { headers: { 'x-a': 'b' } }
       const system = 'Be brief.'
+      const execution = strategy()
       await run(agent({ model, params, config, system, tools: [add], execution, ...settings }))
       expect(model.requests.length).toBeGreaterThan(0)
       for (const request of model.requests) {
@@ -63,7 +64,7 @@ describe.each(Object.entries(strategies))('with %s', (_name, execution) => {
         return says('{"steps":[]}')
       return says(request.structure ? answers.shift()! : 'I think.')
     })
-    const options = { model, structure, validate: true, execution }
+    const options = { model, structure, validate: true, execution: strategy() }
     const once = agent(options)
     await expect(once.generate('x', start)).rejects.toMatchObject({
       code: 'INVALID_RESPONSE',
@@ -143,7 +144,8 @@ test('UAP-040 UAP-013 what the caller passed stays the caller’s', async () => 
 
 test('UAP-035 UAP-036 ids and times come from the given sources, for every form of call', async () => {
   for (const [name, run] of Object.entries(forms))
-    for (const execution of Object.values(strategies)) {
+    for (const strategy of Object.values(strategies)) {
+      const execution = strategy()
       const model = scripted(({ structure }) => says(structure ? '{"steps":[]}' : 'ok'))
       const worker = agent({ model, ids: sequentialIds('id-'), clock: manualClock(7), execution })
       const { messages } = await run(worker)
@@ -181,7 +183,8 @@ test('UAP-035 UAP-013 middleware of the model may edit its list of messages; the
   const model = scripted([says('ok')])
   const trimming: Middleware = {
     name: 'trimming',
-    onRequest: ({ request }) => void (request as unknown as { messages: unknown[] }).messages.splice(0, 2),
+    onRequest: ({ request }) =>
+      void (request as unknown as { messages: unknown[] }).messages.splice(0, 2),
   }
   const { state: before } = await agent({ model: scripted([says('one')]) }).generate('x', start)
   const { state } = await agent({ model, llmMiddleware: [trimming] }).generate('y', before)
@@ -190,7 +193,8 @@ test('UAP-035 UAP-013 middleware of the model may edit its list of messages; the
 })
 
 test('UAP-035 the signal of the agent and the gate of its calls hold for every strategy', async () => {
-  for (const execution of Object.values(strategies)) {
+  for (const strategy of Object.values(strategies)) {
+    const execution = strategy()
     const gone = new AbortController()
     const model = scripted([waits(Infinity)])
     const running = agent({ model, execution, signal: gone.signal }).generate('x', start)

@@ -603,3 +603,135 @@ test('UAP-079 UAP-076 steps of a resumed state that can never start lead to a ne
         })
     }
 })
+
+test('UAP-071 UAP-077 a plan that a tool takes: its schema, its call among others, and no execution', async () => {
+  const planSchema = { type: 'object', properties: { plan: { type: 'array' } } }
+  const other = { steps: [{ id: 'wrong', description: 'W', dependsOn: [] }] }
+  const draft = { plan: [{ id: 'a', description: 'A', dependsOn: [] }] }
+  const { model, worker } = planner(
+    [[calls('add', other, { id: 'x' }), calls('submit_plan', draft, { id: 'y' })], says('done')],
+    { planSchema },
+    { structuredOutput: false },
+  )
+  const { state, turn } = await worker.generate('x', start)
+  expect(model.requests[0]!.tools.map(({ parameters }) => parameters)).toEqual([planSchema])
+  expect(state.plan).toEqual([{ ...draft.plan[0], status: 'completed' }])
+  expect(turn.toolExecutions).toEqual([])
+  expect(turn.openCalls).toEqual([])
+  expect(state.messages[3]).toMatchObject({
+    results: ['x', 'y'].map((toolCallId) => ({ toolCallId, result: 'The plan was received.' })),
+  })
+})
+
+test.each([
+  [1, 'a|b|c|d|e'],
+  [2, 'a,b|c,d|e'],
+  [3, 'a,b,c|d,e'],
+  [9, 'a,b,c|d,e'],
+])(
+  'UAP-072 at most %d steps at once, each after all that it depends on',
+  async (maxParallelSteps, expected) => {
+    const drafts = [
+      { id: 'a' },
+      { id: 'b' },
+      { id: 'c' },
+      { id: 'd', dependsOn: ['a', 'b'] },
+      { id: 'e', dependsOn: ['a', 'c'] },
+    ]
+    const { worker } = planner([steps(...drafts), ...drafts.map(() => says('ok'))], {
+      maxParallelSteps,
+    })
+    const stream = worker.stream('x', start)
+    const groups: string[][] = []
+    for await (const { uap } of stream) {
+      if (uap?.type === 'step_start') groups.push([])
+      if (uap?.type === 'plan_step_start') {
+        groups.at(-1)!.push(uap.data.planStep.id)
+        expect(uap.data.planStep.status).toBe('in_progress')
+      }
+      if (uap?.type === 'plan_step_end') expect(uap.data.planStep.status).toBe('completed')
+    }
+    expect(groups.slice(1).join('|')).toBe(expected)
+    expect((await stream.result).state.plan!.map(({ status }) => status)).toEqual(
+      drafts.map(() => 'completed'),
+    )
+  },
+)
+
+test('UAP-074 UAP-076 of a group the steps whose tool failed have failed; all of them if the model failed', async () => {
+  const broken = { ...add, name: 'broken', run: () => Promise.reject(new Error('no')) }
+  const drafts = [{ id: 'a', tool: 'add' }, { id: 'b', tool: 'broken' }, { id: 'c' }] // prettier-ignore
+  const group = [calls('add', { a: 1, b: 1 }), calls('broken')]
+  const cases: [readonly ScriptStep[], string][] = [
+    [[group, says('hm')], 'a completed, b failed, c completed'],
+    [[calls('broken'), calls('add', { a: 1, b: 1 }), says('hm')], 'a completed, b failed, c completed'],
+    [[fails('broken')], 'a failed, b failed, c failed'],
+  ] // prettier-ignore
+  for (const [script, expected] of cases) {
+    const model = scripted([steps(...drafts), ...script, steps({ id: 'd' }), says('ok')])
+    const execution = plan({ maxParallelSteps: 3 })
+    const worker = agent({ model, tools: [add, broken], execution })
+    const stream = worker.stream('x', start)
+    const made: PlanStep[][] = []
+    for await (const { uap } of stream)
+      if (uap?.type === 'plan_created') made.push([...uap.data.plan])
+    const { state } = await stream.result
+    const told = (list: readonly PlanStep[]) => list.map(({ id, status }) => `${id} ${status}`)
+    expect(told(state.plan!).join(', ')).toBe(`${expected}, d completed`)
+    expect(told(made[1]!).join(', ')).toBe(`${expected}, d pending`)
+  }
+})
+
+test('UAP-075 a new plan has its own limit, and may depend on what is completed', async () => {
+  const { worker } = planner(
+    [
+      steps({ id: 'a' }, { id: 'b' }),
+      says('did a'),
+      fails('broken'),
+      steps({ id: 'e', dependsOn: ['d'] }, { id: 'c', dependsOn: ['a'] }, { id: 'd' }),
+      says('did c'),
+      says('did d'),
+    ],
+    { maxPlanSteps: 2 },
+  )
+  const { state } = await worker.generate('x', start)
+  expect(state.plan!.map(({ id, status }) => `${id} ${status}`)).toEqual([
+    'a completed',
+    'b failed',
+    'c completed',
+    'd completed',
+  ])
+})
+
+test('UAP-076 UAP-079 a new plan may follow as often as allowed, and a next call plans anew', async () => {
+  const broken = (id: string) => [steps({ id }), fails('broken')]
+  const { worker } = planner(
+    [...broken('a'), ...broken('b'), steps({ id: 'c' }), says('did c'), steps({ id: 'z' }), says('did z')],
+    { maxReplans: 2 },
+  ) // prettier-ignore
+  const first = await worker.generate('x', start)
+  expect(first.state.plan!.map(({ id }) => id)).toEqual(['a', 'b', 'c'])
+  const { state } = await worker.generate('y', first.state)
+  expect(state.plan!.map(({ id, status }) => `${id} ${status}`)).toEqual(['z completed'])
+  const limited = planner([...broken('a'), ...broken('b')], { maxReplans: 1 })
+  await expect(limited.worker.generate('x', start)).rejects.toThrow('broken')
+})
+
+test('UAP-078 the status of a step is the run’s, whatever the model wrote', async () => {
+  const drafts = [{ id: 'a', description: 'A', dependsOn: [], status: 'completed' }]
+  const { worker, model } = planner([says(JSON.stringify({ steps: drafts })), says('did a')])
+  const { state } = await worker.generate('x', start)
+  expect(model.requests).toHaveLength(2)
+  expect(state.plan).toEqual([{ ...drafts[0], status: 'completed' }])
+  const self = planner([steps({ id: 'a', dependsOn: ['a'] })], { allowReplan: false })
+  await expect(self.worker.generate('x', start)).rejects.toMatchObject({ code: 'INVALID_RESPONSE' })
+  expect(self.model.requests).toHaveLength(1)
+})
+
+test('UAP-079 an agent’s repair is for its answers: a plan that is no JSON is told of by the strategy alone', async () => {
+  const { worker, model } = planner([says('no plan')], { allowReplan: false })
+  await expect(agent({ ...worker, repair: 3 }).generate('x', start)).rejects.toMatchObject({
+    code: 'INVALID_RESPONSE',
+  })
+  expect(model.requests).toHaveLength(1)
+})

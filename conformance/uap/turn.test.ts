@@ -6,9 +6,11 @@ import {
   zeroUsage,
   type LLMInstance,
   type StreamEvent,
+  type Tool,
   type Turn,
 } from '@skein/ai'
 import { calls, emits, fails, says, scripted, type ScriptPart } from '@skein/ai/testing'
+import { manualClock } from '@skein/base'
 import { expect, test } from 'vitest'
 import { add } from './support/tools.ts'
 
@@ -47,6 +49,13 @@ function answer(n: number, text?: string): ScriptPart {
       },
     },
   )
+}
+
+/** Everything that can be reached, except the insides of a date. */
+function expectFrozen(value: unknown, path = 'turn'): void {
+  if (typeof value !== 'object' || value === null || value instanceof Date) return
+  expect(Object.isFrozen(value), path).toBe(true)
+  for (const [name, item] of Object.entries(value)) expectFrozen(item, `${path}.${name}`)
 }
 
 test('UAP-050 UAP-060 the turn has what every inference of the run gave, and a step what its own gave', async () => {
@@ -92,6 +101,8 @@ test('UAP-050 UAP-060 the turn has what every inference of the run gave, and a s
       sources: [sourceOf(1), { ...sourceOf(0), originals: [0, 0, 0] }, sourceOf(2), sourceOf(4)],
       openCalls: [],
     })
+    expectFrozen(turn)
+    for (const one of steps) expectFrozen(one)
     const own = (n: number) => ({
       usage: usageOf(n),
       usageByCycle: [usageOf(n)],
@@ -159,8 +170,8 @@ test('UAP-050 UAP-061 rounds that a model ran itself count and are told one by o
 
 test('UAP-061 tools wait for onAct, and the next inference for onObserve', async () => {
   const log: string[] = []
-  const slowly = async (what: string): Promise<void> => {
-    await new Promise((resolve) => setImmediate(resolve))
+  const slowly = async (what: string, turns = 5): Promise<void> => {
+    for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve))
     log.push(what)
   }
   const look = { ...add, run: () => void log.push('run') }
@@ -172,7 +183,7 @@ test('UAP-061 tools wait for onAct, and the next inference for onObserve', async
     onStepStart: () => slowly('start'),
     onAct: () => slowly('act'),
     onObserve: () => slowly('observe'),
-    onStepEnd: () => slowly('end'),
+    onStepEnd: () => slowly('end', 1),
   }
   await agent({ model, tools: [look], strategy }).generate('x', start)
   expect(log.join(' ')).toBe('start infer act run observe end start infer end')
@@ -204,4 +215,33 @@ test('UAP-014 a message that steered an aborted run is in no other run of the ag
   await expect(first.result).rejects.toMatchObject({ code: 'CANCELLED' })
   await worker.stream('y', start).result
   expect(model.requests.at(-1)!.messages.map(({ text }) => text)).toEqual(['y'])
+})
+
+test('UAP-014 a history that a hook left without results is completed once, and sent so ever after', async () => {
+  const model = scripted([calls('add', { a: 1, b: 1 }), calls('add', { a: 2, b: 2 }), says('done')])
+  const strategy: AgentStrategy = {
+    onInference: ({ cycle, messages }) =>
+      cycle === 2 ? { messages: messages.filter(({ type }) => type !== 'tool_result') } : undefined,
+  }
+  const { state } = await agent({ model, tools: [add], strategy }).generate('x', start)
+  const [, second, third] = model.requests.map(({ messages }) => messages.map(({ id }) => id))
+  expect(second).toHaveLength(3)
+  expect(third!.slice(0, 3)).toEqual(second)
+  expect(third).toHaveLength(5)
+  expect(state.messages.filter(({ type }) => type === 'tool_result')).toMatchObject([
+    { results: [{ result: 2 }] },
+    { results: [{ result: 4 }] },
+  ])
+})
+
+test('UAP-070 results are in the order of the calls, however long each took', async () => {
+  const clock = manualClock()
+  const slow: Tool = { ...add, name: 'slow', run: () => (clock.advance(10), 'slow') }
+  const fast: Tool = { ...add, name: 'fast', run: () => 'fast' }
+  const model = scripted([[calls('slow'), calls('fast')], says('done')])
+  const { turn } = await agent({ model, tools: [slow, fast], clock }).generate('x', start)
+  expect(model.requests[1]!.messages.at(-1)).toMatchObject({
+    results: [{ result: 'slow' }, { result: 'fast' }],
+  })
+  expect(turn.toolExecutions.map(({ result }) => result)).toEqual(['slow', 'fast'])
 })

@@ -94,23 +94,15 @@ export function step(input: StepInput): Batches<StepResult> {
 
 /** Runs one step and reports its events to `live`, if somebody reads them. All built-in strategies use `runStep`. */
 export async function runStep(input: StepInput, live?: LiveEvents): Promise<StepResult> {
-  const { state, llm, runsTools = true, inputs = 0, signal, middlewareState, commit } = input
+  const { state, runsTools = true, inputs = 0, commit } = input
   const waiting = openCallsOf(state.messages)
   if (waiting.length > 0) return act(input, waiting, live)
   const number = input.step ?? state.step
   if (commit) await commit({ type: 'inference_start', step: number, state })
   let inference: Inference
   try {
-    inference = await runInference({
-      llm,
-      messages: input.messages ?? state.messages,
-      cycle: input.cycle,
-      repair: input.repair,
-      inputs,
-      live,
-      signal,
-      middlewareState,
-    })
+    const { messages = state.messages } = input
+    inference = await runInference({ ...input, messages, inputs, live })
   } catch (error) {
     if (error instanceof Error) inferenceErrors.add(error)
     throw error

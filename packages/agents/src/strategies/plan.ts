@@ -70,9 +70,10 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
       // A resumed state may have steps that can never start, e.g. if the process died before the new plan.
       const blocked = steps.find(({ status }) => status === 'pending')
       if (next.length > 0) end = await carryOut(run, next, settings)
-      else if (blocked)
-        end = await replan(run, { step: blocked, failure: waitsInVain(blocked) }, settings)
-      else if (isAnswered) return run.result('complete')
+      else if (blocked) {
+        const why = `Step "${blocked.id}" of the plan waits for a step that is not completed.`
+        end = await replan(run, { step: blocked, failure: unusableResponse(why) }, settings)
+      } else if (isAnswered) return run.result('complete')
       // No step is left, but there is no answer yet: the plan was empty, or a steering message arrived.
       else end = await answer(run)
       isAnswered = false
@@ -201,10 +202,6 @@ async function work(run: StrategyRun, steps: readonly PlanStep[]): Promise<Work>
     if (!isUPPError(error) || isCancelled(error) || !isInferenceError(error)) throw error
     return { failure: error, failed: steps }
   }
-}
-
-function waitsInVain({ id }: PlanStep): UPPError {
-  return unusableResponse(`Step "${id}" of the plan waits for a step that is not completed.`)
 }
 
 /** Makes a new plan for what is left to do; throws the failure if no new plan is allowed. */

@@ -252,7 +252,7 @@ export class StrategyRun {
       tools,
       messages,
       cycle: this.#cycle,
-      repair: agent.repair,
+      repair: given === this.context.llm ? agent.repair : 0, // a planner asks again itself
       runsTools,
       inputs: this.#inputs,
       step: this.step,
