@@ -129,7 +129,8 @@ test('UAP-169 a key named __proto__ is dropped from what the application stores,
     .withPlan([evil as never])
     .withSubagentTrace({ usage: evil } as never)
   const [step, trace] = [state.plan![0], state.subagentTraces[0]!.usage]
-  for (const one of [state.metadata['x'], step, trace] as { bad?: 1; list: { bad?: 1 }[] }[]) {
+  type Read = { readonly bad?: 1; readonly list: readonly { readonly bad?: 1 }[] }
+  for (const one of [state.metadata['x'], step, trace] as unknown as readonly Read[]) {
     expect([one.bad, one.list[0]!.bad]).toEqual([undefined, undefined])
     expect(Object.getPrototypeOf(one)).toBe(Object.prototype)
   }
