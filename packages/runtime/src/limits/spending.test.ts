@@ -277,6 +277,20 @@ describe('what a process had reserved when it died', () => {
     await timers.advance(4 * HOUR)
     expect((await runtime.limits.report()).spending).toEqual([])
   })
+
+  test.each([0, 0.6])(
+    'nor if the process answers when its period is forgotten, at %f USD',
+    async (usd) => {
+      const { runtime, timers, answerLate } = await died()
+      await timers.advance(120_000)
+      await runtime.start()
+      await timers.advance(4 * HOUR)
+      answerLate([says('Hi.'), costing(usd)])
+      await timers.advance(0)
+      await timers.advance(0)
+      expect((await runtime.limits.report()).spending).toEqual([])
+    },
+  )
 })
 
 describe('many threads of one tenant at once', () => {

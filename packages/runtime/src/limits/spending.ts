@@ -138,11 +138,9 @@ export class SpendingLimits {
     for (const record of (await this.#store.counters(recordsOf(id))).keys()) {
       const { epoch: of, held } = parsedRecord(record)
       if (of >= epoch) continue
-      const isKept = (prefix: string): boolean => !isForgotten(prefix, this.#timers.now())
-      const left = held.filter(({ account }) => isKept(account.prefix))
       await this.#settleOnce(
         record,
-        left.flatMap((one) => settling(one, one.lost)),
+        this.#kept(held).flatMap((one) => settling(one, one.lost)),
       )
     }
   }
@@ -280,18 +278,24 @@ export class SpendingLimits {
     try {
       const isFirst = await this.#settleOnce(
         record,
-        held.flatMap((one) => settling(one, spentOf(one))),
+        this.#kept(held).flatMap((one) => settling(one, spentOf(one))),
       )
       // Another process took this one for dead and settled with an estimate: the difference to the real cost is added.
       if (!isFirst)
         await this.#commit(
           'limit_settle',
-          held.flatMap((one) => correcting(one, spentOf(one))),
+          this.#kept(held).flatMap((one) => correcting(one, spentOf(one))),
         )
     } catch (error) {
       // The reservation stays until work on the thread begins again: till then too much counts, never too little.
       this.#report(error)
     }
+  }
+
+  /** Leaves out what was reserved in periods whose counters are removed: there is nothing left to give back. */
+  #kept(held: readonly Held[]): readonly Held[] {
+    const now = this.#timers.now()
+    return held.filter(({ account }) => !isForgotten(account.prefix, now))
   }
 
   /** Settles a reservation and returns true; returns false if another process has already settled it. */
