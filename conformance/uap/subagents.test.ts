@@ -605,24 +605,23 @@ describe('control', () => {
 
   test('aborting the caller aborts the sub-agent’s request and tools', async () => {
     const aborted: string[] = []
+    const controller = new AbortController()
     const slow: Tool = {
       ...add,
       run: (_: unknown, { signal }: AgentContext) =>
-        new Promise((_resolve, reject) =>
+        new Promise((_resolve, reject) => {
           signal.addEventListener('abort', () => {
             aborted.push('tool')
             reject(new Error('aborted'))
-          }),
-        ),
+          })
+          queueMicrotask(() => controller.abort()) // the tool runs now
+        }),
     }
     const child = agent({ model: scripted([adding]), tools: [slow] })
     const parent = agent({ model: scripted([calls('helper')]), tools: [helper(child)] })
-    const controller = new AbortController()
-    setTimeout(() => controller.abort(), 10)
     await expect(parent.generate('x', start, { signal: controller.signal })).rejects.toMatchObject({
       code: 'CANCELLED',
     })
-    await new Promise((resolve) => setTimeout(resolve, 5))
     expect(aborted).toEqual(['tool'])
   })
 
