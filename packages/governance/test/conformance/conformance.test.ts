@@ -23,7 +23,7 @@ test('UAICP-37 the core imports no framework and no model client', () => {
   expect(files.length).toBeGreaterThan(25)
   const foreign = files.flatMap((file) => {
     const text = readFileSync(join(source, file), 'utf8')
-    const imports = [...text.matchAll(/(?:from|import\()\s*'([^']+)'/g)].map(
+    const imports = [...text.matchAll(/(?:from|import\(?)\s*'([^']+)'/g)].map(
       (match) => match[1] ?? '',
     )
     return imports.filter((name) => !name.startsWith('.') && name !== '@skein/base')
