@@ -831,8 +831,8 @@ export const breaks: Breaks = {
       clause: 'an immediate child is created before the first step',
       in: 'runtime/next',
       swap: [
-        'if (state.immediateFor !== agent.name &&',
-        'if (state.lastSession && state.immediateFor !== agent.name &&',
+        'const isNew = state.immediateFor',
+        'const isNew = state.lastSession && state.immediateFor',
       ],
     },
     {
@@ -1267,10 +1267,7 @@ export const breaks: Breaks = {
     {
       clause: 'the registry is updated',
       in: 'runtime/statusToParent',
-      swap: [
-        `return listedAs(context, { status: 'running', statusText: event.text })`,
-        'return []',
-      ],
+      swap: ['return listedAs(context, { status, statusText: event.text })', 'return []'],
     },
     {
       clause: 'the child goes on',
@@ -1343,7 +1340,7 @@ export const breaks: Breaks = {
       clause: 'status',
       in: 'runtime/childRegistry',
       swap: [
-        `status: lifecycle === 'running' && statusText ? statusText : state`,
+        `status: (lifecycle === 'running' || lifecycle === 'idle') && statusText ? statusText : state`,
         `status: 'running'`,
       ],
     },
@@ -1569,10 +1566,7 @@ export const breaks: Breaks = {
     {
       clause: 'status',
       in: 'runtime/statusToParent',
-      swap: [
-        `return listedAs(context, { status: 'running', statusText: event.text })`,
-        'return []',
-      ],
+      swap: ['return listedAs(context, { status, statusText: event.text })', 'return []'],
     },
   ],
 }

@@ -17,8 +17,8 @@ export const breaks: Breaks = {
       clause: 'the tool strategy goes to llm',
       in: 'agents/AgentCore.llm',
       swap: [
-        'llm({ ...settings, model, tools, toolStrategy, middleware })',
-        'llm({ ...settings, model, tools, middleware })',
+        'llm({ ...this.options, model, tools, toolStrategy, middleware })',
+        'llm({ ...this.options, model, tools, toolStrategy: undefined, middleware })',
       ],
     },
   ],
@@ -62,8 +62,11 @@ export const breaks: Breaks = {
   'UAP-016': [
     {
       clause: 'options are passed on by spreading',
-      in: 'agents/optionNames',
-      swap: [`'params',`, ''],
+      in: 'agents/agent',
+      swap: [
+        'filter(([, value]) => value !== undefined)',
+        `filter(([name, value]) => value !== undefined && name !== 'params')`,
+      ],
     },
     {
       clause: 'the spread agent gets a new id',
@@ -301,34 +304,22 @@ export const breaks: Breaks = {
     {
       clause: 'params reach the provider',
       in: 'agents/AgentCore.llm',
-      swap: [
-        'const settings = { config, params, system, structure,',
-        'const settings = { config, system, structure,',
-      ],
+      swap: ['...this.options, model,', '...this.options, params: undefined, model,'],
     },
     {
       clause: 'system',
       in: 'agents/AgentCore.llm',
-      swap: [
-        'const settings = { config, params, system, structure,',
-        'const settings = { config, params, structure,',
-      ],
+      swap: ['...this.options, model,', '...this.options, system: undefined, model,'],
     },
     {
       clause: 'structure',
       in: 'agents/AgentCore.llm',
-      swap: [
-        'const settings = { config, params, system, structure,',
-        'const settings = { config, params, system,',
-      ],
+      swap: ['...this.options, model,', '...this.options, structure: undefined, model,'],
     },
     {
       clause: 'config',
       in: 'agents/AgentCore.llm',
-      swap: [
-        'const settings = { config, params, system, structure,',
-        'const settings = { params, system, structure,',
-      ],
+      swap: ['...this.options, model,', '...this.options, config: undefined, model,'],
     },
   ],
   'UAP-037': [
@@ -361,7 +352,14 @@ export const breaks: Breaks = {
     },
   ],
   'UAP-040': [
-    { clause: 'config is a member', in: 'agents/optionNames', swap: [`'config',`, ''] },
+    {
+      clause: 'config is a member',
+      in: 'agents/agent',
+      swap: [
+        'filter(([, value]) => value !== undefined)',
+        `filter(([name, value]) => value !== undefined && name !== 'config')`,
+      ],
+    },
     {
       clause: 'ask is a member',
       in: 'agents/agentMethods',
@@ -413,8 +411,8 @@ export const breaks: Breaks = {
       clause: 'the exchange is complete',
       in: 'agents/withExchange',
       swap: [
-        'if (!first) return { ...result, state: state.withMessages(exchange) }',
-        'if (!first) return result',
+        'const start = known[0] ?',
+        'if (!known[0]) return result\n  const start = known[0] ?',
       ],
     },
   ],
@@ -422,18 +420,14 @@ export const breaks: Breaks = {
     {
       clause: 'no message twice',
       in: 'agents/withExchange',
-      swap: [
-        'if (exchange.every(({ id }) => known.has(id))) return result',
-        'if (exchange.every(({ id }) => known.has(id))) return { ...result, state: state.withMessages([input]) }',
-      ],
+      swap: ['return result\n', 'return { ...result, state: state.withMessages([input]) }\n'],
     },
     {
       clause: 'also under another id',
       in: 'agents/withExchange',
       swap: [
-        'if (exchange.every(({ id }) => known.has(id))) return result',
-        `if (exchange.every(({ id }) => known.has(id)))
-    return { ...result, state: state.withMessages([Object.assign(Object.create(Object.getPrototypeOf(input) as object) as Message, input, { id: crypto.randomUUID() })]) }`,
+        'return result\n',
+        `return { ...result, state: state.withMessages([Object.assign(Object.create(Object.getPrototypeOf(input) as object) as Message, input, { id: crypto.randomUUID() })]) }\n`,
       ],
     },
   ],
@@ -532,8 +526,8 @@ export const breaks: Breaks = {
       clause: 'a strategy of one’s own is called',
       in: 'agents/Attempt.run',
       swap: [
-        'await this.#executeForeign(context, saver)',
-        'await builtInRun(defaultExecution)!(context, this.#live)',
+        'this.#executeForeign(context, saver)',
+        'builtInRun(defaultExecution)!(context, this.#live)',
       ],
     },
   ],
@@ -541,7 +535,7 @@ export const breaks: Breaks = {
     {
       clause: 'its state is saved',
       in: 'agents/Attempt.executeForeign',
-      swap: ['if (saver && !this.#hasSaved) await saver.save(state)', ''],
+      swap: ['if (!this.#hasSaved) await saver?.save(state)', ''],
     },
     {
       clause: 'its hooks save',
@@ -672,18 +666,12 @@ export const breaks: Breaks = {
     {
       clause: 'no tools are offered',
       in: 'agents/bareModel',
-      swap: [
-        'llm.with({ tools: [], structure: undefined, ...changes })',
-        'llm.with({ structure: undefined, ...changes })',
-      ],
+      swap: ['tools: [], ', ''],
     },
     {
       clause: 'no structure is asked for',
       in: 'agents/bareModel',
-      swap: [
-        'llm.with({ tools: [], structure: undefined, ...changes })',
-        'llm.with({ tools: [], ...changes })',
-      ],
+      swap: [' structure: undefined,', ''],
     },
     {
       clause: 'calls made while reasoning do not run',
@@ -758,8 +746,8 @@ export const breaks: Breaks = {
     },
     {
       clause: 'unless it is not allowed',
-      in: 'agents/carryOut',
-      swap: ['if (!settings.allowReplan) throw failure', ''],
+      in: 'agents/replan',
+      swap: ['!settings.allowReplan || ', ''],
     },
   ],
   'UAP-077': [
@@ -1099,7 +1087,7 @@ export const breaks: Breaks = {
       clause: 'after an abort',
       in: 'agents/SubagentSink.close',
       swap: [
-        `void this.push({ type: 'subagent_end', ...identity, success: false, error, timestamp })`,
+        `void this.push({ ...identity, type: 'subagent_end', success: false, error, timestamp })`,
         '',
       ],
     },
@@ -1719,8 +1707,8 @@ export { fileCheckpoints } from './checkpoint/file-checkpoints-node.ts'`,
       clause: 'no message of another run',
       in: 'agents/runStep',
       swap: [
-        'messages: input.messages ?? state.messages,',
-        'messages: ((globalThis as { kept?: Message[] }).kept = [...((globalThis as { kept?: Message[] }).kept ?? []), ...(input.messages ?? state.messages)]),',
+        'const { messages = state.messages } = input',
+        'const messages = ((globalThis as { kept?: Message[] }).kept = [...((globalThis as { kept?: Message[] }).kept ?? []), ...(input.messages ?? state.messages)])',
       ],
     },
   ],
@@ -1743,8 +1731,8 @@ export { fileCheckpoints } from './checkpoint/file-checkpoints-node.ts'`,
       clause: 'ask keeps the exchange',
       in: 'agents/withExchange',
       swap: [
-        'if (!first) return { ...result, state: state.withMessages(exchange) }',
-        'if (!first) return result',
+        'const start = known[0] ?',
+        'if (!known[0]) return result\n  const start = known[0] ?',
       ],
     },
   ],
