@@ -475,7 +475,7 @@ describe('hierarchy and session', () => {
     await expect(open().state.invokeTool('lookup', {})).rejects.toThrow(code('TOOL_NOT_ALLOWED'))
   })
 
-  test('children: text while running, else lifecycle; others than resumable go when they end', () => {
+  test('children: the text that was published since the last session, else lifecycle; others than resumable go when they end', () => {
     const created = (reference: string, isResumable: boolean): RuntimeEvent => ({
       type: 'subagent_created',
       at,
@@ -511,7 +511,7 @@ describe('hierarchy and session', () => {
       ['r2', 'idle'],
       ['r3', 'failed'],
       ['r4', 'terminated'],
-      ['r5', 'idle'],
+      ['r5', 'text'],
       ['d1', 'running'],
     ])
     expect(children[5]).toEqual({

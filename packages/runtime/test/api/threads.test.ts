@@ -4,9 +4,10 @@ import { createApiContext } from '../../src/api/api-context.ts'
 import { withState } from '../../src/api/with-state.ts'
 import { defineAgent, defineHook } from '../../src/definitions/define.ts'
 import type { RuntimeEvent } from '../../src/contract/event.ts'
+import { next } from '../../src/next.ts'
 import { definitions } from './definitions.ts'
 import { childCreated, exchange, waitingSession } from './events.ts'
-import { coded, createHarness, deferred, START, type Harness } from './harness.ts'
+import { coded, createHarness, deferred, START, testLimits, type Harness } from './harness.ts'
 
 const at = new Date(START).toISOString()
 let harness: Harness
@@ -313,7 +314,7 @@ describe('control', () => {
     expect(await types(id)).toEqual(before)
   })
 
-  test('a call of the parent that waits for a message the child never took is answered', async () => {
+  test('a call of the parent that waits for a message the child never took is answered when the child is closed', async () => {
     const parent = await newThread()
     await harness.append(parent, ...waitingSession('wait', 'input'))
     const message = { id: 'q', type: 'user', timestamp: at, content: [] } as const
@@ -328,11 +329,12 @@ describe('control', () => {
       },
     ])
     await harness.threads.terminate(child)
-    expect((await log(parent)).at(-1)).toMatchObject({
-      type: 'interrupt_answered',
-      interruptId: 'wait',
-      answer: { type: 'error' },
-    })
+    expect((await log(parent)).at(-1)).toMatchObject({ type: 'subagent_ended', reference: child })
+    // The child is run once more, whether its agent is defined or not; conformance tests show the answer.
+    expect(harness.drained).toContain(child)
+    const { state } = (await harness.folds.load(child))!
+    const options = { agent: undefined, epoch: 2, now: Date.parse(at), limits: testLimits }
+    expect(next(state, options)).toEqual({ type: 'close', outcome: 'terminated' })
   })
 })
 
