@@ -609,6 +609,32 @@ describe('what a request for variables says', () => {
     ])
   })
 
+  test.each(['a', 'b'] as const)(
+    'SA-61 what is missing is judged by the variables of the side that calls: only side %s has it',
+    async (holder) => {
+      const helper = child('helper', { prompt: { variables: [key] } })
+      const env = { KEY: 'known' }
+      const boss = pair('boss', {
+        a: { script: [says('Over to you.')], prompt: holder === 'a' ? { env } : {} },
+        b: {
+          script: [calls('helper', { message: 'go' }), calls('finish', { summary: 'over' })],
+          tools: [helper, finish],
+          sessionStop: finish,
+          prompt: holder === 'b' ? { env } : {},
+        },
+      })
+      const it = await simulate({ agents: [boss] })
+      const { id } = await it.ask('hi')
+      const requested = await it.events(id, 'variables_requested')
+      const created = await it.events(id, 'subagent_created')
+      expect(requested.map(({ missing }) => missing)).toEqual(holder === 'b' ? [] : [['KEY']])
+      expect(created).toHaveLength(holder === 'b' ? 1 : 0)
+      const told = linesOf(requestsOf(boss, 'b')[1]).at(-1)
+      if (holder === 'a') expect(told).toContain('"error":"subagent_env_required"')
+      else expect(told).toContain('helper is done')
+    },
+  )
+
   test('SA-61 the endpoint is that of the thread that asks, on every level', async () => {
     const helper = made([key])
     const drop = tool('drop', (state) => state.setEnv('KEY', null))

@@ -418,6 +418,11 @@ describe('UAICP-23', () => {
     ],
     ['hangs', 'POLICY_ERROR', say(() => new Promise(() => undefined))],
     ['answers nonsense', 'POLICY_ERROR', say(() => ({ effect: 'maybe' }) as never)],
+    ...[null, false, 0, ''].map((said): [string, string, Policy[]] => [
+      `answers ${JSON.stringify(said)} while another allows`,
+      'POLICY_ERROR',
+      [say(() => said as never), { ...say(() => ({ effect: 'allow' })), id: 'other' }],
+    ]),
     [
       'allows while another denies',
       'POLICY_BLOCKED',

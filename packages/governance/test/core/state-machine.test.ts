@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  defineTaskClass,
   defineVerifier,
   type Journal,
   type Run,
@@ -132,6 +133,21 @@ test.each(['plan', 'execute'] as const)(
     ])
     expect(found.every(({ attempt }) => attempt >= 1 && attempt <= 3)).toBe(true)
     expect(found.at(-1)?.attempt).toBe(3)
+  },
+)
+
+test.each([Infinity, NaN, 0.5, -1, '2'])(
+  'UAICP-11 a task class without a bound on its repairs is refused: %s',
+  (max) => {
+    const define = () =>
+      defineTaskClass({
+        name: 't',
+        tools: [],
+        needs: [],
+        verifiers: [],
+        repair: { max: max as number },
+      })
+    expect(define).toThrow('repair.max must be a number of repairs')
   },
 )
 

@@ -531,6 +531,30 @@ describe('system prompts and instructions', () => {
     expect(toPydanticAIText(value, { configs: loaded }).value).toBe(source)
   })
 
+  test('TP-38 system prompts are exported where they stood among the other parts', () => {
+    const { prompt, system, answer: answered } = pydanticPart
+    const parts = [
+      system('first'),
+      prompt('a'),
+      system('second'),
+      system('third'),
+      prompt('b'),
+      system('last'),
+    ]
+    const source = dump([
+      pydanticRequest(parts, { run_id: 'r' }),
+      pydanticResponse([pydanticPart.call('a', {}), pydanticPart.call('b', {})], { run_id: 'r' }),
+      pydanticRequest([answered('a', 1), system('between'), answered('b', 2)], { run_id: 'r' }),
+    ])
+    const { value, configs } = fromPydanticAI(source, fixed)
+    const said = toPydanticAI(value, { configs }).value.map((message) =>
+      message.parts.map(({ content }) => content),
+    )
+    expect(said[0]).toEqual(['first', 'a', 'second', 'third', 'b', 'last'])
+    expect(said[2]).toEqual([1, 'between', 2])
+    expect(toPydanticAIText(value, { configs }).value).toBe(source)
+  })
+
   test('without the store the prompts are reported as lost, and the rest comes back', () => {
     const { value } = fromPydanticAI(everyKind(), fixed)
     const { value: messages, lost } = toPydanticAI(value)
