@@ -55,18 +55,29 @@ async function oneLife(
   return result ? { state: result.state, points } : { points }
 }
 
-/** What must be the same with and without crashes. Traces are in the order in which sub-agents ended. */
+/**
+ * What must be the same with and without crashes. Traces are in the order in which sub-agents ended, and their calls in
+ * that in which those of one message ended, which is another one if the process died between them.
+ */
 function summary(state: AgentState): unknown {
   const known = content(state.withMetadata('agentId', 'any')) as { subagentTraces: Trace[] }
   const { usage, subagentUsage, steps } = state.run!
   return { ...known, subagentTraces: sorted(known.subagentTraces), usage, subagentUsage, steps }
 }
 
-type Trace = { parentToolCallId: string; children?: Trace[] }
+type Trace = {
+  parentToolCallId: string
+  toolExecutions?: { toolCallId: string }[]
+  children?: Trace[]
+}
 
 function sorted(traces: readonly Trace[]): Trace[] {
   return traces
-    .map(({ children = [], ...trace }) => ({ ...trace, children: sorted(children) }))
+    .map(({ children = [], toolExecutions = [], ...trace }) => ({
+      ...trace,
+      toolExecutions: toolExecutions.toSorted((a, b) => a.toolCallId.localeCompare(b.toolCallId)),
+      children: sorted(children),
+    }))
     .sort((a, b) => a.parentToolCallId.localeCompare(b.parentToolCallId))
 }
 
