@@ -43,7 +43,7 @@ const team = pairOf('team', { title: 'Team', description: 'Two people.', icon: '
 const open = pairOf('open', { maxSessionTurns: undefined, toolDescription: 'Open ended.' })
 const shown = { tools: ['look', 'done'], variables: [] }
 
-test('SA-06 SA-07 SA-08 SA-09 SA-13 SA-20 the catalogue shows each agent as it is defined', () => {
+test('SA-06 SA-07 SA-08 the catalogue shows each agent as it is defined', () => {
   expect(catalogue(createRegistry({ agents: [team, open, desk] }))).toEqual([
     {
       name: 'desk',
@@ -85,7 +85,7 @@ test('SA-13 fields for packing change no title, and no hash of what a session ru
   expect(two!.agent('desk').hash).toBe(one!.agent('desk').hash)
 })
 
-test('SA-06 SA-07 SA-08 SA-20 so does the list of agents over HTTP', async () => {
+test('SA-06 SA-07 SA-08 so does the list of agents over HTTP', async () => {
   const it = await simulate({ agents: [team, open, desk] })
   const http = createHttp(it.runtime, { auth: 'none' })
   const read = async (path: string): Promise<unknown> =>

@@ -102,7 +102,7 @@ test('SA-76 an entry of the registry has the fields of the spec', async () => {
   await it.idle()
 })
 
-test('SA-07 SA-27 SA-40 SA-86 the view of a thread has its children, with what the log says of them', async () => {
+test('SA-07 SA-27 SA-40 the view of a thread has its children, with what the log says of them', async () => {
   const [counting, go] = [latch(), latch()]
   const script = [
     calls('status', { text: 'counting' }),

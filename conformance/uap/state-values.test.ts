@@ -72,7 +72,7 @@ function oddState(): AgentState {
     .withSuspension({ answered: new ToolResultMessage(results, at('known')), deferred: [] })
 }
 
-test('UAP-088 UAP-089 UAP-154 UAP-155 what is empty, falsy or used twice is restored as it was', () => {
+test('UAP-088 UAP-089 UAP-154 what is empty, falsy or used twice is restored as it was', () => {
   const state = oddState()
   const request = { kind: 'input', request: null } as const
   const waiting = state.withSuspension({

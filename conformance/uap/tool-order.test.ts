@@ -151,7 +151,7 @@ const callPlans = fc.array(
   { minLength: 1, maxLength: 6 },
 )
 
-test('UAP-106 UAP-107 UAP-108 UAP-109 UAP-110 UAP-150 hold for any calls, streamed or not', async () => {
+test('UAP-106 UAP-107 UAP-108 hold for any calls, streamed or not', async () => {
   await fc.assert(
     fc.asyncProperty(toolPlans, callPlans, async (tools, plan) => {
       const outcomes = [await run(tools, plan, false), await run(tools, plan, true)]

@@ -39,7 +39,7 @@ const bodies: Record<string, (type?: 'document' | 'query') => JsonObject> = {
 
 describe.each(embeddingVendors)('$name', ({ name }) => {
   test.each([undefined, 'document', 'query'] as const)(
-    'UPP-128 UPP-129 UPP-149 UPP-151 the whole body, with the input type %s',
+    'UPP-128 UPP-129 UPP-149 the whole body, with the input type %s',
     async (inputType) => {
       const { model, bodies: sent } = rig(name, hello, params)
       await model.embed(inputs, inputType ? { inputType } : {})

@@ -27,7 +27,7 @@ describe('endpoints beside inference', () => {
   const list = (): Response => Response.json(listed)
 
   test.each(llmVendors)(
-    'UPP-012 UPP-013 UPP-015 UPP-016 UPP-017 UPP-018 $name: listModels takes the same config as a call',
+    'UPP-012 UPP-013 UPP-015 $name: listModels takes the same config as a call',
     async ({ provider }) => {
       const retried: unknown[] = []
       const { fetch, seen } = stub((_, count) =>

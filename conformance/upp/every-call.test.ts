@@ -34,7 +34,7 @@ describe.each(forms)('%s', (_, modality, streaming, call) => {
     endTime,
   ]
 
-  test('UPP-097 UPP-098 UPP-101 UPP-102 UPP-105 the hooks, their order and their context', async () => {
+  test('UPP-097 UPP-098 UPP-101 the hooks, their order and their context', async () => {
     const clock = manualClock(1000)
     const log: unknown[] = []
     const middleware = [probe('a', log), probe('b', log)]

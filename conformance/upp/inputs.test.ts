@@ -68,7 +68,7 @@ const meant = (inputs: readonly InferenceInput[]): string[] =>
   })
 
 describe.each(ways)('%s', (_way, ask) => {
-  test('UPP-046 UPP-047 UPP-048 UPP-053 any history, then any inputs, are sent in that order', async () => {
+  test('UPP-046 UPP-047 UPP-048 any history, then any inputs, are sent in that order', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...forms),
