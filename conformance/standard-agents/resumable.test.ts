@@ -86,6 +86,7 @@ test('SA-57 where there is one kind of resumable child, subagent_create need not
 test.each([
   ['empty', { name: '' }],
   ['blank', { name: '  ' }],
+  ['of tabs and line ends', { name: '\t\r\n\u00a0' }],
   ['missing', {}],
   ['a number', { name: 7 }],
   ['null', { name: null }],

@@ -1,6 +1,6 @@
 import { agent, AgentState, subagent, type Agent } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
-import { UserMessage, type Tool } from '@skein/ai'
+import { defer, UserMessage, type Tool } from '@skein/ai'
 import { calls, fails, says, scripted, waits } from '@skein/ai/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { custom } from './support/custom-strategy.ts'
@@ -176,6 +176,23 @@ describe('limits', () => {
       expect(turn.toolExecutions).toHaveLength(300)
       expect(state.step).toBe(301)
       expect(stopReason).toBe('complete')
+    }
+  })
+
+  test('UAP-018 a run that has counted any number of steps goes on with the next', async () => {
+    const approval = () => defer({ kind: 'approval', request: null })
+    const asks: Tool = { ...add, name: 'asks', approval }
+    for (const execution of [undefined, loop(), loop({})]) {
+      const model = scripted([calls('asks', { a: 1, b: 1 }), adding, says('done')])
+      const worker = agent({ model, tools: [asks, add], ...(execution && { execution }) })
+      const paused = await worker.generate('x', AgentState.initial())
+      expect(paused.stopReason).toBe('interrupted')
+      const json = paused.state.toJSON()
+      const steps = Number.MAX_SAFE_INTEGER - 10
+      const state = AgentState.fromJSON({ ...json, run: { ...json.run, steps } })
+      const id = paused.interrupts![0]!.id
+      const { stopReason, turn } = await worker.resume(state, { [id]: { type: 'approve' } })
+      expect([stopReason, turn.response.text]).toEqual(['complete', 'done'])
     }
   })
 

@@ -84,6 +84,24 @@ describe('order', () => {
     ])
   })
 
+  test.each(['onStart', 'onRequest'] as const)(
+    'UPP-101 %s of a middleware begins when that of the one before has ended',
+    async (hook) => {
+      const log: string[] = []
+      const slow = (name: string, turns: number): Middleware => ({
+        name,
+        [hook]: async () => {
+          log.push(`${name} begins`)
+          for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+          log.push(`${name} ends`)
+        },
+      })
+      const middleware = [slow('a', 9), slow('b', 3), slow('c', 0)]
+      await llm({ model: scripted([says('x')]), middleware }).generate('x')
+      expect(log).toEqual(['a', 'b', 'c'].flatMap((name) => [`${name} begins`, `${name} ends`]))
+    },
+  )
+
   test('UPP-104 UPP-097 tool hooks surround each execution', async () => {
     const log: string[] = []
     const seen: unknown[] = []

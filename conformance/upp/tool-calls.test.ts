@@ -118,6 +118,32 @@ describe('the signal of a call', () => {
     await turn
   })
 
+  test.each(['generate', 'stream', 'executeTools'] as const)(
+    'UPP-034 an abort while a tool runs in %s names the provider and the modality',
+    async (way) => {
+      const [start, abort] = [signpost(), signpost()]
+      const act = tool('act', wait(start.reach, abort.reach))
+      const controller = new AbortController()
+      const { signal } = controller
+      const model = llm({ model: scripted([calls('act')]), tools: [act], signal })
+      const batch = { calls: [callTo('act')], signal, streaming: false }
+      const ways = {
+        generate: () => model.generate('go'),
+        stream: () => model.stream('go').turn,
+        executeTools: () => model.executeTools(batch).next(),
+      }
+      const failed = expect(ways[way]()).rejects.toMatchObject({
+        code: 'CANCELLED',
+        provider: 'scripted',
+        modality: 'llm',
+      })
+      await start.reached
+      controller.abort()
+      await abort.reached
+      await failed
+    },
+  )
+
   test.each(['instance', 'batch'] as const)(
     'UPP-092 executeTools of an instance listens to the signal of the %s',
     async (which) => {

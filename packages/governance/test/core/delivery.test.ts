@@ -212,10 +212,10 @@ describe('verification', () => {
 })
 
 describe('required evidence', () => {
-  async function deliver(need: Need, age = 0) {
+  async function deliver(need: Need, age = 0, type: Need['type'] = 'custom') {
     const { governor, world, time } = await kit()
     const read = toolOf(world, 'read', {
-      evidence: () => ({ type: 'custom', subtype: 'com.example:rate', payload: 1 }),
+      evidence: () => ({ type, subtype: 'com.example:rate', payload: 1 }),
     })
     return governor.run(taskOf({ tools: [read], needs: [need] }), init, async (run) => {
       await run.call(read, {})
@@ -234,6 +234,16 @@ describe('required evidence', () => {
     })
     expect((await deliver({ ...rate, maxAgeMs: 10 }, 10)).state).toBe('deliver')
     expect(codesOf(await deliver({ ...rate, maxAgeMs: 10 }, 11))).toContain('EVIDENCE_STALE')
+  })
+
+  test('UAICP-19 is of its subtype, whatever its type', async () => {
+    for (const type of ['tool_result', 'test_report', 'custom'] as const) {
+      expect((await deliver({ type, subtype: 'com.example:rate' }, 0, type)).state).toBe('deliver')
+      expect(await deliver({ type, subtype: 'com.example:price' }, 0, type)).toMatchObject({
+        state: 'fail_safe',
+        missing: [{ type, subtype: 'com.example:price', min: 1, found: 0 }],
+      })
+    }
   })
 
   test('UAICP-19 meets a condition only if that answers true', async () => {

@@ -122,6 +122,35 @@ test('UAICP-16 a replay that streams another text is a conflict, not a guess', a
   expect(codesOf(await restart().resume(id, task, body('b')))).toContain('STATE_CONFLICT')
 })
 
+test.each(['cancelled', 'past its deadline'])(
+  'UAICP-16 a run that another process finds %s retracts the chunks of the first',
+  async (how) => {
+    const { governor, world, restart, time, entries } = await kit()
+    const high = toolOf(world, 'high', { risk: 'write_high_risk', rollback: undoBy('high') })
+    const tools = [high, toolOf(world, 'undo_high')]
+    const task = taskOf({ tools, limits: { deadlineMs: 1000 } })
+    const first = await governor.run(task, init, async (run) => {
+      run.chunk('a')
+      run.chunk('b')
+      await run.call(high, {})
+      return 1
+    })
+    if (first.outcome !== 'pending') throw new Error('not pending')
+    const next = restart({ tasks: [task] })
+    if (how === 'cancelled') await next.cancel(first.request_id)
+    else {
+      await time.advance(1000)
+      await next.recover()
+    }
+    const logged = (await entries()).filter(({ envelope }) => envelope.streaming)
+    expect(checkChunks(logged.map(({ envelope }) => envelope))).toEqual([])
+    expect(logged.at(-1)).toMatchObject({
+      type: 'failed_safe',
+      envelope: { streaming: { is_final: true, stream_index: 2, 'uaicp:retracted': 2 } },
+    })
+  },
+)
+
 test('UAICP-16 a repair goes on counting, also when it streams the same text again', async () => {
   const { governor, entries } = await kit()
   const chunks: Envelope[] = []
