@@ -22,6 +22,8 @@ export interface CallRequest {
   readonly id: string
   readonly tool: string
   readonly args: JsonValue
+  /** The tool that a body has passed. A tool that only has the name of one of the task's is unknown. */
+  readonly given?: object
 }
 
 /** The result of `admit`: the decision about one call. */
@@ -58,14 +60,18 @@ export async function admit(
   const made = snapshot(request, call)
   if (state.state !== 'execute') await request.execute()
   const known = state.calls.get(call.id)
+  const { tool, args_hash } = 'core' in made ? made : made.names
+  const isSame = known?.tool === tool && known.args_hash === args_hash
   if (!('core' in made)) {
+    // A body that runs again repeats its refused calls.
+    if (known?.status === 'refused' && isSame) return { type: 'deny', reasons: known.reasons }
     if (known) throw conflict(request, `call ${call.id} was ${known.tool} before`)
     return refuse(request, made.names, made.reasons)
   }
   if (known && known.status !== 'retry' && known.status !== 'undone') {
     // A call that was made is never made again. If tool and arguments are the same, the recorded outcome
     // is returned; otherwise it is a conflict.
-    if (known.tool !== made.tool || known.args_hash !== made.args_hash) {
+    if (!isSame) {
       throw conflict(request, `call ${call.id} was ${known.tool} with other arguments before`)
     }
     if (known.status === 'started')

@@ -60,9 +60,9 @@ export interface Candidate extends CallNames {
  */
 export function snapshot(
   request: GovernedRequest,
-  { id, tool, args }: CallRequest,
+  { id, tool, args, given }: CallRequest,
 ): Candidate | { readonly names: CallNames; readonly reasons: readonly Reason[] } {
-  const core = request.findTool(tool)
+  const core = request.findTool(tool, given)
   // The name of an unknown tool is text that a model wrote, so it is cut to fit the log.
   const name = core ? tool : toLogText(tool)
   const named = { call: id, tool: name, risk: core?.governance.risk ?? 'write_high_risk' }

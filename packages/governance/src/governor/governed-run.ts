@@ -109,8 +109,8 @@ export class GovernedRun implements Run {
       }
       const id = options.id ?? `${this.attempt}.${++this.#calls}`
       // The cast needs no check here, because `admit` refuses arguments that are not JSON.
-      const call = { id, tool: tool.name, args: args as JsonValue }
-      return this.#call(tool, call) as Promise<CallResult<Result>>
+      const call = { id, tool: tool.name, args: args as JsonValue, given: tool }
+      return this.#call(call) as Promise<CallResult<Result>>
     })
   }
 
@@ -185,13 +185,8 @@ export class GovernedRun implements Run {
   }
 
   /** Makes one call: asks whether it may run, runs its tool and records the outcome. */
-  async #call(tool: GovernedTool<never, unknown>, call: CallRequest): Promise<CallResult<unknown>> {
+  async #call(call: CallRequest): Promise<CallResult<unknown>> {
     const request = this.#request
-    if (request.task.tools.every((known) => known !== tool)) {
-      throw refusal(call.tool, [
-        reason('TOOL_UNKNOWN', call.tool, 'it is none of the task’s tools'),
-      ])
-    }
     const admission = await this.#admit(call)
     if (admission.type === 'replay') return this.#keep(admission)
     if (admission.type === 'deny') throw refusal(call.tool, admission.reasons)

@@ -95,10 +95,10 @@ export class GovernedRequest {
 
   /**
    * Returns the wrapped function and the declaration of one of the task's tools; undefined for an unknown
-   * name.
+   * name, and for a name that belongs to another tool than `given`.
    */
-  findTool(name: string): ToolCore | undefined {
-    const tool = this.task.tools.find((one) => one.name === name)
+  findTool(name: string, given?: object): ToolCore | undefined {
+    const tool = this.task.tools.find((one) => one.name === name && (given ?? one) === one)
     return tool && toolCore(tool)
   }
 

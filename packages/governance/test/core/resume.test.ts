@@ -515,6 +515,34 @@ test('UAICP-21 a tool that only has the name of one of the task’s is unknown; 
   expect(made.world.done).toEqual(['read {}'])
 })
 
+test('UAICP-27 a call that cannot be judged has its entry, and is refused alike when its body runs again', async () => {
+  const made = await kit()
+  const { high, read, task } = bank(made)
+  const double = toolOf(made.world, 'read')
+  const said: string[][] = []
+  const body: Body = async (run) => {
+    const codes: string[] = []
+    for (const call of [run.call(double, {}), run.call(read, { n: 1n } as never)])
+      await call.catch(({ code }: { code: string }) => codes.push(code))
+    said.push(codes)
+    await run.call(high, {})
+    return 1
+  }
+  const first = await park(made.governor, task, body)
+  const tokens = [await made.sign(first.waiting[0]!)]
+  const done = await made.restart().resume(first.request_id, task, body, { tokens })
+  expect(judgedResult(done)).toMatchObject({ state: 'deliver', value: 1 })
+  expect(said).toEqual([
+    ['TOOL_UNKNOWN', 'SCHEMA_INVALID'],
+    ['TOOL_UNKNOWN', 'SCHEMA_INVALID'],
+  ])
+  const refused = (await made.entries()).filter(({ type }) => type === 'call_refused')
+  expect(refused).toMatchObject([
+    { outcome: 'failure', data: { call: '1.1', tool: 'read', risk: 'write_high_risk' } },
+    { outcome: 'failure', data: { call: '1.2', tool: 'read', risk: 'read_only' } },
+  ])
+})
+
 describe('the deadline and the signal of a run', () => {
   test('UAICP-17 a timer that fires early is set again until the deadline is there', async () => {
     const made = await kit()
