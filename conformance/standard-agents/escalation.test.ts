@@ -1,32 +1,21 @@
 // Messages to a parent from every kind of code of its child, and stops between the two (Standard Agents §7.10).
 import { expect, test } from 'vitest'
 import { calls, says, waits } from '@skein/ai/testing'
+import { defineAgent, defineEffect, defineHook, defineTool, type ThreadState } from '@skein/runtime'
 import {
-  defineAgent,
-  defineEffect,
-  defineHook,
-  defineTool,
-  type AgentDefinition,
-  type ThreadState,
-} from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+  child,
+  finished,
+  linesOf,
+  requestsOf,
+  solo,
+  tool,
+  type SideSetup,
+} from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
 
-const finish = tool('finish')
-
-function child(side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair('helper', {
-    a: {
-      script: () => calls('finish', { summary: 'done' }),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      ...rest,
-      tools: [finish, ...tools],
-    },
-    b: { script: [] },
-  })
-}
+const helperOf = (side: Partial<SideSetup> = {}) =>
+  child('helper', { script: () => finished('done'), ...side })
 
 const start = calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'go' })
 
@@ -44,7 +33,7 @@ test.each(['a tool', 'a hook', 'a handler', 'an effect', 'an endpoint'])(
       'a tool': { script: once, tools: [tool('tell', tell)] },
       'a hook': { prompt: { hooks: [hook] } },
     }
-    const plain = child(sides[who])
+    const plain = helperOf(sides[who])
     const handler = async (state: ThreadState) => {
       await tell(state)
       state.stopSession({ result: 'done' })
@@ -88,7 +77,7 @@ test.each(['a tool', 'a hook', 'a handler', 'an effect', 'an endpoint'])(
 
 test('SA-69 SA-83 a report to a parent that a person stopped waits for the next message of a person', async () => {
   const [working, go] = [latch(), latch()]
-  const helper = child({
+  const helper = helperOf({
     script: async () => {
       await go.reached
       return calls('finish', { summary: 'found' })
@@ -118,7 +107,7 @@ test('SA-69 SA-83 a report to a parent that a person stopped waits for the next 
 
 test('SA-71 a child that a person stops has reported a failure', async () => {
   const working = latch()
-  const helper = child({
+  const helper = helperOf({
     script: () => {
       working.open()
       return [waits(Infinity)]
@@ -150,7 +139,7 @@ test.each(['works', 'waits for a person'])(
     const busy = latch()
     const ask = defineTool({ name: 'ask', description: 'Asks a person.', risk: 'read_only' })
     let reference = ''
-    const helper = child({
+    const helper = helperOf({
       script: (_, index) => {
         if (index === 0) return calls('finish', { summary: 'ready' })
         busy.open()

@@ -1,41 +1,9 @@
 // Whose end is whose: parents, children and grandchildren.
 import { expect, test } from 'vitest'
 import { calls, says, waits } from '@skein/ai/testing'
-import { defineTool, type AgentDefinition } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import { burn, child, finished, linesOf, requestsOf, solo, tool } from './support/agents.ts'
 import { latch } from './support/latch.ts'
-import { simulate, type Simulation } from './support/simulate.ts'
-
-const finish = tool('finish')
-const fail = tool('fail')
-const finished = (summary: string) => calls('finish', { summary })
-
-/** A child whose side A ends the session by itself. */
-function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair(name, {
-    a: {
-      script: () => finished(`${name} is done`),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      sessionFail: { name: fail, messageProperty: 'why' },
-      ...rest,
-      tools: [finish, fail, ...tools],
-    },
-    b: { script: [] },
-  })
-}
-
-const childOf = async (it: Simulation, id: string, place = 0): Promise<string> =>
-  (await it.events(id, 'subagent_created'))[place]!.reference
-
-/** A tool that a person has to approve. */
-const burn = defineTool({
-  name: 'burn',
-  description: 'Burns.',
-  risk: 'write_high_risk',
-  rollback: 'impossible',
-  execute: () => 'burnt',
-})
+import { childOf, simulate } from './support/simulate.ts'
 
 test('SA-42 a disposable child ends with its failure as it ends with its result', async () => {
   for (const blocking of [true, false])

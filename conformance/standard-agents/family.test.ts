@@ -2,41 +2,20 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { calls, says } from '@skein/ai/testing'
-import { defineTool, type AgentDefinition, type SubagentToolConfig } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import type { SubagentToolConfig } from '@skein/runtime'
+import {
+  burn,
+  child,
+  finished,
+  linesOf,
+  pair,
+  requestsOf,
+  solo,
+  tool,
+  type SideSetup,
+} from './support/agents.ts'
 import { latch } from './support/latch.ts'
-import { simulate, type Simulation } from './support/simulate.ts'
-
-const finish = tool('finish')
-const fail = tool('fail')
-const finished = (summary: string) => calls('finish', { summary })
-
-/** A child whose side A ends the session by itself. */
-function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair(name, {
-    a: {
-      script: () => finished(`${name} is done`),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      sessionFail: { name: fail, messageProperty: 'why' },
-      ...rest,
-      tools: [finish, fail, ...tools],
-    },
-    b: { script: [] },
-  })
-}
-
-const childOf = async (it: Simulation, id: string, place = 0): Promise<string> =>
-  (await it.events(id, 'subagent_created'))[place]!.reference
-
-/** A tool that a person has to approve. */
-const burn = defineTool({
-  name: 'burn',
-  description: 'Burns.',
-  risk: 'write_high_risk',
-  rollback: 'impossible',
-  execute: () => 'burnt',
-})
+import { childOf, simulate } from './support/simulate.ts'
 
 test('SA-36 SA-40 every level of a tree knows its parent, its root, its owner and its depth', async () => {
   const seen: unknown[] = []

@@ -1,25 +1,10 @@
 // Immediate subagents (Standard Agents §7.6) at their limits, and while messages wait.
 import { expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
-import { defineTool, type AgentDefinition } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import { defineTool } from '@skein/runtime'
+import { child, linesOf, requestsOf, solo } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
-
-const finish = tool('finish')
-
-function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair(name, {
-    a: {
-      script: () => calls('finish', { summary: `${name} is done` }),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      ...rest,
-      tools: [finish, ...tools],
-    },
-    b: { script: [] },
-  })
-}
 
 test.each([
   ['disposable', {}],

@@ -1,24 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { calls, fails, says } from '@skein/ai/testing'
 import { defineTool, type AgentDefinition } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import { child, linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
-
-const finish = tool('finish')
-
-function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair(name, {
-    a: {
-      script: () => calls('finish', { summary: `${name} is done` }),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      ...rest,
-      tools: [finish, ...tools],
-    },
-    b: { script: [] },
-  })
-}
 
 async function agentsOf(it: Simulation, rootId: string): Promise<string[]> {
   return (await it.threads.list({ rootId, sort: 'oldest' })).map(({ agent }) => agent)

@@ -1,27 +1,24 @@
 // Subagents that a side lists itself, under names of its own, and the variables that are reserved for them.
 import { expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
-import type { AgentDefinition, SideConfig } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import type { SideConfig } from '@skein/runtime'
+import {
+  child,
+  finished,
+  linesOf,
+  pair,
+  requestsOf,
+  solo,
+  tool,
+  type SideSetup,
+} from './support/agents.ts'
 import { simulate } from './support/simulate.ts'
 
-const finish = tool('finish')
-
-function child(side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair('helper', {
-    a: {
-      script: () => calls('finish', { summary: 'done' }),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      ...rest,
-      tools: [finish, ...tools],
-    },
-    b: { script: [] },
-  })
-}
+const helperOf = (side: Partial<SideSetup> = {}) =>
+  child('helper', { script: () => finished('done'), ...side })
 
 test('SA-57 SA-59 SA-60 one agent under several names: each has its own tool, settings and cap', async () => {
-  const helper = child()
+  const helper = helperOf()
   const create = (agent: string, name: string) =>
     calls('subagent_create', { agent, name, message: 'go' })
   const reference = (place: number) => references[place]!
@@ -137,7 +134,7 @@ test.each(
       ...names.map((property) => ({ type: 'env', property }) as const),
     ]
     const system = shows('ONE', 'TWO', 'THREE')
-    const helper = child({
+    const helper = helperOf({
       script: ({ messages }) =>
         messages.at(-1)!.type === 'user' ? calls('read') : calls('finish', { summary: 'done' }),
       tools: [read],

@@ -7,27 +7,20 @@ import {
   type PromptDefinition,
   type RuntimeEvent,
 } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import {
+  burn,
+  child,
+  linesOf,
+  pair,
+  requestsOf,
+  solo,
+  tool,
+  type SideSetup,
+} from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
 
 type Tools = NonNullable<PromptDefinition['tools']>
-
-const finish = tool('finish', () => 'the tool says this')
-
-/** A child whose side A ends the session by itself. */
-function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair(name, {
-    a: {
-      script: () => calls('finish', { summary: `${name} is done` }),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      ...rest,
-      tools: [finish, ...tools],
-    },
-    b: { script: [] },
-  })
-}
 
 function boss(script: SideSetup['script'], tools: Tools): AgentDefinition {
   return solo('boss', { script, tools })

@@ -8,23 +8,8 @@ import {
   type SubagentToolConfig,
   type ThreadState,
 } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import { child, linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
-
-const finish = tool('finish')
-
-function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair(name, {
-    a: {
-      script: () => calls('finish', { summary: `${name} is done` }),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      ...rest,
-      tools: [finish, ...tools],
-    },
-    b: { script: [] },
-  })
-}
 
 describe('SA-56', () => {
   const canary = 'canary/7731+blue=?sky'

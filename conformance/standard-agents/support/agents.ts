@@ -1,4 +1,4 @@
-import { scripted, type ScriptedModel } from '@skein/ai/testing'
+import { calls, scripted, type ScriptedModel } from '@skein/ai/testing'
 import type { LLMRequest } from '@skein/ai'
 import {
   defineAgent,
@@ -115,3 +115,33 @@ export function linesOf(request: LLMRequest | undefined): string[] {
     return `${message.type}: ${message.text}${called.join('')}`
   })
 }
+
+const finish = tool('finish', () => 'the tool says this')
+const fail = tool('fail', () => 'the tool says this')
+
+/** What the model of a `child` says to end its session. */
+export const finished = (summary: string): ReturnType<typeof calls> => calls('finish', { summary })
+
+/** An agent for a child, whose side A ends the session by itself: with `finish`, or with `fail`. */
+export function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
+  const { tools = [], ...rest } = side
+  return pair(name, {
+    a: {
+      script: () => finished(`${name} is done`),
+      sessionStop: { name: finish, messageProperty: 'summary' },
+      sessionFail: { name: fail, messageProperty: 'why' },
+      ...rest,
+      tools: [finish, fail, ...tools],
+    },
+    b: { script: [] },
+  })
+}
+
+/** A tool that a person has to approve. */
+export const burn: ToolDefinition = defineTool({
+  name: 'burn',
+  description: 'Burns.',
+  risk: 'write_high_risk',
+  rollback: 'impossible',
+  execute: () => 'burnt',
+})

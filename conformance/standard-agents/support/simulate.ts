@@ -161,6 +161,11 @@ function patientTimers(timers: ManualTimers, settled: () => Promise<void>): Manu
   }
 }
 
+/** Returns the thread of a child, by its place among those that the thread has created. */
+export async function childOf(it: Simulation, id: string, place = 0): Promise<string> {
+  return (await it.events(id, 'subagent_created'))[place]!.reference
+}
+
 /** A runtime closes its store when it stops; the next one needs it. */
 function keptOpen(store: Store): Store {
   return new Proxy(store, {

@@ -254,8 +254,8 @@ function noText(member: string): RuntimeError {
 /**
  * Returns the children that a thread can still send messages to (Standard Agents §7.11): resumable ones
  * always, others until they have ended. `status` is the text that the child published last, else its
- * lifecycle; the end of a session removes the text. A resumable child that has finished is shown as idle, because it waits for its next
- * message. `includesEnded` adds the children that take no more messages.
+ * lifecycle; the end of a session removes the text. A resumable child that has finished is shown as idle,
+ * because it waits for its next message. `includesEnded` adds the children that take no more messages.
  */
 export function childRegistry(
   { children }: Pick<KernelState, 'children'>,
