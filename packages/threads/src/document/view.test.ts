@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   agentTurn,
   answer,
+  at,
   call,
   event,
   fullThread,
@@ -446,6 +447,29 @@ describe('TP-39 what an agent sees of another one, part by part', () => {
     expect(asked).toMatchObject({ kind: 'request', client: 'web' })
     expect(said).toMatchObject({ kind: 'response', model_name: 'm', extra: [1] })
   })
+
+  test.each(POLICIES)(
+    'TP-38 a field of the thread never takes the place of a field of the view (%s)',
+    (policy) => {
+      const taken = { kind: 'other', timestamp: 'never', submitted_at: 'never', parts: 'none' }
+      const document = thread([
+        { ...taken, ...userTurn('hi', 1) } as never,
+        agentTurn('ada', [
+          { ...taken, ...request('ada', 2, answer('c')) } as never,
+          { ...taken, ...response('ada', 3, text('x')) } as never,
+        ]),
+        agentTurn('bob', [{ ...taken, ...response('bob', 4, text('y')) } as never]),
+      ])
+      const foreign = policy === 'as-user' ? 'request' : 'response'
+      const parts = expect.any(Array) as unknown[]
+      expect(toModelMessages(document, 'ada', policy)).toEqual([
+        { kind: 'request', timestamp: at(1), parts },
+        { kind: 'request', timestamp: at(2), parts, agent_id: 'ada' },
+        { kind: 'response', timestamp: at(3), parts, agent_id: 'ada' },
+        { kind: foreign, timestamp: at(4), parts, agent_id: 'bob' },
+      ])
+    },
+  )
 
   test('TP-41 names that nobody registered, or that could break a label, are encoded', () => {
     const named = (agent_id: string, agents: object) =>
