@@ -471,6 +471,24 @@ describe('TP-39 what an agent sees of another one, part by part', () => {
     },
   )
 
+  test.each(POLICIES)('TP-38 turns and messages without parts keep their place (%s)', (policy) => {
+    const document = thread([
+      userTurn([], 1),
+      agentTurn('ada', [request('ada', 2), response('ada', 3)]),
+      userTurn('', 4),
+      agentTurn('bob', [request('bob', 5), response('bob', 6)]),
+    ])
+    const seen = toModelMessages(document, 'ada', policy)
+    expect(seen.map(({ timestamp, parts }) => [timestamp, parts.length])).toEqual([
+      [at(1), 0],
+      [at(2), 0],
+      [at(3), 0],
+      [at(4), 1],
+      [at(5), 0],
+      [at(6), 0],
+    ])
+  })
+
   test('TP-41 names that nobody registered, or that could break a label, are encoded', () => {
     const named = (agent_id: string, agents: object) =>
       toModelMessages(
