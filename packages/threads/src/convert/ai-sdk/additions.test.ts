@@ -150,7 +150,10 @@ describe('a stream that continues a message with its whole thread, and has no th
   test('TP-44 metadata of the stream is kept on the turn that it came with', () => {
     const noted = thread([
       userTurn('go'),
-      { ...agentTurn('ada', [response('ada', 1, text('a'))]), ...{ client_metadata: { kept: 1 } } },
+      {
+        ...agentTurn('ada', [response('ada', 1, text('a'))]),
+        client_metadata: { kept: 1 },
+      } as AgentTurn,
     ])
     const stream = [{ type: 'start', messageMetadata: { model: 'x' } }, ...said('t', 'b')] as const
     const { value } = continued(noted, ...stream, finish)
