@@ -42,7 +42,8 @@ function readChunks(...chunks: readonly object[]): AgentTurn['messages'] {
 }
 
 describe('TP-42 inputs and outputs that look like nothing', () => {
-  const values = ['', 0, false, null, [], {}, '0', 'null', [null], [0], { a: null }]
+  // Each in a list of its own, which `test.each` takes apart.
+  const values: [unknown][] = [[''], [0], [false], [null], [[]], [{}], ['0'], [[0]], [{ a: null }]]
 
   test.each(values)('TP-19, TP-42: %j is the input and the output of a call', (value) => {
     const ids = { tool_name: 'look_up', tool_call_id: 'c' }
