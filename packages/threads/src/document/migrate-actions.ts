@@ -41,10 +41,8 @@ function inSequence(actions: readonly unknown[], report: MigrationReport): reado
   const numbers = actions.map((action) => (isObject(action) ? action['sequence'] : undefined))
   if (!numbers.every((number) => typeof number === 'number')) return actions
   if (numbers.every((number, index) => index === 0 || numbers[index - 1]! <= number)) return actions
-  report.inferred.push({
-    pointer: '/turns',
-    reason: 'actions were put in the order of their sequence numbers',
-  })
+  const reason = 'actions were put in the order of their sequence numbers'
+  report.inferred.push({ pointer: '/turns', reason })
   return actions.toSorted(
     (a, b) => Number((a as Fields)['sequence']) - Number((b as Fields)['sequence']),
   )
@@ -58,6 +56,8 @@ class ActionGrouping {
   #run: Draft | undefined
   /** Events that happened between runs. They are put at the start of the next run. */
   #waiting: Draft[] = []
+  /** How many of them came before the last turn. The next run starts after that turn: turns do not overlap. */
+  #early = 0
   /** Reports a value of the next turn that had to be inferred, because 1.0.0 does not contain it. */
   readonly #infer = (reason: string): void => {
     this.#report.inferred.push({ pointer: `/turns/${this.#turns.length}`, reason })
@@ -99,6 +99,7 @@ class ActionGrouping {
 
   #user(action: Fields): void {
     this.#closeRun()
+    this.#early = this.#waiting.length
     const { timestamp, attachments } = action
     const content = migrateContent(action['content'], attachments, this.#infer)
     this.#turns.push({
@@ -165,11 +166,12 @@ class ActionGrouping {
     this.#run = {
       turn_type: 'agent',
       agent_id: agentId,
-      started_at: time,
+      started_at: this.#waiting[this.#early]?.['timestamp'] ?? time,
       completed_at: time,
       messages: this.#waiting,
     }
     this.#waiting = []
+    this.#early = 0
     this.#infer('1.0.0 marks no runs: grouped by agent')
   }
 
@@ -213,10 +215,8 @@ class ActionGrouping {
     const last = this.#turns.findLast((turn) => turn['turn_type'] === 'agent')
     const agentId = last?.['agent_id'] ?? this.#anyAgent()
     if (agentId === undefined) {
-      this.#report.lost.push({
-        pointer: '/actions',
-        reason: 'events of a thread without agents have no turn',
-      })
+      const reason = 'events of a thread without agents have no turn'
+      this.#report.lost.push({ pointer: '/actions', reason })
       return
     }
     this.#openRun(agentId, this.#waiting[0]!['timestamp'])

@@ -484,7 +484,7 @@ describe('1.0.0, action by action', () => {
       {
         turn_type: 'agent',
         agent_id: 'ada',
-        started_at: time(5),
+        started_at: time(3), // the first of the events that waited for it
         completed_at: time(5),
         messages: [
           event(3, 'ui.update', { a: 1 }, { action_id: 'e1' }),

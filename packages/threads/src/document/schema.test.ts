@@ -247,6 +247,24 @@ test('TP-V1 the pattern of the schema and the parser accept the same timestamps'
   expect(seen.invalid).toBeGreaterThan(5_000)
 })
 
+test('TP-V1 a date is judged by itself, whatever date was read before it', () => {
+  const pattern = new RegExp(TIMESTAMP_PATTERN, 'u')
+  const two = (value: number): string => String(value).padStart(2, '0')
+  for (const day of ['2025-01-01', '2025-02-28', '2024-12-31', '0000-01-01']) {
+    const good = `${day}T10:00:00Z`
+    const instant = instantOf(good)
+    expect(instant).not.toBeNaN()
+    for (let month = 0; month < 100; month++) {
+      for (let date = 0; date < 100; date++) {
+        const other = `${day.slice(0, 4)}-${two(month)}-${two(date)}T10:00:00Z`
+        const isValid = !Number.isNaN(instantOf(other))
+        if (isValid !== pattern.test(other)) expect.fail(`${other} after ${good}`)
+        if (instantOf(good) !== instant) expect.fail(`${good} after ${other}`)
+      }
+    }
+  }
+})
+
 test('instants agree with Date where Date can tell', () => {
   const random = seededRandom(1970)
   for (let run = 0; run < 3_000; run++) {

@@ -107,6 +107,11 @@ describe('TP-37 sums of usage', () => {
         { details: null as never },
       ]),
     ).toEqual({ input_tokens: 1, details: { a: 3, toString: 2 } })
+    // Details alone were reported too, unless they are zero.
+    expect(sumUsage([{ details: { a: 0, b: 2 } }, { details: { b: 1 } }])).toEqual({
+      details: { a: 0, b: 3 },
+    })
+    expect(sumUsage([{ details: { a: 0 } }])).toBeUndefined()
     // A price alone was reported too; what is no price is left out.
     expect(sumUsage([{ cost: '0.10' }, { cost: 0.2 as never }])).toEqual({ cost: '0.30' })
     expect(sumUsage([{ cost: '0' }])).toEqual({ cost: '0' })

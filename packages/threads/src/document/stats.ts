@@ -103,7 +103,7 @@ class Counter {
 
 /**
  * Adds usages as Pydantic AI does: every counter, the nested `details`, and `cost` as exact decimal text.
- * Returns undefined when all counters are zero or absent and there is no cost.
+ * Returns undefined when all counters, those in `details` too, are zero or absent and there is no cost.
  */
 export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | undefined {
   const sum: { [key: string]: unknown } = {}
@@ -121,6 +121,7 @@ export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | un
     for (const [key, value] of Object.entries(usage.details ?? {})) {
       if (typeof value !== 'number') continue
       details[key] = (Object.hasOwn(details, key) ? details[key]! : 0) + value
+      if (value !== 0) reported = true
     }
     const { cost: own } = usage
     const price = typeof own === 'string' || typeof own === 'number' ? String(own) : ''

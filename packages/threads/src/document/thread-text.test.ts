@@ -334,6 +334,20 @@ describe('TP-50 what a reader is told', () => {
       document: JSON.parse(old) as object,
     })
     expect(error.message).toContain(`"${'9'.repeat(40)}"`)
+    // Whatever else such a document has or lacks, its version is what has to be known of it.
+    for (const other of [
+      '{"version":"1.0.0"}',
+      '{"version":"3.0.0","version":"1.0.0","thread_id":5,"turns":[7]}',
+      '{"version":"1.0.0","thread_id":"","created_at":"now","agents":[],"turns":{},"actions":[]}',
+    ]) {
+      const document = JSON.parse(other) as object
+      for (const profile of [undefined, 'strict', 'standard', 'lenient'] as const)
+        expect(caught(() => parseThread(other, profile && { profile }))).toMatchObject({
+          code: 'UNSUPPORTED_VERSION',
+          version: '1.0.0',
+          document,
+        })
+    }
     for (const version of [
       '2',
       '2.0',

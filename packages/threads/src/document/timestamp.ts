@@ -98,7 +98,7 @@ function daysOf(text: string): number {
   const month = two(text, 5)
   const day = two(text, 8)
   if (text.charCodeAt(4) !== 45 || text.charCodeAt(7) !== 45) return NO_DAY
-  if (year < 0 || month < 1 || month > 12 || day < 1) return NO_DAY
+  if (year < 0 || month < 1 || month > 12 || day < 1 || day > 31) return NO_DAY
   const date = (year << 9) | (month << 5) | day
   if (date !== lastDate) {
     const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)

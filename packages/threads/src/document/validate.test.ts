@@ -108,9 +108,9 @@ describe('root and registry', () => {
   test('TP-04 title is a string and metadata an object, both optional', () => {
     expectFine('/title', 'Pictures')
     expectFine('/metadata', { any: [1, null] })
-    expectError('/title', 5, 'wrong_type')
-    expectError('/metadata', [], 'wrong_type')
-    expectError('/metadata', null, 'wrong_type')
+    expectFine('/title', '')
+    for (const wrong of [null, 5, 0, false, {}, []]) expectError('/title', wrong, 'wrong_type')
+    for (const wrong of [null, 5, 0, false, '', []]) expectError('/metadata', wrong, 'wrong_type')
   })
 
   test('TP-05 agents is a required map, which may be empty', () => {
@@ -140,12 +140,31 @@ describe('root and registry', () => {
       agents: { 'a/b~c': { agent_id: 'x', agent_name: 'X', created_at: at(0) } },
     })
     expect(codes(slash)).toEqual(['error agent_key_mismatch /agents/a~1b~0c/agent_id'])
+    // Also if the id is the key of another entry.
+    const { ada, bob, cyd } = thread([]).agents
+    const mismatch = (key: string) => `error agent_key_mismatch /agents/${key}/agent_id`
+    const mixed = (agents: object) => codes(thread([], { agents }))
+    expect(mixed({ ada: bob, bob: ada, cyd })).toEqual([mismatch('ada'), mismatch('bob')])
+    expect(mixed({ ada, bob: ada })).toEqual([mismatch('bob')])
+    expect(mixed({ bob: ada, ada })).toEqual([mismatch('bob')])
   })
 
-  test('a registry entry named like an object method is no agent', () => {
-    const document = thread([agentTurn('constructor', [response('__proto__', 1)])])
-    expect(codes(document).filter((line) => line.includes('unknown_agent'))).toHaveLength(2)
-  })
+  test.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
+    'TP-V3 %s is no agent unless the registry has it',
+    (name) => {
+      const told = { ...event('x', 1), source_agent: name, target_agents: ['ada', name] }
+      const turns = [agentTurn(name, [told, response(name, 2)])]
+      expect(codes(thread(turns))).toEqual([
+        'error unknown_agent /turns/0/agent_id',
+        'warning unknown_event_agent /turns/0/messages/0/source_agent',
+        'warning unknown_event_agent /turns/0/messages/0/target_agents/1',
+        'error unknown_agent /turns/0/messages/1/agent_id',
+      ])
+      const own = { agent_id: name, agent_name: name, created_at: at(0) }
+      const agents = Object.fromEntries([...Object.entries(thread([]).agents), [name, own]])
+      expect(codes(thread(turns, { agents }))).toEqual([])
+    },
+  )
 })
 
 describe('turns and messages', () => {
@@ -510,6 +529,8 @@ describe('rules', () => {
       '2026-03-01T09:00:00.Z',
       '2026-03-01T09:00:00z',
       '2026-03-01T09:00:00+24:00',
+      '2026-03-01T09:00:00+02:60',
+      '2026-03-01T09:00:00-0275',
       '2026-03-01T09:00:00+2',
       '2026-03-01T09:00:00ZZ',
       '26-03-01T09:00:00Z',

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   agentTurn,
   answer,
+  at,
   call,
   event,
   fullThread,
@@ -445,6 +446,47 @@ describe('TP-39 what an agent sees of another one, part by part', () => {
     const [asked, said] = toModelMessages(document, 'ada')
     expect(asked).toMatchObject({ kind: 'request', client: 'web' })
     expect(said).toMatchObject({ kind: 'response', model_name: 'm', extra: [1] })
+  })
+
+  test.each(POLICIES)(
+    'TP-38 a field of the thread never takes the place of a field of the view (%s)',
+    (policy) => {
+      const taken = { kind: 'other', timestamp: 'never', submitted_at: 'never', parts: 'none' }
+      const document = thread([
+        { ...taken, ...userTurn('hi', 1) } as never,
+        agentTurn('ada', [
+          { ...taken, ...request('ada', 2, answer('c')) } as never,
+          { ...taken, ...response('ada', 3, text('x')) } as never,
+        ]),
+        agentTurn('bob', [{ ...taken, ...response('bob', 4, text('y')) } as never]),
+      ])
+      const foreign = policy === 'as-user' ? 'request' : 'response'
+      const parts = expect.any(Array) as unknown[]
+      expect(toModelMessages(document, 'ada', policy)).toEqual([
+        { kind: 'request', timestamp: at(1), parts },
+        { kind: 'request', timestamp: at(2), parts, agent_id: 'ada' },
+        { kind: 'response', timestamp: at(3), parts, agent_id: 'ada' },
+        { kind: foreign, timestamp: at(4), parts, agent_id: 'bob' },
+      ])
+    },
+  )
+
+  test.each(POLICIES)('TP-38 turns and messages without parts keep their place (%s)', (policy) => {
+    const document = thread([
+      userTurn([], 1),
+      agentTurn('ada', [request('ada', 2), response('ada', 3)]),
+      userTurn('', 4),
+      agentTurn('bob', [request('bob', 5), response('bob', 6)]),
+    ])
+    const seen = toModelMessages(document, 'ada', policy)
+    expect(seen.map(({ timestamp, parts }) => [timestamp, parts.length])).toEqual([
+      [at(1), 0],
+      [at(2), 0],
+      [at(3), 0],
+      [at(4), 1],
+      [at(5), 0],
+      [at(6), 0],
+    ])
   })
 
   test('TP-41 names that nobody registered, or that could break a label, are encoded', () => {

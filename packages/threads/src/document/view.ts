@@ -73,8 +73,9 @@ export async function withSystemPrompt(
   return content === undefined ? messages : [systemPromptMessage(content), ...messages]
 }
 
-/** Fields of turns and messages that are not shown to the model. */
+/** Fields of turns and messages that are not shown to the model, or whose name has another meaning there. */
 const NOT_IN_VIEW = new Set([
+  'kind',
   'turn_type',
   'message_type',
   'submitted_at',

@@ -27,6 +27,12 @@ export interface AssistantContext {
   /** The agent to use for parts that name none. */
   readonly agent: string
   readonly notes: StreamNotes | undefined
+  /** Whether data parts of this package (`data-tp-…`) are read; otherwise they are reported as lost. */
+  readonly isTrusted: boolean
+  /** The message as it was given; `notes` refers to its parts. */
+  readonly given: UIMessage
+  /** The first part to read. Default 0. */
+  readonly from?: number
 }
 
 /**
@@ -35,7 +41,10 @@ export interface AssistantContext {
  */
 export function agentTurns(message: UIMessage, context: AssistantContext): AgentTurn[] {
   const reader = new TurnReader(message, context)
-  message.parts.forEach((part, index) => reader.read(part, index))
+  const { from = 0 } = context
+  message.parts.forEach((part, index) => {
+    if (index >= from) reader.read(part, index)
+  })
   return reader.end()
 }
 
@@ -126,18 +135,18 @@ class TurnReader {
         })
       default:
         if (isToolPart(part)) return this.#readTool(part as OpenToolPart, index)
-        return this.#readData(part satisfies DataUIPart)
+        return this.#readData(part satisfies DataUIPart, index)
     }
   }
 
   #readTool(tool: OpenToolPart, index: number): void {
-    const { notes, lost, pointer, at } = this.#context
+    const { notes, lost, pointer, at, given } = this.#context
     const place = joinPointer(pointer, 'parts', index)
     if (tool.state === 'input-streaming') {
       lost.push({ pointer: place, reason: 'the arguments of this call never became complete' })
       return
     }
-    const part = tool as UIMessagePart
+    const part = given.parts[index]!
     this.#add(callPart(tool, notes?.rawInputs.get(part)), tool.callProviderMetadata)
     this.#step.approvals.push(...approvalEvents(tool, at))
     if (tool.preliminary)
@@ -148,7 +157,13 @@ class TurnReader {
     else this.#step.returns.set(part, outcome)
   }
 
-  #readData({ type, id, data }: { type: string; id?: string; data: unknown }): void {
+  #readData({ type, id, data }: DataUIPart, index: number): void {
+    const { isTrusted, lost, pointer } = this.#context
+    if (!isTrusted && type.startsWith('data-tp-')) {
+      const reason = "thread data of a page is not read without carrier: 'trust'"
+      lost.push({ pointer: joinPointer(pointer, 'parts', index), reason })
+      return
+    }
     if (type === 'data-tp-turn') return this.#nextTurn(data)
     const part = type === 'data-tp-part' ? (data as { part?: MessagePart } | null)?.part : undefined
     if (part) this.#step.returns.set(part, withStatus(part))

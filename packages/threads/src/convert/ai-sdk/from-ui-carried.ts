@@ -5,6 +5,7 @@ import type {
   ThreadMessage,
   Turn,
 } from '../../document/thread.ts'
+import { joinPointer } from '../../issue.ts'
 import type { MessagePart } from '../../document/part.ts'
 import { isToolPart } from './assemble-tools.ts'
 import {
@@ -15,7 +16,8 @@ import {
   type PartCarrier,
   type TurnCarrier,
 } from './carrier.ts'
-import { approvalEvents, outcomePart } from './from-ui-parts.ts'
+import { agentTurns, type AssistantContext } from './from-ui-assistant.ts'
+import { approvalEvents, endEvents, interruption, outcomePart } from './from-ui-parts.ts'
 import { dataUrlBody } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
@@ -24,10 +26,10 @@ export interface RebuiltTurns {
   readonly thread: Partial<Thread> | undefined
   covers(message: UIMessage): boolean
   /**
-   * Returns the turns in the metadata of the message, then one more turn if the client has added approval
-   * answers or tool outputs.
+   * Returns the turns in the metadata of the message, then what was added to the message later, by the client
+   * or by a stream that continued it.
    */
-  turnsOf(message: UIMessage, at: string): Turn[]
+  turnsOf(message: UIMessage, context: AssistantContext): Turn[]
 }
 
 /**
@@ -41,10 +43,15 @@ export function rebuildTurns(messages: readonly UIMessage[]): RebuiltTurns {
   return {
     thread: first.thread as Partial<Thread> | undefined,
     covers: (message) => entriesOf(message).length > 0,
-    turnsOf: (message, at) => {
+    turnsOf: (message, context) => {
       const turns = entriesOf(message).map((entry) => rebuildTurn(entry, placed))
-      const added = addedByClient(message, turns, at)
-      return added ? [...turns, added] : turns
+      if (message.role === 'assistant') return withAdditions(message, turns, context)
+      for (const [index, part] of message.parts.entries())
+        if (!isPlaced(part)) {
+          const pointer = joinPointer(context.pointer, 'parts', index)
+          context.lost.push({ pointer, reason: 'a restored user turn has no place for a new part' })
+        }
+      return turns
     },
   }
 }
@@ -153,20 +160,76 @@ class Placements {
 }
 
 /**
- * Creates a turn for the approval answers and outputs that the client has added to calls of restored turns;
- * the next run starts with them.
+ * Appends a turn with what the metadata does not contain because it came later: answers and outputs of the
+ * client, then the parts of a stream that continued the message. If nothing came, only the way in which the
+ * stream ended is recorded, in the last turn.
  */
-function addedByClient(
+function withAdditions(
   message: UIMessage,
   turns: readonly Turn[],
-  at: string,
-): AgentTurn | undefined {
-  const last = turns.findLast((turn) => turn.turn_type === 'agent')
-  if (!last) return undefined
+  context: AssistantContext,
+): Turn[] {
+  const last = turns.findLast(isAgentTurn)
+  const from = firstAddition(message.parts, turns)
+  const { at } = context
+  const agent = last?.agent_id ?? context.agent
+  const answers = addedByClient(message.parts.slice(0, from), turns, { agent_id: agent, at })
+  if (from === message.parts.length && answers.length === 0)
+    return turns.map((turn) => (turn === last ? withEnd(last, context) : turn))
+  const [first, ...more] = agentTurns(
+    { ...message, metadata: undefined },
+    { ...context, agent, from },
+  )
+  // The message's id is that of its first turn.
+  const { turn_id: _, ...added } = first!
+  return [...turns, { ...added, messages: [...answers, ...added.messages] }, ...more]
+}
+
+/** Records errors and an interruption of the stream in the turn that it restored. */
+function withEnd(turn: AgentTurn, { notes, at }: AssistantContext): AgentTurn {
+  const events = notes ? endEvents(notes, at) : []
+  const marks = notes && turn.completion_status === undefined ? interruption(notes, at) : {}
+  const ended = { ...turn, ...marks }
+  if (events.length === 0) return ended
+  return { ...ended, completed_at: at, messages: [...turn.messages, ...events] }
+}
+
+/**
+ * Returns the index of the first part that was added after the metadata was written: the step after as many
+ * steps as there are restored responses, or content without a position behind the last part that has one.
+ */
+function firstAddition(parts: readonly UIMessagePart[], turns: readonly Turn[]): number {
+  let steps = 0
+  for (const { messages } of turns.filter(isAgentTurn))
+    steps += messages.filter(({ message_type }) => message_type === 'response').length
+  const last = parts.findLastIndex(isPlaced)
+  const first = parts.findIndex((part, index) =>
+    part.type === 'step-start' ? steps-- === 0 : index > last && !WITHOUT_PLACE.has(part.type),
+  )
+  return first < 0 ? parts.length : first
+}
+
+/** Parts of events that are wholly in the metadata, so that the parts themselves have no position. */
+const WITHOUT_PLACE: ReadonlySet<string> = new Set(['source-url', 'source-document', 'custom'])
+
+/** Whether a part was made from a thread, with its position in it. */
+function isPlaced(part: UIMessagePart): boolean {
+  if (isToolPart(part)) return carried((part as OpenToolPart).callProviderMetadata).at !== undefined
+  if (part.type === 'steering-message') return part.parts.some(isPlaced)
+  if ('data' in part) return part.type === 'data-tp-turn' || part.id?.startsWith('tp-') === true
+  return 'providerMetadata' in part && carried(part.providerMetadata).at !== undefined
+}
+
+/** Returns the approval answers and outputs that the client has added to calls; the next run starts with them. */
+function addedByClient(
+  parts: readonly UIMessagePart[],
+  turns: readonly Turn[],
+  { agent_id, at }: { readonly agent_id: string; readonly at: string },
+): (SystemMessage | ThreadMessage)[] {
   const answered = answeredApprovals(turns)
   const events: SystemMessage[] = []
-  const parts: MessagePart[] = []
-  for (const part of message.parts) {
+  const outcomes: MessagePart[] = []
+  for (const part of parts) {
     if (!isToolPart(part)) continue
     const tool = part as OpenToolPart
     const call = carried(tool.callProviderMetadata)
@@ -175,26 +238,16 @@ function addedByClient(
     }
     if (call.result || carried(tool.resultProviderMetadata).at !== undefined) continue
     const outcome = outcomePart(tool, false)
-    if (outcome) parts.push(outcome)
+    if (outcome) outcomes.push(outcome)
   }
-  if (events.length + parts.length === 0) return undefined
-  const { agent_id } = last
-  const request: ThreadMessage[] =
-    parts.length === 0 ? [] : [{ message_type: 'request', timestamp: at, agent_id, parts }]
-  return {
-    turn_type: 'agent',
-    agent_id,
-    started_at: at,
-    completed_at: at,
-    messages: [...events, ...request],
-  }
+  if (outcomes.length === 0) return events
+  return [...events, { message_type: 'request', timestamp: at, agent_id, parts: outcomes }]
 }
 
 function answeredApprovals(turns: readonly Turn[]): ReadonlySet<string> {
   const ids = new Set<string>()
-  for (const turn of turns) {
-    if (turn.turn_type !== 'agent' || !Array.isArray(turn.messages)) continue
-    for (const message of turn.messages) {
+  for (const { messages } of turns.filter(isAgentTurn)) {
+    for (const message of messages) {
       if (message.message_type !== 'system' || message.event_type !== 'tool.approval.responded')
         continue
       const { approval_id } = (message.event_data ?? {}) as { approval_id?: string }
@@ -202,4 +255,9 @@ function answeredApprovals(turns: readonly Turn[]): ReadonlySet<string> {
     }
   }
   return ids
+}
+
+/** True for a turn of an agent with a list of messages, which forged metadata may lack. */
+function isAgentTurn(turn: Turn): turn is AgentTurn {
+  return turn.turn_type === 'agent' && Array.isArray(turn.messages)
 }

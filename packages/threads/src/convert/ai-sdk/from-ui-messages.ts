@@ -1,7 +1,7 @@
 import { isObject, systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
 import type { Converted, Loss } from '../../issue.ts'
 import { instantOf } from '../../document/timestamp.ts'
-import type { AgentConfig, Thread, Turn } from '../../document/thread.ts'
+import type { AgentConfig, Thread, Turn, UserTurn } from '../../document/thread.ts'
 import { CARRIER, messageCarrier, omitKeys } from './carrier.ts'
 import { rebuildTurns } from './from-ui-carried.ts'
 import { agentTurns } from './from-ui-assistant.ts'
@@ -35,7 +35,8 @@ export function fromUIMessages(
   given: readonly UIMessage[],
   options: FromUIMessagesOptions = {},
 ): Converted<Thread> {
-  const messages = options.carrier === 'trust' ? given : given.map(withoutCarrier)
+  const isTrusted = options.carrier === 'trust'
+  const messages = isTrusted ? given : given.map(withoutCarrier)
   const { clock = systemClock, agent = { agent_id: 'assistant', agent_name: 'Assistant' } } =
     options
   const lost: Loss[] = []
@@ -49,14 +50,24 @@ export function fromUIMessages(
   messages.forEach((message, index) => {
     const at = times[index]!
     const pointer = `/${index}`
-    if (rebuilt.covers(message)) turns.push(...rebuilt.turnsOf(message, at))
-    else if (message.role === 'user') {
+    const notes = index === messages.length - 1 ? options.notes : undefined
+    const context = {
+      at,
+      pointer,
+      lost,
+      agent: agent.agent_id,
+      notes,
+      isTrusted,
+      given: given[index]!,
+    }
+    if (rebuilt.covers(message)) {
+      const own = rebuilt.turnsOf(message, context)
+      turns.push(...own.slice(0, -1), withClient(own.at(-1)!, message, own))
+    } else if (message.role === 'user') {
       const parts = userPrompt(message.parts, pointer, lost)
       const turn = { turn_type: 'user', turn_id: message.id, submitted_at: at, parts } as const
       turns.push(withClient(turn, message))
     } else if (message.role === 'assistant') {
-      const notes = index === messages.length - 1 ? options.notes : undefined
-      const context = { at, pointer, lost, agent: agent.agent_id, notes }
       const [first, ...more] = agentTurns(message, context)
       turns.push(...(first ? [withClient(first, message)] : []), ...more)
     } else {
@@ -80,9 +91,12 @@ export function fromUIMessages(
   return { value, lost }
 }
 
-/** Returns the message without the data under our key, on the message and on its parts. */
+/**
+ * Returns the message without the data under our key, on the message and on its parts. Data parts of this
+ * package stay, so that the parts keep their positions; the readers report them as lost.
+ */
 function withoutCarrier(message: UIMessage): UIMessage {
-  const parts = message.parts.filter(({ type }) => !type.startsWith('data-tp-')).map(partWithout)
+  const parts = message.parts.map(partWithout)
   const { metadata } = message
   return isObject(metadata)
     ? { ...message, parts, metadata: omitKeys(metadata, CARRIER) }
@@ -104,12 +118,27 @@ function partWithout(part: UIMessagePart): UIMessagePart {
   return Object.keys(changed).length === 0 ? part : ({ ...part, ...changed } as UIMessagePart)
 }
 
-/** Stores the client's own metadata on the turn, without our thread data in it, which has already been read. */
-function withClient<T extends Turn>(turn: T, { metadata }: UIMessage): T {
+/**
+ * Stores the client's own metadata on the turn, without our thread data in it, which has already been read,
+ * and without values that the `restored` turns of the message already have.
+ */
+function withClient<T extends Turn>(
+  turn: T,
+  { metadata }: UIMessage,
+  restored: readonly Turn[] = [],
+): T {
   if (metadata === undefined || metadata === null) return turn
-  const client_metadata =
-    typeof metadata === 'object' ? omitKeys(metadata, CARRIER) : { value: metadata }
-  return Object.keys(client_metadata).length === 0 ? turn : { ...turn, client_metadata }
+  const client = typeof metadata === 'object' ? omitKeys(metadata, CARRIER) : { value: metadata }
+  const known = Object.assign({}, ...restored.map(clientMetadata)) as Record<string, unknown>
+  const added = Object.entries(client).filter(
+    ([key, value]) => JSON.stringify(value) !== JSON.stringify(known[key]),
+  )
+  if (added.length === 0) return turn
+  return { ...turn, client_metadata: { ...clientMetadata(turn), ...Object.fromEntries(added) } }
+}
+
+function clientMetadata(turn: Turn): object | undefined {
+  return (turn as UserTurn).client_metadata
 }
 
 function nameAgents(

@@ -99,14 +99,15 @@ export class UIToolBuilder {
       tool.state = 'output-available'
       tool.output = part.content
       const hidden = this.#hide({}, { part, at, from: 'content' })
-      if (hidden.at !== undefined) tool.resultProviderMetadata = carry(hidden)
+      if (hidden.at !== undefined || 'provider_metadata' in part)
+        tool.resultProviderMetadata = carry(hidden, part)
       return
     }
     tool.state = 'output-error'
     tool.errorText = isText ? (part.content as string) : (JSON.stringify(part.content) ?? '')
     const errors = outcome === 'retry' && !isText ? part.content : undefined
     const from = isText ? 'content' : undefined
-    tool.resultProviderMetadata = carry(this.#hide({ outcome, errors }, { part, at, from }))
+    tool.resultProviderMetadata = carry(this.#hide({ outcome, errors }, { part, at, from }), part)
   }
 
   #deny(tool: OpenToolPart, part: AnyReturn, at: string): void {

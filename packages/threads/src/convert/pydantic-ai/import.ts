@@ -93,8 +93,9 @@ class HistoryImport {
   }
 
   run(messages: readonly unknown[]): Thread {
-    this.#resume()
+    // Before the last turn is reopened: a message without a time has the time at which that turn ended.
     const times = this.#times(messages)
+    this.#resume()
     messages.forEach((message, index) => this.#message(message, times[index]!))
     this.#closeRun()
     return this.#thread(times)
