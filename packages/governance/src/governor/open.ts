@@ -16,9 +16,9 @@ import { isClosed, openState, reduceJournal } from '../journal/reduce.ts'
 import { type GovernorState } from '../journal/journal.ts'
 import { findSchemaIssues, isBareUuid, isTraceId } from '../schema/validate.ts'
 import { ENVELOPE_SCHEMA } from '../schema/schemas.ts'
-import type { Failure } from './fail.ts'
 import type { GovernorCore } from './options.ts'
 import { GovernedRequest, policiesOf } from './request.ts'
+import type { Failure } from './verify.ts'
 
 const DEFAULT_DEPTH = 3
 
