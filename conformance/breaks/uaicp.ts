@@ -19,8 +19,8 @@ export const breaks: Breaks = {
       clause: 'the log does not depend on who is faster',
       in: 'governance/runVerifiers',
       swap: [
-        'for (const [index, { report, reasons }] of verdicts.entries()) {',
-        'for (const [index, { report, reasons }] of [...verdicts.entries()].toSorted(() => Math.random() - 0.5)) {',
+        'of verifiers.entries()) {',
+        'of [...verifiers.entries()].toSorted(() => Math.random() - 0.5)) {',
       ],
     },
     {
@@ -101,7 +101,7 @@ export const breaks: Breaks = {
     {
       clause: 'the phases in their order',
       in: 'governance/walkToVerify',
-      swap: [`if (request.state.state === 'execute') await request.move('verify')`, ''],
+      swap: [`await request.move('verify')`, ''],
     },
     {
       clause: 'a refusal at intake fails safe',
@@ -197,7 +197,12 @@ export const breaks: Breaks = {
     {
       clause: 'or retracts',
       in: 'governance/finalStreaming',
-      swap: [`...(!isDelivered && { 'uaicp:retracted': index })`, ''],
+      swap: ['isDelivered ? countVoid(state) : index', '0'],
+    },
+    {
+      clause: 'what a failed attempt streamed is never confirmed',
+      in: 'governance/finalStreaming',
+      swap: ['isDelivered ? countVoid(state) : index', 'isDelivered ? 0 : index'],
     },
     {
       clause: 'a tool that writes may not stream',
@@ -235,11 +240,8 @@ export const breaks: Breaks = {
     },
     {
       clause: 'a replay repeats them',
-      in: 'governance/rewindChunks',
-      swap: [
-        'request.chunkIndex = first < 0 ? chunks.length : first',
-        'request.chunkIndex = chunks.length',
-      ],
+      in: 'governance/drive',
+      swap: ['countVoid(request.state)', 'request.state.chunks.length'],
     },
     {
       clause: 'another text is a conflict',
@@ -293,6 +295,16 @@ export const breaks: Breaks = {
       clause: 'policies of the parent',
       in: 'governance/policiesOf',
       swap: ['parent?.policies ?? core.policies', 'core.policies'],
+    },
+    {
+      clause: 'a child goes on inside its parent only',
+      in: 'governance/assertOutermost',
+      swap: ['parent === undefined || isClosed(request.state)', 'true'],
+    },
+    {
+      clause: 'also for tools of a vendor',
+      in: 'governance/admitNative',
+      swap: ['= findLimitReasons(request, act)', ': Reason[] = []'],
     },
   ],
   'UAICP-18': [
@@ -553,7 +565,12 @@ export const breaks: Breaks = {
     {
       clause: 'those of a delivered child too',
       in: 'governance/settleChild',
-      swap: ['delivered ? effectsOf(child).reverse() : []', '[]'],
+      swap: ['effects: effectsOf(child)', 'effects: ([] as ReturnType<typeof effectsOf>)'],
+    },
+    {
+      clause: 'but not those that the child undid itself',
+      in: 'governance/settleChild',
+      swap: ['undo.get(effectKey(one))?.settled ?? one', 'one'],
     },
   ],
   'UAICP-27': [
@@ -606,6 +623,11 @@ export const breaks: Breaks = {
       clause: 'approvals are people’s',
       in: 'governance/review',
       swap: ['approvers[0] ?? request.system)', 'request.agent)'],
+    },
+    {
+      clause: 'denials, too',
+      in: 'governance/review',
+      swap: ['isAgent ? request.system : by', 'by'],
     },
   ],
   'UAICP-30': [
@@ -660,6 +682,11 @@ export const breaks: Breaks = {
       clause: 'every one',
       in: 'governance/findMissing',
       swap: ['for (const need of task.needs) {', 'for (const need of task.needs.slice(0, 1)) {'],
+    },
+    {
+      clause: 'of a request that is cancelled or too late, too',
+      in: 'governance/toFailure',
+      swap: ['[...reasons, ...needed], missing }', 'reasons, missing: [] }'],
     },
   ],
   'UAICP-34': [

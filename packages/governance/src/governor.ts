@@ -27,6 +27,7 @@ import { settle, type GovernedOutcome, type Settlement } from './governor/execut
 import { isClosed, isInDoubt } from './journal/reduce.ts'
 import { type GovernorState } from './journal/journal.ts'
 import { toAdmitted } from './governor/candidate.ts'
+import { toFailure } from './governor/verify.ts'
 
 /**
  * Owns the state of governed requests; only the governor changes it. It can be used in two ways that
@@ -137,11 +138,9 @@ class JournalGovernor implements Governor {
     body: (run: Run) => Promise<T>,
     options: Resume = {},
   ): Promise<Result<T>> {
-    const request = await this.#load(requestId, task)
+    const request = assertOutermost(await this.#load(requestId, task))
     const { tokens = [], denials = [] } = options
-    const denied = denials.map(
-      ({ id, reason: why, by }) => [id, { type: 'deny', reason: why, by }] as const,
-    )
+    const denied = denials.map((one) => [one.id, { type: 'deny', ...one }] as const)
     const resumed = this.#begin(request, async () => {
       if (!isClosed(request.state)) await recoverRequest(request)
       if (isClosed(request.state)) return closedResult(request)
@@ -170,7 +169,7 @@ class JournalGovernor implements Governor {
       // `recoverRequest` ends a request that was already failing, whose deadline has passed, or whose
       // intake had not finished. Such a request failed for that reason, and `why` is not used.
       if (isClosed(request.state)) return closedResult(request)
-      return failSafe(request, { reasons: [why], missing: [] })
+      return failSafe(request, await toFailure(request, [why]))
     })
   }
 
@@ -184,7 +183,7 @@ class JournalGovernor implements Governor {
   }
 
   async admit(requestId: string, call: CallRequest, answer?: ApprovalAnswer): Promise<Admission> {
-    return admit(await this.#find(requestId), call, answer)
+    return admit(assertOutermost(await this.#find(requestId)), call, answer)
   }
 
   async preview(
@@ -208,7 +207,7 @@ class JournalGovernor implements Governor {
   }
 
   async deliver(requestId: string, candidate: JsonValue): Promise<Delivery> {
-    const request = await this.#find(requestId)
+    const request = assertOutermost(await this.#find(requestId))
     return this.#forget(await deliver(request, candidate), requestId)
   }
 
@@ -292,4 +291,14 @@ class JournalGovernor implements Governor {
     if (delivery.type !== 'repair') this.#live.delete(requestId)
     return delivery
   }
+}
+
+/**
+ * Throws for a child that has not ended. Only its parent can continue it, because the policies and limits of
+ * the parent bind it.
+ */
+function assertOutermost(request: GovernedRequest): GovernedRequest {
+  const { parent } = request.state.opened
+  if (parent === undefined || isClosed(request.state)) return request
+  throw conflict(request, `it is a child of ${parent}`)
 }

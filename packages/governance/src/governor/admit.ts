@@ -203,18 +203,22 @@ function namesOf({ call, tool, risk, args_hash }: CallNames): CallNames {
  */
 export async function admitNative(request: GovernedRequest, tool: string): Promise<void> {
   await request.execute()
-  const action = toAction(request, {
+  const act = {
     call: `native:${tool}`,
     tool,
     risk: 'write_high_risk',
     args: null,
     args_hash: hashText('null'),
     native: true,
-  })
-  const { decision } = await judge(request, action)
-  const allowed = decision.effect === 'allow'
-  const detail = 'it runs at the model’s vendor; a policy that looks at action.native can allow it'
-  const reasons = [reason('TOOL_UNGOVERNED', tool, detail), ...(decision.reasons ?? [])]
+  } as const
+  let reasons = findLimitReasons(request, act)
+  if (reasons.length === 0) {
+    const { effect, reasons: said = [] } = (await judge(request, toAction(request, act))).decision
+    const detail =
+      'it runs at the model’s vendor; a policy that looks at action.native can allow it'
+    if (effect !== 'allow') reasons = [reason('TOOL_UNGOVERNED', tool, detail), ...said]
+  }
+  const allowed = reasons.length === 0
   const data = { tool: toLogText(tool), allowed, reasons: allowed ? undefined : reasons }
   const outcome = allowed ? 'uncertain' : 'failure'
   await request.submit({ type: 'native_tool', data }, { outcome, actor: request.agent })

@@ -2,7 +2,13 @@ import { isPlainObject } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest, Redemption } from '../contract/approval.ts'
 import { actionDigest, type Actor, type Hash } from '../contract/envelope.ts'
 import { combineDecisions, type Action, type Decision } from '../contract/policy.ts'
-import { thrownText, reason, REASON_CODES, type Reason } from '../contract/reason.ts'
+import {
+  thrownText,
+  reason,
+  REASON_CODES,
+  type Reason,
+  type ReasonCode,
+} from '../contract/reason.ts'
 import type { AnswerData, ShadowData } from '../journal/events.ts'
 import { timestampOf } from '../journal/journal.ts'
 import type { ReviewState } from '../journal/journal.ts'
@@ -74,8 +80,9 @@ export async function judge(
   })
   const shadow: ShadowData[] = []
   const counting: Decision[] = []
-  for (const [index, said] of (await Promise.all(asked)).entries()) {
-    const { mode, id = '' } = policies[index] ?? {}
+  const answers = await Promise.all(asked)
+  for (const [index, { mode, id }] of policies.entries()) {
+    const said = answers[index]
     if (mode === 'shadow') shadow.push({ policy: id, effect: said?.effect ?? 'deny' })
     else if (said) counting.push(said)
   }
@@ -93,7 +100,7 @@ function isDecision(value: unknown): value is Decision {
   if (quorum !== undefined && !(Number.isInteger(quorum) && (quorum as number) >= 1)) return false
   if (reasons === undefined) return true
   const isReason = (one: unknown): boolean =>
-    isPlainObject(one) && REASON_CODES.some((code) => code === one['code'])
+    isPlainObject(one) && REASON_CODES.includes(one['code'] as ReasonCode)
   return Array.isArray(reasons) && reasons.every(isReason)
 }
 
@@ -127,19 +134,21 @@ export async function review(request: GovernedRequest, question: Question): Prom
   // this another action with another approval request.
   if (asked.answer?.answer === 'approved') return { type: 'approved', approval }
   const { review: id, call, expires_at, quorum, excluded } = asked
-  const approvalRequest = { id, digest: asked.digest, action, expires_at, quorum, excluded }
+  const approvalRequest = { id, digest, action, expires_at, quorum, excluded }
   const record = async (
     said: Pick<AnswerData, 'answer' | 'approvers' | 'tokens' | 'reasons'>,
     actor: Actor,
   ): Promise<void> => {
     const outcome = said.answer === 'approved' ? 'success' : 'failure'
-    const data = { review: id, call, digest: asked.digest, ...said }
+    const data = { review: id, call, digest, ...said }
     await request.submit({ type: 'review_answered', data }, { outcome, actor })
   }
   if (answer?.type === 'deny') {
     const denied = reason('APPROVAL_DENIED', action.tool, answer.reason)
-    const by = answer.by ?? { type: 'human', id: 'unknown' }
-    await record({ answer: 'denied', reasons: [denied] }, by)
+    const { by = { type: 'human', id: 'unknown' } } = answer
+    // Answers are those of people or systems. If the agent itself says no, the governor records that.
+    const isAgent = by.type === 'agent' || by.id === request.agent.id
+    await record({ answer: 'denied', reasons: [denied] }, isAgent ? request.system : by)
     return { type: 'denied', reason: denied }
   }
   const tokens = answer?.type === 'approve' ? answer.tokens : []
@@ -183,7 +192,7 @@ async function ask(
     excluded.add(at.state.identity.agent_id)
   const { user_id } = state.identity
   if (decision.fourEyes && user_id !== undefined) excluded.add(user_id)
-  const deadline = state.opened.limits.deadline ?? Number.POSITIVE_INFINITY
+  const deadline = state.opened.limits.deadline ?? Infinity
   const expires_at = timestampOf(Math.min(now + core.limits.approvalTtlMs, deadline))
   await request.put(args_hash, made.text, { durable: true })
   const data = {

@@ -6,17 +6,17 @@ import type { Delivered, FailedSafe, Undo } from '../contract/run.ts'
 import { openReviews } from '../journal/reduce.ts'
 import { type GovernedCallState } from '../journal/journal.ts'
 import { finalStreaming, send } from './execute.ts'
-import {
-  failSafe,
-  type Failure,
-  receiptOf,
-  settleChildren,
-  toFailedSafe,
-  walkToVerify,
-} from './fail.ts'
+import { failSafe, receiptOf, toFailedSafe, walkToVerify } from './fail.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 import { findOwner, toUndo, undoEffects } from './undo.ts'
-import { collectEvidence, findMissing, findOpenReasons, runVerifiers } from './verify.ts'
+import {
+  collectEvidence,
+  type Failure,
+  findMissing,
+  findOpenReasons,
+  runVerifiers,
+  toFailure,
+} from './verify.ts'
 
 /** The result of `deliver` or `fail`. */
 export type Delivery =
@@ -107,11 +107,8 @@ export async function failAttempt(
   request: GovernedRequest,
   reasons: readonly Reason[],
 ): Promise<Delivery> {
-  if (request.state.state === 'execute') await settleChildren(request)
   await walkToVerify(request)
-  const { evidence } = await collectEvidence(request)
-  const { missing, reasons: needed } = findMissing(request, evidence)
-  return repairOrFail(request, { reasons: [...reasons, ...needed], missing })
+  return repairOrFail(request, await toFailure(request, reasons))
 }
 
 /** Reasons for which a repair is useless, because another attempt would fail for the same reason. */
@@ -154,7 +151,7 @@ export async function closedResult(
   if (failed) {
     const undo: Undo[] = []
     for (const one of failed.undo) {
-      const owner = await findOwner(request, one.request_id)
+      const owner = await findOwner(request, one)
       undo.push(toUndo(one, owner?.state.calls.get(one.call), one))
     }
     return toFailedSafe(failed, undo, receipt)

@@ -3,12 +3,12 @@ import { GovernanceError, thrownText, reason, refusal, type Reason } from '../co
 import type { Result, Run, Init } from '../contract/run.ts'
 import type { ChildData } from '../journal/events.ts'
 import { isClosed } from '../journal/reduce.ts'
-import { rewindChunks } from './execute.ts'
+import { countVoid } from './execute.ts'
 import { closedResult, deliver, failAttempt, type Delivery } from './deliver.ts'
 import { brokenResult, failSafe, settleChild } from './fail.ts'
 import { GovernedRun, type ApprovalAnswers, type Waiting } from './governed-run.ts'
 import { loadState, newUuid, openRequest, reviveRequest } from './open.ts'
-import { conflict, type GovernedRequest, type Listeners } from './request.ts'
+import { conflict, type GovernedRequest, type Listeners, untilStopped } from './request.ts'
 import type { TaskClass } from '../contract/governed.ts'
 
 /** A child run that a body starts with `run.child`. */
@@ -40,9 +40,8 @@ export interface DriveOptions extends Listeners {
 
 const NO_ANSWERS: ApprovalAnswers = { tokens: [], denials: new Map() }
 
-type Ended =
-  | { readonly type: 'candidate'; readonly value: JsonValue }
-  | { readonly type: 'failed'; readonly reasons: readonly Reason[] }
+/** How an execution of the body ended: with a candidate, or with the reasons why there is none. */
+type Ended = { readonly value: JsonValue } | { readonly reasons: readonly Reason[] }
 
 /**
  * Runs a body over an open request, once per attempt, until the request is delivered, ends without delivery
@@ -60,11 +59,9 @@ export async function drive(
     for (;;) {
       const input = await request.fetch(request.state.opened.input_hash)
       const run = new GovernedRun(request, input, answers, driveChild)
-      rewindChunks(request)
-      const ended = await Promise.race([callBody(body, run), whenStopped(request)])
-      // A body may return while calls that it did not await are still running. They belong to this
-      // attempt, so the attempt waits for them.
-      if (ended.type === 'candidate') await Promise.race([request.idle(), whenStopped(request)])
+      // The body repeats the chunks of this attempt.
+      request.chunkIndex = countVoid(request.state)
+      const ended = await callBody(request, body, run)
       run.end()
       await request.idle()
       if (request.broken) return brokenResult(request)
@@ -89,36 +86,29 @@ export async function drive(
   }
 }
 
-async function callBody(body: Body, run: GovernedRun): Promise<Ended> {
-  try {
-    return { type: 'candidate', value: await body(run) }
-  } catch (error) {
-    const reasons =
-      error instanceof GovernanceError
-        ? error.reasons
-        : [reason('RUN_ERROR', undefined, thrownText(error))]
-    return { type: 'failed', reasons }
-  }
-}
-
 /**
- * Resolves when the run is stopped from outside. The body may continue, but its calls throw and its
+ * Executes the body. If the run is stopped from outside, the body may continue, but its calls throw and its
  * result is ignored.
  */
-function whenStopped({ controller: { signal } }: GovernedRequest): Promise<Ended> {
-  return new Promise((resolve) => {
-    const stop = (): void => {
-      const { reasons } = signal.reason as GovernanceError
-      resolve({ type: 'failed', reasons })
-    }
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
-  })
+async function callBody(request: GovernedRequest, body: Body, run: GovernedRun): Promise<Ended> {
+  const work = async (): Promise<JsonValue> => {
+    const value = await body(run)
+    // A body may return while calls that it did not await are still running. They belong to this
+    // attempt, so the attempt waits for them.
+    await request.idle()
+    return value
+  }
+  try {
+    return { value: await untilStopped(request, work()) }
+  } catch (error) {
+    if (error instanceof GovernanceError) return { reasons: error.reasons }
+    return { reasons: [reason('RUN_ERROR', undefined, thrownText(error))] }
+  }
 }
 
 async function conclude(request: GovernedRequest, ended: Ended): Promise<Delivery> {
   if (request.stopped) return failAttempt(request, [request.stopped])
-  if (ended.type === 'failed') return failAttempt(request, ended.reasons)
+  if ('reasons' in ended) return failAttempt(request, ended.reasons)
   try {
     return await deliver(request, ended.value)
   } catch (error) {
@@ -141,7 +131,7 @@ function watch(request: GovernedRequest, signal: AbortSignal | undefined): () =>
   signal?.addEventListener('abort', cancel, { once: true })
   let cancelTimer: (() => void) | undefined
   const arm = (): void => {
-    const left = (deadline ?? Number.POSITIVE_INFINITY) - core.clock.now()
+    const left = (deadline ?? Infinity) - core.clock.now()
     if (left <= 0) request.stop(reason('DEADLINE_EXCEEDED', state.request_id))
     // The delay of a timer is limited, so a timer may fire before the deadline; then it is set again for
     // the remaining time.
@@ -164,7 +154,7 @@ async function driveChild(
   answers: ApprovalAnswers,
 ): Promise<{ readonly value: JsonValue } | { readonly waiting: readonly Waiting[] }> {
   const { core, state } = parent
-  if (state.state === 'plan') await parent.move('execute')
+  await parent.execute()
   const { id, task, body } = child
   const known = state.children.get(id)
   if (known && known.task !== task.name) {

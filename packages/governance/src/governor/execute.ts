@@ -12,7 +12,7 @@ import {
 } from '../contract/envelope.ts'
 import { timestampOf } from '../journal/journal.ts'
 import { isClosed } from '../journal/reduce.ts'
-import { type GovernedCallState } from '../journal/journal.ts'
+import type { GovernedCallState, GovernorState } from '../journal/journal.ts'
 import { canonicalJson, type JsonValue } from '@skein/base'
 import { type Evidence, EVIDENCE_TYPES } from '../contract/evidence.ts'
 import type { RecordedEffect, EvidenceData, SettledData } from '../journal/events.ts'
@@ -81,8 +81,9 @@ function runTool(
       timeoutMs === undefined
         ? undefined
         : core.timer(timeoutMs, () => {
-            own?.abort(reason('TOOL_TIMEOUT', call.tool))
-            stop(reason('TOOL_TIMEOUT', call.tool, `${timeoutMs} ms`))
+            const why = reason('TOOL_TIMEOUT', call.tool, `${timeoutMs} ms`)
+            own?.abort(why)
+            stop(why)
           })
     const entry = running.get(call.call)
     if (entry) entry.stop = stop
@@ -97,7 +98,7 @@ function runTool(
       },
       (error: unknown) => {
         cancel()
-        reject(error instanceof Error ? error : new Error(thrownText(error), { cause: error }))
+        reject(error as Error)
       },
     )
   })
@@ -183,19 +184,15 @@ export function emitChunk(request: GovernedRequest, text: string): void {
   send(request, { ...streaming, 'uaicp:text': text })
 }
 
-/**
- * Sets the chunk counter back to the start of the attempt, because the body is about to repeat its
- * chunks.
- */
-export function rewindChunks(request: GovernedRequest): void {
-  const { chunks, attempt } = request.state
-  const first = chunks.findIndex((chunk) => chunk.attempt === attempt)
-  request.chunkIndex = first < 0 ? chunks.length : first
+/** Counts the chunks of earlier attempts. They are void, because those attempts failed. */
+export function countVoid({ chunks, attempt }: GovernorState): number {
+  return chunks.filter((chunk) => chunk.attempt !== attempt).length
 }
 
 /**
- * Returns the `streaming` member of the last envelope, which confirms or retracts all chunks; undefined
- * when there were no chunks.
+ * Returns the `streaming` member of the last envelope; undefined when there were no chunks. It confirms
+ * the chunks, except for the first `uaicp:retracted` ones: after a repair those of earlier attempts, after
+ * a failure all.
  */
 export function finalStreaming(
   { state }: GovernedRequest,
@@ -203,12 +200,13 @@ export function finalStreaming(
 ): Streaming | undefined {
   const index = state.chunks.length
   if (index === 0) return undefined
+  const retracted = isDelivered ? countVoid(state) : index
   return {
     chunk_id: `${state.request_id}/${index}`,
     is_final: true,
     stream_index: index,
     'uaicp:verified': isDelivered,
-    ...(!isDelivered && { 'uaicp:retracted': index }),
+    ...(retracted > 0 && { 'uaicp:retracted': retracted }),
   }
 }
 

@@ -1,5 +1,4 @@
-import type { MissingNeed } from '../contract/evidence.ts'
-import { reason, type Reason } from '../contract/reason.ts'
+import { reason } from '../contract/reason.ts'
 import type { FailedSafe, Receipt, Undo } from '../contract/run.ts'
 import type { ChildData, ChildSettledData } from '../journal/events.ts'
 import { effectKey, isClosed } from '../journal/reduce.ts'
@@ -7,13 +6,8 @@ import { callsOf } from './candidate.ts'
 import { finalStreaming, send } from './execute.ts'
 import { loadState, reviveRequest } from './open.ts'
 import type { GovernedRequest } from './request.ts'
-import { effectsOf, toUndo, undoEffects } from './undo.ts'
-
-/** Why the run fails, and which required evidence is missing. */
-export interface Failure {
-  readonly reasons: readonly Reason[]
-  readonly missing: readonly MissingNeed[]
-}
+import { effectsOf, findLive, toUndo, undoEffects } from './undo.ts'
+import { type Failure, toFailure } from './verify.ts'
 
 /**
  * Ends a request without delivery (fail safe, UAICP §7): writes the transition to `fail_safe`, undoes or
@@ -23,14 +17,15 @@ export interface Failure {
 export async function failSafe(request: GovernedRequest, failure: Failure): Promise<FailedSafe> {
   const { state } = request
   try {
-    if (state.state === 'execute') await settleChildren(request)
     await walkToVerify(request)
-    if (state.state !== 'fail_safe') await request.move('fail_safe', { reasons: failure.reasons })
+    if (state.state !== 'fail_safe') await request.move('fail_safe', failure)
     const undo = await undoEffects(request)
-    const reasons = undo.some(({ status }) => status === 'failed' || status === 'unknown')
-      ? [...failure.reasons, reason('ROLLBACK_FAILED')]
-      : failure.reasons
     const { missing } = failure
+    let { reasons } = failure
+    const isLeft = undo.some(({ status }) => status === 'failed' || status === 'unknown')
+    // The reason is there already if a child failed with it.
+    if (isLeft && !reasons.some(({ code }) => code === 'ROLLBACK_FAILED'))
+      reasons = [...reasons, reason('ROLLBACK_FAILED')]
     const undone = undo.flatMap((one) => state.undo.get(effectKey(one))?.settled ?? [])
     const streaming = finalStreaming(request, false)
     await request.submit(
@@ -46,12 +41,14 @@ export async function failSafe(request: GovernedRequest, failure: Failure): Prom
 }
 
 /**
- * Moves the request to `verify` through every phase before it, because the log of a request that passed
- * intake must contain all phases, however the request ends.
+ * Ends open children and moves the request to `verify` through every phase before it, because the log of a
+ * request that passed intake must contain all phases, however the request ends.
  */
 export async function walkToVerify(request: GovernedRequest): Promise<void> {
   if (request.state.state === 'plan') await request.move('execute')
-  if (request.state.state === 'execute') await request.move('verify')
+  if (request.state.state !== 'execute') return
+  await settleChildren(request)
+  await request.move('verify')
 }
 
 /**
@@ -59,16 +56,18 @@ export async function walkToVerify(request: GovernedRequest): Promise<void> {
  * the writes later.
  */
 export function brokenResult(request: GovernedRequest, failure?: Failure): FailedSafe {
-  const reasons = [...(request.broken?.reasons ?? []), ...(failure?.reasons ?? [])]
-  const unique = new Map(reasons.map((one) => [`${one.code}/${one.subject ?? ''}`, one]))
+  const { reasons = [], missing = [] } = failure ?? {}
   const end = { status: 'failed', error: 'not attempted: the log cannot be written' } as const
-  const { calls, undo: known, request_id, trace_id } = request.state
-  const undo = effectsOf(request).map((one) =>
-    toUndo(one, calls.get(one.call), known.get(effectKey(one))?.settled ?? end),
+  const { children, undo: known } = request.state
+  const undo = [...request.children].flatMap(([id, child]) =>
+    children.get(id)?.settled ? [] : brokenResult(child).undo,
   )
-  const receipt = { request_id, trace_id, first: request.first, last: request.last }
-  const why = { reasons: [...unique.values()], missing: failure?.missing ?? [] }
-  return toFailedSafe(why, undo, receipt)
+  for (const one of effectsOf(request)) {
+    const call = findLive(request, one.request_id)?.state.calls.get(one.call)
+    undo.push(toUndo(one, call, known.get(effectKey(one))?.settled ?? end))
+  }
+  const why = [...(request.broken?.reasons ?? []), ...reasons]
+  return toFailedSafe({ reasons: why, missing }, undo, placeOf(request))
 }
 
 /** Builds the result of a request that failed safe. */
@@ -85,9 +84,8 @@ export function toFailedSafe(
  * included if the log can make one.
  */
 export async function receiptOf(request: GovernedRequest): Promise<Receipt> {
-  const { state, core, first, last } = request
-  const { request_id, trace_id } = state
-  const base = { request_id, trace_id, first, last }
+  const { state, core } = request
+  const base = placeOf(request)
   if (!isClosed(state) || !core.audit.seal) return base
   try {
     return { ...base, checkpoint: await core.audit.seal() }
@@ -98,8 +96,12 @@ export async function receiptOf(request: GovernedRequest): Promise<Receipt> {
   }
 }
 
+function placeOf({ state: { request_id, trace_id }, first, last }: GovernedRequest): Receipt {
+  return { request_id, trace_id, first, last }
+}
+
 /** Ends the open children of a request that is failing, because nothing runs them any more. */
-export async function settleChildren(parent: GovernedRequest): Promise<void> {
+async function settleChildren(parent: GovernedRequest): Promise<void> {
   for (const data of parent.state.children.values()) {
     if (data.settled) continue
     const loaded = await loadState(parent.core, data.request_id)
@@ -108,30 +110,32 @@ export async function settleChildren(parent: GovernedRequest): Promise<void> {
     if (!loaded) continue
     const child = reviveRequest(parent.core, loaded, undefined, parent)
     if (!isClosed(child.state)) {
-      const reasons = [reason('CANCELLED', data.request_id, 'its parent failed')]
-      await failSafe(child, { reasons, missing: [] })
+      const why = reason('CANCELLED', data.request_id, 'its parent failed')
+      await failSafe(child, await toFailure(child, [why]))
     }
     await settleChild(parent, child, data)
   }
 }
 
 /**
- * Records the end of a child in its parent's log. From then on the child's calls count as the parent's,
- * and the parent is responsible for undoing the writes of a delivered child.
+ * Records the end of a child in its parent's log. From then on the child's calls and writes count as the
+ * parent's: if it fails, it undoes those that the child has not tried to undo, and reports all of them.
  */
 export async function settleChild(
   parent: GovernedRequest,
   child: GovernedRequest,
   { child: id, request_id, trace_id, task }: ChildData,
 ): Promise<void> {
-  const { delivered, failed } = child.state
+  const { delivered, failed, undo } = child.state
   const data: ChildSettledData = {
     child: id,
     request_id,
     trace_id,
     task,
     calls: callsOf(child),
-    effects: delivered ? effectsOf(child).reverse() : [],
+    effects: effectsOf(child)
+      .map((one) => undo.get(effectKey(one))?.settled ?? one)
+      .reverse(),
     hash: delivered?.hash,
     reasons: failed?.reasons,
   }

@@ -266,9 +266,7 @@ export class GovernedRun implements Run {
     if (this.#parked) throw this.#parked
     if (this.#isOver) throw conflict(this.#request, 'this pass over its body has ended')
     if (this.#request.broken) throw this.#request.broken
-    if (this.#request.stopped) {
-      throw new GovernanceError('The run was stopped.', [this.#request.stopped])
-    }
+    this.signal.throwIfAborted()
   }
 }
 

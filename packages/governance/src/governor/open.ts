@@ -15,10 +15,10 @@ import { identityOf, type JournalRecord, readItem } from '../journal/journal.ts'
 import { isClosed, openState, reduceJournal } from '../journal/reduce.ts'
 import { type GovernorState } from '../journal/journal.ts'
 import { findSchemaIssues, isBareUuid, isTraceId } from '../schema/validate.ts'
-import { ENVELOPE_SCHEMA } from '../schema/schemas.ts'
-import type { Failure } from './fail.ts'
+import { IDENTITY_SCHEMA } from '../schema/schemas.ts'
 import type { GovernorCore } from './options.ts'
 import { GovernedRequest, policiesOf } from './request.ts'
+import type { Failure } from './verify.ts'
 
 const DEFAULT_DEPTH = 3
 
@@ -160,8 +160,7 @@ function findIdentityReasons(identity: Identity, parent?: GovernedRequest): Reas
   if (tryCanonicalJson(identity) === undefined) {
     return [reason('IDENTITY_INVALID', '/identity', 'it is not JSON')]
   }
-  const schema = ENVELOPE_SCHEMA.properties?.['identity']
-  const [issue] = schema ? findSchemaIssues(schema, identity, '/identity') : []
+  const [issue] = findSchemaIssues(IDENTITY_SCHEMA, identity, '/identity')
   if (issue) return [reason('IDENTITY_INVALID', issue.path, issue.message)]
   const outer = parent?.state.identity
   if (!outer) return []

@@ -1,5 +1,5 @@
 import type { State } from '../contract/envelope.ts'
-import { reason, type Reason } from '../contract/reason.ts'
+import { reason } from '../contract/reason.ts'
 import { isClosed, isInDoubt, openReviews } from '../journal/reduce.ts'
 import { type GovernedCallState } from '../journal/journal.ts'
 import { failSafe } from './fail.ts'
@@ -8,6 +8,7 @@ import type { GovernorCore } from './options.ts'
 import type { GovernedRequest } from './request.ts'
 import { submitSettled } from './execute.ts'
 import { probeCall } from './undo.ts'
+import { type Failure, toFailure } from './verify.ts'
 
 /** A request that had not ended, after recovery found out what became of its calls, as far as it could. */
 export interface Recovered {
@@ -15,7 +16,7 @@ export interface Recovered {
   readonly task: string
   /**
    * `fail_safe` means that recovery ended the request. In any other state, continue it with `resume` or
-   * end it with `cancel`.
+   * end it with `cancel`; a child is continued by its parent.
    */
   readonly state: State
   /**
@@ -48,17 +49,18 @@ export async function recoverRequest(request: GovernedRequest): Promise<Recovere
   for (const call of state.state === 'execute' ? state.calls.values() : []) {
     if (isInDoubt(call)) await settleDoubt(request, call)
   }
-  let why: readonly Reason[] | undefined
-  const { deadline } = state.opened.limits
-  if (state.state === 'fail_safe') why = state.why
-  else if (state.state === 'intake') why = [reason('STATE_CONFLICT', state.request_id, 'intake')]
-  else if (deadline !== undefined && core.clock.now() >= deadline) {
-    why = [reason('DEADLINE_EXCEEDED', state.request_id)]
-  }
-  if (why && !isClosed(state)) await failSafe(request, { reasons: why, missing: [] })
+  let failure: Failure | undefined
+  const { request_id, opened, why, missing } = state
+  const { deadline } = opened.limits
+  if (state.state === 'fail_safe') failure = { reasons: why, missing }
+  else if (state.state === 'intake')
+    failure = { reasons: [reason('STATE_CONFLICT', request_id, 'intake')], missing }
+  else if (deadline !== undefined && core.clock.now() >= deadline)
+    failure = await toFailure(request, [reason('DEADLINE_EXCEEDED', request_id)])
+  if (failure) await failSafe(request, failure)
   return {
-    request_id: state.request_id,
-    task: state.opened.task,
+    request_id,
+    task: opened.task,
     state: state.state,
     inDoubt: [...state.calls.values()]
       .filter(({ effect }) => effect === 'in_doubt')

@@ -15,7 +15,7 @@ import {
 import type { Evidence } from '../contract/evidence.ts'
 import { hashPolicies, type Policy } from '../contract/policy.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
-import type { JournalEvent, JournalItem } from '../journal/events.ts'
+import type { JournalEvent, JournalItem, TransitionData } from '../journal/events.ts'
 import { type AuditAppendOptions, createLineWriter, type LineWriter } from '../journal/journal.ts'
 import { isClosed, reduceJournal } from '../journal/reduce.ts'
 import { type GovernorState } from '../journal/journal.ts'
@@ -153,8 +153,8 @@ export class GovernedRequest {
    * Moves the request to another state, if `TRANSITIONS` allows it. The new state is set before the log
    * has answered, so when two callers compete, the second one gets a conflict.
    */
-  async move(to: State, options: { readonly reasons?: readonly Reason[] } = {}): Promise<void> {
-    const data = { from: this.state.state, ...options }
+  async move(to: State, why: Pick<TransitionData, 'reasons' | 'missing'> = {}): Promise<void> {
+    const data = { from: this.state.state, ...why }
     const outcome = to === 'fail_safe' ? 'uncertain' : 'pending'
     await this.submit(
       { type: 'transition', data },
@@ -285,12 +285,12 @@ export function conflict({ state }: GovernedRequest, detail: string): Governance
   ])
 }
 
-/** Waits for `work`, the answer of a person, but rejects as soon as the run is stopped. */
+/** Waits for `work`, of the body or of a person, but rejects as soon as the run is stopped. */
 export function untilStopped<T>({ controller }: GovernedRequest, work: Promise<T>): Promise<T> {
   const { signal } = controller
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason as Error)
-    if (signal.aborted) return stop()
+    if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
   })

@@ -4,7 +4,7 @@ import type { EffectReference, UndoData } from '../journal/events.ts'
 import { effectKey } from '../journal/reduce.ts'
 import { type GovernedCallState } from '../journal/journal.ts'
 import { toolContext, probe } from './execute.ts'
-import { loadState, reviveRequest } from './open.ts'
+import { type LoadedState, loadState, reviveRequest } from './open.ts'
 import { withTimeout } from './options.ts'
 import { type GovernedRequest } from './request.ts'
 import { toAdmitted } from './candidate.ts'
@@ -17,14 +17,14 @@ import { toAdmitted } from './candidate.ts'
 export async function undoEffects(request: GovernedRequest): Promise<Undo[]> {
   const done: Undo[] = []
   for (const reference of effectsOf(request)) {
-    const owner = await findOwner(request, reference.request_id)
+    const owner = await findOwner(request, reference)
     const call = owner?.state.calls.get(reference.call)
     if (!owner || !call || call.effect === 'absent') continue
     let settled = request.state.undo.get(effectKey(reference))?.settled
     if (!settled) {
-      const { request_id } = reference
-      const end = await undoOne(request, owner, call)
-      settled = { request_id, call: call.call, ...end }
+      const maker = 'core' in owner ? owner : reviveRequest(request.core, owner)
+      const end = await undoOne(request, maker, call, reference)
+      settled = { ...reference, ...end }
       const { status } = end
       const outcome = status === 'done' ? 'success' : status === 'failed' ? 'failure' : 'uncertain'
       await request.submit({ type: 'undo_settled', data: settled }, { outcome })
@@ -47,20 +47,18 @@ export function effectsOf({ state }: GovernedRequest): EffectReference[] {
 }
 
 /**
- * Returns the request that made a write: this request, one of its children, or one loaded from the
- * journal.
+ * Returns the request that made a write: this request or one of its children, or only its state from the
+ * journal, because its task class may not be known here.
  */
 export async function findOwner(
   request: GovernedRequest,
-  requestId: string,
-): Promise<GovernedRequest | undefined> {
-  const live = findLive(request, requestId)
-  if (live) return live
-  const loaded = await loadState(request.core, requestId)
-  return loaded && reviveRequest(request.core, loaded)
+  { request_id }: EffectReference,
+): Promise<GovernedRequest | LoadedState | undefined> {
+  return findLive(request, request_id) ?? loadState(request.core, request_id)
 }
 
-function findLive(request: GovernedRequest, requestId: string): GovernedRequest | undefined {
+/** Returns this request or one of its descendants in this process; undefined if none has the id. */
+export function findLive(request: GovernedRequest, requestId: string): GovernedRequest | undefined {
   if (requestId === request.state.request_id) return request
   for (const child of request.children.values()) {
     const found = findLive(child, requestId)
@@ -76,13 +74,13 @@ async function undoOne(
   request: GovernedRequest,
   owner: GovernedRequest,
   call: GovernedCallState,
+  reference: EffectReference,
 ): Promise<UndoEnd> {
   const { rollback } = call
   if (!rollback) return { status: 'skipped', tries: 0 }
   const { type, target } = rollback
   if (type === 'manual') return { status: 'manual', tries: 0 }
   if (type === 'impossible') return { status: 'impossible', tries: 0 }
-  const reference = { request_id: owner.state.request_id, call: call.call }
   if (request.state.undo.has(effectKey(reference))) {
     // The process died while undoing this write. Only the probe can tell whether the undoing succeeded;
     // without a clear answer the rollback may run again only if the tool that undoes is idempotent.

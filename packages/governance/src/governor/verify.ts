@@ -56,13 +56,14 @@ export async function runVerifiers(
   )
   // Reports are written in the order of the task class, because the log must not depend on which verifier
   // finished first.
-  for (const [index, { report, reasons }] of verdicts.entries()) {
+  for (const [index, { id, mechanical }] of verifiers.entries()) {
+    const { report, reasons } = verdicts[index] as Verdict
     const data = {
-      verifier: verifiers[index]?.id ?? '',
+      verifier: id,
       report: report.report_id,
       report_hash: await request.keep(canonicalJson(report)),
       evidence: report.evidence_ids,
-      mechanical: verifiers[index]?.mechanical !== false,
+      mechanical: mechanical !== false,
       reasons: reasons.length > 0 ? reasons : undefined,
     }
     const outcome = reasons.length === 0 ? 'success' : 'failure'
@@ -149,11 +150,27 @@ function findInconsistency(
     : `it says ${report.status}, its checks ${own.status}`
 }
 
+/** Why a run fails, and which required evidence is missing. */
+export interface Failure {
+  readonly reasons: readonly Reason[]
+  readonly missing: readonly MissingNeed[]
+}
+
+/** Adds the required evidence that is missing to the reasons why a run ends without a candidate (UAICP §7). */
+export async function toFailure(
+  request: GovernedRequest,
+  reasons: readonly Reason[],
+): Promise<Failure> {
+  const { evidence } = await collectEvidence(request)
+  const { missing, reasons: needed } = findMissing(request, evidence)
+  return { reasons: [...reasons, ...needed], missing }
+}
+
 /** Returns which evidence that the task requires is missing, and why (UAICP §5.1). */
 export function findMissing(
   { task, core }: GovernedRequest,
   evidence: readonly Evidence[],
-): { readonly missing: readonly MissingNeed[]; readonly reasons: readonly Reason[] } {
+): Failure {
   const missing: MissingNeed[] = []
   const reasons: Reason[] = []
   for (const need of task.needs) {

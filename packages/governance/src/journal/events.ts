@@ -80,6 +80,8 @@ export interface RunLimits {
 export interface TransitionData {
   readonly from: State
   readonly reasons?: readonly Reason[]
+  /** In a transition to `fail_safe`: the required evidence that is missing. */
+  readonly missing?: readonly MissingNeed[]
 }
 
 /** `step`: the outcome of one `run.step`; its value is in the payload store. */
@@ -188,8 +190,11 @@ export interface ChildSettledData extends ChildData {
   /** Hash of the value that the child delivered. */
   readonly hash?: Hash
   readonly calls: number
-  /** The writes of a delivered child, in order of completion. If the parent fails, it has to undo them. */
-  readonly effects: readonly EffectReference[]
+  /**
+   * The writes of the child, in order of completion. A write that the child undid, or could not undo, has
+   * the result of that; the others have to be undone by the parent if it fails.
+   */
+  readonly effects: readonly (EffectReference | UndoData)[]
 }
 
 /** A reference to one write: the request that made it, and the call. */

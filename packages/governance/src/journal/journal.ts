@@ -1,3 +1,4 @@
+import type { MissingNeed } from '../contract/evidence.ts'
 import { type Reason, GovernanceError, reason } from '../contract/reason.ts'
 import type {
   AnswerData,
@@ -228,7 +229,7 @@ export interface GovernorState {
   readonly chunks: readonly ChunkState[]
   readonly children: ReadonlyMap<string, GovernedChildState>
   /**
-   * Writes that happened or may have happened, of the request and of its delivered children, in order of
+   * Writes that happened or may have happened, of the request and of its children, in order of
    * completion. A write whose effect was unknown at first (in doubt) and then found to be applied is listed
    * twice. `undo` contains which of these writes were undone.
    */
@@ -240,6 +241,8 @@ export interface GovernorState {
   readonly refusals: readonly Reason[]
   /** Why the previous attempt failed or, in `fail_safe`, why the whole run failed. */
   readonly why: readonly Reason[]
+  /** In `fail_safe`: the required evidence that is missing. */
+  readonly missing: readonly MissingNeed[]
   readonly delivered: DeliveredData | undefined
   readonly failed: FailedData | undefined
 }

@@ -53,6 +53,7 @@ export function openState(
     reports: [],
     refusals: [],
     why: [],
+    missing: [],
     delivered: undefined,
     failed: undefined,
   }
@@ -75,6 +76,7 @@ export function reduceJournal(state: GovernorState, item: JournalItem): void {
       const isRepair = draft.state === 'verify' && item.state !== 'fail_safe'
       draft.state = item.state
       if (item.data.reasons) draft.why = item.data.reasons
+      draft.missing = item.data.missing ?? []
       if (!isRepair) break
       draft.attempt += 1
       draft.reports = []
@@ -113,7 +115,11 @@ export function reduceJournal(state: GovernorState, item: JournalItem): void {
       const settled = { ...item.data, outcome: item.outcome }
       draft.children.set(item.data.child, { ...child, settled })
       draft.callCount += item.data.calls
-      draft.effects.push(...item.data.effects)
+      for (const one of item.data.effects) {
+        const { request_id, call } = one
+        draft.effects.push({ request_id, call })
+        if ('status' in one) draft.undo.set(effectKey(one), { request_id, call, settled: one })
+      }
       break
     }
     case 'verified':

@@ -22,6 +22,18 @@ export type JsonType = 'object' | 'array' | 'string' | 'number' | 'integer' | 'b
 
 const name = { type: 'string', minLength: 1 } as const
 
+/** The part of the envelope's schema about its `identity`. */
+export const IDENTITY_SCHEMA: ContractSchema = {
+  type: 'object',
+  required: ['agent_id', 'owner_id', 'control_class'],
+  properties: {
+    agent_id: name,
+    owner_id: name,
+    user_id: name,
+    control_class: { type: 'string', enum: CONTROL_CLASSES },
+  },
+}
+
 /**
  * JSON Schema (2020-12) of the message envelope. Other members are not allowed; extensions go into
  * `metadata`.
@@ -46,16 +58,7 @@ export const ENVELOPE_SCHEMA: ContractSchema = {
     parent_trace_id: name,
     state: { type: 'string', enum: STATES },
     timestamp: { type: 'string', format: 'date-time' },
-    identity: {
-      type: 'object',
-      required: ['agent_id', 'owner_id', 'control_class'],
-      properties: {
-        agent_id: name,
-        owner_id: name,
-        user_id: name,
-        control_class: { type: 'string', enum: CONTROL_CLASSES },
-      },
-    },
+    identity: IDENTITY_SCHEMA,
     outcome: { type: 'string', enum: OUTCOMES },
     streaming: {
       type: 'object',

@@ -253,12 +253,13 @@ function isDateTime(text: string): boolean {
   const days = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate()
   if (month < 1 || month > 12 || day < 1 || day > days) return false
   const sign = match[7] === '-' ? -1 : 1
-  const offset = { hours: Number(match[8] ?? 0), minutes: Number(match[9] ?? 0) }
-  if (offset.hours > 23 || offset.minutes > 59) return false
+  const offsetHours = Number(match[8] ?? 0)
+  const offsetMinutes = Number(match[9] ?? 0)
+  if (offsetHours > 23 || offsetMinutes > 59) return false
   if (hour <= 23 && minute <= 59 && second <= 59) return true
   // A leap second is 23:59:60 in UTC, so the offset has to be subtracted first.
-  const utcMinute = minute - offset.minutes * sign
-  const utcHour = hour - offset.hours * sign - (utcMinute < 0 ? 1 : 0)
+  const utcMinute = minute - offsetMinutes * sign
+  const utcHour = hour - offsetHours * sign - (utcMinute < 0 ? 1 : 0)
   const isLastMinute = utcMinute === 59 || utcMinute === -1
   return second === 60 && isLastMinute && (utcHour === 23 || utcHour === -1)
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  type Actor,
   hashJson,
   memoryPayloads,
   type PayloadStore,
@@ -408,9 +409,21 @@ describe('a decision', () => {
     expect(Date.parse(asked.request.expires_at)).toBe(time.now() + 500)
   })
 
-  test('UAICP-29 a denial is logged as that of whoever denied', async () => {
-    const by = { type: 'human', id: 'pat' } as const
-    for (const given of [by, undefined]) {
+  test('UAICP-29 a denial is logged as that of whoever denied, unless that is an agent', async () => {
+    const pat = { type: 'human', id: 'pat' } as const
+    const robot = { type: 'system', id: 'rota' } as const
+    const unknown = { type: 'human', id: 'unknown' } as const
+    const governorItself = { type: 'system', id: 'governor.test' } as const
+    const answers: [by: Actor | undefined, logged: Actor][] = [
+      [pat, pat],
+      [robot, robot],
+      [undefined, unknown],
+      // An agent is never the actor of an answer: not the acting one, under whatever type, and no other.
+      [{ type: 'agent', id: 'agent-1' }, governorItself],
+      [{ type: 'human', id: 'agent-1' }, governorItself],
+      [{ type: 'agent', id: 'agent-2' }, governorItself],
+    ]
+    for (const [given, logged] of answers) {
       const { governor, world, entries } = await kit()
       const pay = toolOf(world, 'pay', { risk: high, rollback: undoBy('pay') })
       const deny = async () => ({ type: 'deny', reason: 'too much', by: given }) as const
@@ -424,9 +437,7 @@ describe('a decision', () => {
         data: { answer: 'denied', reasons: [{ code: 'APPROVAL_DENIED', detail: 'too much' }] },
         envelope: { outcome: 'failure' },
       })
-      expect(answer?.envelope.identity['uaicp:actor']).toEqual(
-        given ?? { type: 'human', id: 'unknown' },
-      )
+      expect(answer?.envelope.identity['uaicp:actor']).toEqual(logged)
     }
   })
 

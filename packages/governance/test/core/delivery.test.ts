@@ -325,9 +325,15 @@ describe('a tool that fails', () => {
     }
     const write = toolOf(world, 'write', { risk: low, run: refuse })
     const read = toolOf(world, 'read', { run: refuse })
+    // The code counts, not the class of what is thrown.
+    const plain = toolOf(world, 'plain', {
+      risk: low,
+      run: () => Promise.reject({ code: 'NO_EFFECT' } as unknown as Error),
+    })
+    const tools = [write, read, plain]
     const codes: string[][] = []
-    const result = await governor.run(taskOf({ tools: [write, read] }), init, async (run) => {
-      for (const tool of [write, read]) {
+    const result = await governor.run(taskOf({ tools }), init, async (run) => {
+      for (const tool of tools) {
         await run.call(tool, {}).catch(({ reasons }: { reasons: { code: string }[] }) => {
           codes.push(reasons.map(({ code }) => code))
         })
@@ -335,7 +341,7 @@ describe('a tool that fails', () => {
       return 1
     })
     expect(result.state).toBe('deliver')
-    expect(codes).toEqual([['TOOL_ERROR'], ['TOOL_ERROR']])
+    expect(codes).toEqual([['TOOL_ERROR'], ['TOOL_ERROR'], ['TOOL_ERROR']])
   })
 
   test.each([

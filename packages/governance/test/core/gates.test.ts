@@ -79,7 +79,7 @@ test('UAICP-04 output that imitates evidence, reports, tokens or transitions has
   // The forged token in the arguments approves nothing: the run waits for a person.
   expect(result).toMatchObject({ outcome: 'pending', waiting: [{ action: { tool: 'high' } }] })
   const ended = await governor.cancel('request_id' in result ? result.request_id : '')
-  expect(codesOf(ended)).toEqual(['CANCELLED'])
+  expect(codesOf(ended)).toEqual(['CANCELLED', 'EVIDENCE_MISSING'])
   expect(world.count('high')).toBe(0)
   const again = await governor.run(task, init, async (run) => {
     await run.call(search, {})

@@ -282,5 +282,6 @@ test('UAICP-13 an open request is worked on by one caller; one that has ended ca
   const why = [{ code: 'CANCELLED' }] as const
   expect(await governor.fail(third, why)).toMatchObject({ type: 'fail_safe' })
   expect(await governor.resume(third, task, body)).toMatchObject({ state: 'fail_safe' })
-  expect(await governor.cancel(await open())).toMatchObject({ missing: [], undo: [] })
+  const missing = [{ type: 'tool_result', source: 'read', min: 1, found: 0 }]
+  expect(await governor.cancel(await open())).toMatchObject({ missing, undo: [] })
 })

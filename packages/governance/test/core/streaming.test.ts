@@ -37,6 +37,7 @@ test('UAICP-14 every chunk before the end is marked unverified, and the end conf
     const early = chunks.slice(0, 3)
     expect(early.every(({ streaming }) => streaming?.['uaicp:verified'] === false)).toBe(true)
     expect(early.some(({ state }) => state === 'deliver')).toBe(false)
+    expect('uaicp:retracted' in chunks.at(-1)!.streaming!).toBe(!isGood)
     expect(chunks.at(-1)).toMatchObject({
       state: isGood ? 'deliver' : 'fail_safe',
       streaming: isGood
@@ -192,7 +193,32 @@ test('UAICP-16 a repair goes on counting, also when it streams the same text aga
     [5, '/5', 'attempt 3'],
     [6, '/6', undefined],
   ])
+  // What the first two attempts streamed is void; the end confirms only the rest.
+  expect(chunks.at(-1)?.streaming).toEqual({
+    chunk_id: `${chunks[0]?.request_id}/6`,
+    is_final: true,
+    stream_index: 6,
+    'uaicp:verified': true,
+    'uaicp:retracted': 4,
+  })
+  expect((await entries()).at(-1)?.envelope.streaming).toEqual(chunks.at(-1)?.streaming)
   expect((await entries()).filter(({ type }) => type === 'chunk')).toHaveLength(6)
+})
+
+test('UAICP-14 a repair that streams nothing confirms nothing of what was streamed before it', async () => {
+  const { governor } = await kit()
+  const chunks: Envelope[] = []
+  const result = await governor.run(
+    taskOf({ tools: [], repair: { max: 1 } }),
+    { ...init, onChunk: (chunk) => chunks.push(chunk) },
+    async (run) => {
+      if (run.attempt === 2) return 'checked'
+      run.chunk('a guess')
+      throw new Error('once more')
+    },
+  )
+  expect(result.state).toBe('deliver')
+  expect(chunks.at(-1)?.streaming).toMatchObject({ stream_index: 1, 'uaicp:retracted': 1 })
 })
 
 test('UAICP-16 a repair that waited and goes on repeats its own chunks, not those before it', async () => {
