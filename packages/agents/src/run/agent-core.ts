@@ -30,8 +30,8 @@ export class AgentCore {
   agent!: Agent
   #llm: LLMInstance | undefined
   #sessionId: string | undefined
-  /** Deletions of sub-agents' sessions that nobody has awaited yet. */
-  readonly #deletions = new Set<Promise<void>>()
+  /** Saves and deletions of sub-agents that nobody has awaited yet. */
+  readonly #pending = new Set<Promise<void>>()
 
   constructor(options: ModellessOptions) {
     this.options = options
@@ -53,17 +53,17 @@ export class AgentCore {
     return this.#llm
   }
 
-  /** Makes `flush` wait for the deletion of a session. */
-  addDeletion(deletion: Promise<void>): void {
-    this.#deletions.add(deletion)
-    void deletion.then(() => this.#deletions.delete(deletion))
+  /** Makes `flush` wait for saves or deletions, which never reject. */
+  addPending(work: Promise<void>): void {
+    this.#pending.add(work)
+    void work.then(() => this.#pending.delete(work))
   }
 
   /** Waits until all queued checkpoints are saved and all sessions that are over are deleted. */
   async flush(): Promise<void> {
     const { checkpoints } = this.options
     if (checkpoints) await flushCheckpoints(checkpoints)
-    await Promise.all(this.#deletions)
+    await Promise.all(this.#pending)
   }
 
   /** Converts the input of a run to a message. */

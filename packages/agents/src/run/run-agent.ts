@@ -237,11 +237,18 @@ class Attempt {
     const { input, state, sessionId, saver } = parts
     const { core, controller, options, resume, takeSteering } = this.#task
     const { agent, clock } = core
+    const { checkpoints: store, durability, onCheckpointError: onError } = core.options
     const { parentContext, shouldStop } = options
+    const commit = bothCommits(options.commit, saver?.commit)
     const save = (next: AgentState): void | Promise<void> => {
       this.#hasSaved = true
       this.#note(next)
       return saver?.save(next)
+    }
+    // With a journal, a crash must not leave a session behind, so the run waits.
+    const settle = (work: Promise<void>): void | Promise<void> => {
+      if (commit || durability === 'sync') return work
+      core.addPending(work)
     }
     return {
       agent,
@@ -259,16 +266,13 @@ class Attempt {
       checkpoint: save,
       takeSteering,
       takeConflicts: () => this.#conflicts.splice(0),
-      commit: bothCommits(options.commit, saver?.commit),
+      commit,
       shouldStop,
       endSession: (childStore, childSession) => {
-        const { checkpoints: store, durability, onCheckpointError: onError } = core.options
         const after = saver && store && flushCheckpoints(store, sessionId)
-        const deletion = deleteSession(childStore, childSession, { after, onError })
-        // With a journal, a crash must not leave the session behind, so the run waits for its deletion.
-        if (saver?.commit || durability === 'sync') return deletion
-        core.addDeletion(deletion)
+        return settle(deleteSession(childStore, childSession, { after, onError }))
       },
+      settle,
       clock,
       ids: core.options.ids,
       ...withChild(options.child),

@@ -268,6 +268,7 @@ export class StrategyRun {
           streaming: this.#live !== undefined,
           root: this.#account.id,
           messageId: state.messages.findLast(isAssistantMessage)?.id,
+          isResumed: !messages,
           ledgerOf: (open) => (this.#ledger ??= this.#openLate(open)),
           shouldStop: async (more) => {
             const { usage, steps } = this.#spent
