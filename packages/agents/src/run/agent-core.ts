@@ -89,10 +89,10 @@ export class AgentCore {
    * Returns the session id of a run: from the options, else from the state, else, with a checkpoint store, an
    * id made once for this agent.
    */
-  sessionOf(metadata: { readonly [name: string]: unknown }): string | undefined {
+  sessionOf(state: Partial<AgentState> | undefined): string | undefined {
     const { sessionId, checkpoints } = this.options
     if (sessionId !== undefined) return sessionId
-    const { sessionId: known } = metadata
+    const known = state?.metadata?.['sessionId'] // a middleware may have left something that is no state
     if (typeof known === 'string' && known !== '') return known
     return checkpoints && (this.#sessionId ??= this.ids())
   }
