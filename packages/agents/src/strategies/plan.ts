@@ -1,4 +1,4 @@
-import { type JsonSchema, messageOf } from '@skein/base'
+import type { JsonSchema } from '@skein/base'
 import { ErrorCode, isUPPError, type ToolExecution, UPPError } from '@skein/ai'
 import { unusableResponse, isCancelled } from '../contract/agent-error.ts'
 import type { ExecutionStrategy } from '../contract/agent-types.ts'
@@ -200,6 +200,7 @@ async function work(run: StrategyRun, steps: readonly PlanStep[]): Promise<Work>
     }
   } catch (error) {
     if (!isUPPError(error) || isCancelled(error) || !isInferenceError(error)) throw error
+    run.keepPartial(error)
     return { failure: error, failed: steps }
   }
 }
@@ -223,10 +224,11 @@ async function replan(
   try {
     return await makePlan(run, settings, prompt, ended)
   } catch (error) {
-    if (isCancelled(error)) throw error
+    if (!isUPPError(error) || isCancelled(error)) throw error
+    run.keepPartial(error)
     // The run fails with the code of the failed step; the error of planning again is the cause.
     const { code, provider, modality, statusCode, hint } = failure
-    const message = `${failure.message} Planning again failed too: ${messageOf(error)}`
+    const message = `${failure.message} Planning again failed too: ${error.message}`
     throw new UPPError(message, { code, provider, modality, statusCode, hint, cause: error })
   }
 }

@@ -523,9 +523,14 @@ export class StrategyRun {
     this.record.openCalls = []
   }
 
-  /** Stores what a failed inference produced, for a run that continues after the failure. */
-  keepPartial({ turn }: UPPError): void {
-    if (!turn) return
+  /**
+   * Stores what a failed inference produced, for a run that continues after the failure, and takes it from the
+   * error, so that `fail` does not store it again.
+   */
+  keepPartial(error: UPPError): void {
+    const { turn } = error
+    if (!turn?.messages.length) return
+    error.turn = undefined
     this.state = this.#charge(turn, this.state.withMessages(turn.messages))
     this.record.addInference(turn, turn.messages)
     this.#inputs = 0
