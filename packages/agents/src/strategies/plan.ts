@@ -1,5 +1,5 @@
 import type { JsonSchema } from '@skein/base'
-import { ErrorCode, isUPPError, type ToolExecution, UPPError } from '@skein/ai'
+import { ErrorCode, isUPPError, isUserMessage, type ToolExecution, UPPError } from '@skein/ai'
 import { unusableResponse, isCancelled } from '../contract/agent-error.ts'
 import type { ExecutionStrategy } from '../contract/agent-types.ts'
 import type { AgentStopReason } from '../contract/event.ts'
@@ -62,7 +62,10 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
     let end: AgentStopReason | undefined
     if (!resume || !run.state.plan)
       end = await makePlan(run, settings, planPrompt(tools, maxPlanSteps))
-    let isAnswered = resume !== undefined && run.isAnswered
+    // A resumed state may end with an empty plan, which answers a prompt of this strategy, not the question.
+    const { metadata } = run.state.messages.findLast(isUserMessage) ?? {}
+    let isAnswered =
+      resume !== undefined && run.isAnswered && metadata?.['uap']?.['phase'] !== 'plan'
     for (;;) {
       if (end) return run.result(end)
       const steps = run.state.plan ?? []
