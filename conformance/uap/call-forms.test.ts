@@ -11,7 +11,7 @@ import {
 import { loop, plan, react } from '@skein/agents/execution'
 import { UserMessage, type Tool, type Turn } from '@skein/ai'
 import { calls, says, scripted, stops } from '@skein/ai/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { recordingStore } from './support/state.ts'
 import { add } from './support/tools.ts'
 
@@ -72,6 +72,24 @@ describe.each(Object.entries(forms))('%s', (_, run) => {
     }
   })
 
+  test('UAP-021 arms no timer while a tool works', async () => {
+    const { promise: isWorking, resolve: works } = Promise.withResolvers<void>()
+    const { promise: result, resolve: end } = Promise.withResolvers<string>()
+    const slow: Tool = { ...add, run: () => (works(), result) }
+    vi.useFakeTimers()
+    try {
+      const model = scripted([calls('add', { a: 1, b: 1 }), says('done')])
+      const running = run(agent({ model, tools: [slow] }))
+      await isWorking
+      await vi.advanceTimersByTimeAsync(3_600_000)
+      expect(vi.getTimerCount()).toBe(0)
+      end('late')
+      expect((await running).toolExecutions).toMatchObject([{ result: 'late', isError: false }])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test('UAP-057 asks the model again after its tools, whatever stop reason came with the calls', async () => {
     for (const reason of ['end_turn', 'tool_use', 'max_tokens', 'other'] as const) {
       const adding = [calls('add', { a: 1, b: 1 }), stops(reason)]
@@ -80,6 +98,23 @@ describe.each(Object.entries(forms))('%s', (_, run) => {
       expect([turn.response.text, turn.toolExecutions.length]).toEqual(['done', 2])
     }
   })
+})
+
+test('UAP-043 UAP-151 a stream that its reader aborts gives no further event, and fails', async () => {
+  for (const form of ['stream', 'resumeStream'] as const)
+    for (let count = 1; count < 9; count++) {
+      const model = scripted([[says('a'), calls('add', { a: 1, b: 1 })], says('b')])
+      const worker = agent({ model, tools: [add] })
+      const stream = form === 'stream' ? worker.stream('x', start) : worker.resumeStream(asked)
+      const reason = new Error('enough')
+      let read = 0
+      const reading = (async () => {
+        for await (const _ of stream) if (++read === count) stream.abort(reason)
+      })()
+      await expect(reading).rejects.toMatchObject({ code: 'CANCELLED', cause: reason })
+      await expect(stream.result).rejects.toMatchObject({ code: 'CANCELLED', cause: reason })
+      expect(read).toBe(count)
+    }
 })
 
 test.each([
