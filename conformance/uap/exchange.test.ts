@@ -1,4 +1,5 @@
-import { agent, AgentState, type ExecutionStrategy } from '@skein/agents'
+import { agent, AgentState, type ExecutionStrategy, type Middleware } from '@skein/agents'
+import { loop, plan, react } from '@skein/agents/execution'
 import {
   AssistantMessage,
   ToolResultMessage,
@@ -9,7 +10,8 @@ import {
 } from '@skein/ai'
 import { says, scripted } from '@skein/ai/testing'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { custom } from './support/custom-strategy.ts'
 
 const question = new UserMessage('question')
 const call = new AssistantMessage('', [{ toolCallId: 'c', toolName: 'look', arguments: {} }])
@@ -22,10 +24,9 @@ const before = AgentState.initial().withMessages([
   new AssistantMessage('fine'),
 ])
 
-/** A strategy whose turn has these messages, and which has added those to the state. */
-function leaving(told: readonly Message[], kept: readonly Message[]): ExecutionStrategy {
-  const turn: Turn = {
-    messages: told,
+function turnOf(messages: readonly Message[]): Turn {
+  return {
+    messages,
     response: answer,
     toolExecutions: [],
     usage: zeroUsage,
@@ -36,10 +37,14 @@ function leaving(told: readonly Message[], kept: readonly Message[]): ExecutionS
     sources: [],
     openCalls: [],
   }
+}
+
+/** A strategy whose turn has these messages, and which has added those to the state. */
+function leaving(told: readonly Message[], kept: readonly Message[]): ExecutionStrategy {
   return {
     name: 'leaving',
     execute: async ({ state }) => ({
-      turn,
+      turn: turnOf(told),
       state: state.withMessages(kept).withStep(3),
       stopReason: 'max_steps',
     }),
@@ -71,4 +76,44 @@ test('UAP-045 a question that the state has already is in it once after ask()', 
   const worker = agent({ model: scripted([says('answer')]) })
   const { state } = await worker.ask(question, before.withMessage(question))
   expect(state.messages.map(({ text }) => text)).toEqual(['earlier', 'fine', 'question', 'answer'])
+})
+
+describe('a question that middleware has replaced', () => {
+  const secret = new UserMessage('my password is hunter2')
+  const redacted = new UserMessage('my password is ***')
+  const sameId = new UserMessage('my password is ***', { id: secret.id })
+  const redacting = (input: Message): Middleware => ({
+    name: 'redacting',
+    before: (context) => ({ ...context, input }),
+  })
+  const strategies = [loop(), react(), plan(), custom(), leaving([answer], [])]
+
+  test.each(strategies)(
+    'UAP-044 UAP-045 is in the state as the strategy got it, and once ($name)',
+    async (execution) => {
+      for (const input of [redacted, sameId]) {
+        const model = scripted(({ structure }) => says(structure ? '{"steps":[]}' : 'fine'))
+        const worker = agent({ model, execution, middleware: [redacting(input)] })
+        for (const given of [secret, secret.text]) {
+          const { state } = await worker.ask(given, before)
+          const added = state.messages.slice(before.messages.length)
+          expect(added[0]).toBe(input)
+          expect(added.filter(({ text }) => text.startsWith('my password'))).toEqual([input])
+        }
+      }
+    },
+  )
+
+  test('UAP-044 UAP-045 stays replaced when a later middleware fails and the run is recovered', async () => {
+    const failing: Middleware = {
+      name: 'failing',
+      before: () => {
+        throw new Error('down')
+      },
+      onError: ({ state }) => ({ turn: turnOf([answer]), state }),
+    }
+    const worker = agent({ model: scripted([]), middleware: [redacting(redacted), failing] })
+    const { state } = await worker.ask(secret, before)
+    expect(state.messages).toEqual([...before.messages, redacted, answer])
+  })
 })

@@ -7,6 +7,8 @@ import {
   type ExecutionContext,
   type ExecutionStrategy,
   type GenerateResult,
+  type Middleware,
+  type MiddlewareContext,
 } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
 import type { Tool, Turn } from '@skein/ai'
@@ -112,10 +114,21 @@ test('UAP-029 a result that a hook or a middleware made names the session, too',
     turn,
     state: AgentState.initial(),
   })
+  const broken = () => {
+    throw new Error('broken')
+  }
+  const stateless = (context: MiddlewareContext): MiddlewareContext => ({
+    ...context,
+    state: undefined as unknown as AgentState,
+  })
   const cases: Partial<AgentOptions>[] = [
     { strategy: { onError: () => made({} as Turn) }, model: scripted([fails('down')]) },
     { middleware: [{ name: 'm', after: (_, { turn }) => made(turn) }] },
     { middleware: [{ name: 'm', onError: () => made({} as Turn) }], model: scripted([fails('x')]) },
+    // The strategy never begins.
+    { middleware: [{ name: 'm', before: broken, onError: () => made({} as Turn) }] },
+    { middleware: [{ name: 'm', before: broken }], strategy: { onError: () => made({} as Turn) } },
+    { middleware: [{ name: 'm', before: stateless, onError: () => made({} as Turn) }] },
   ]
   for (const [index, options] of cases.entries()) {
     const checkpoints = recordingStore()
@@ -127,6 +140,29 @@ test('UAP-029 a result that a hook or a middleware made names the session, too',
       const { state } = await running
       expect(state.metadata, String(index)).toEqual({ sessionId: 's', agentId: worker.id })
     }
+  }
+})
+
+test('UAP-029 UAP-165 a run that fails before its strategy begins is recovered in the session of its state', async () => {
+  const recovering: Middleware = {
+    name: 'recovering',
+    before: () => {
+      throw new Error('busy')
+    },
+    onError: () => ({ turn: {} as Turn, state: AgentState.initial() }),
+  }
+  const moving: Middleware = {
+    name: 'moving',
+    before: (context) => ({ ...context, state: context.state.withMetadata('sessionId', 'tenant') }),
+  }
+  const known = AgentState.initial().withMetadata('sessionId', 'known')
+  for (const [middleware, sessionId] of [
+    [[recovering], 'known'],
+    [[moving, recovering], 'tenant'],
+  ] as const) {
+    const worker = agent({ model: model(), middleware, checkpoints: recordingStore() })
+    const { state } = await worker.generate('x', known)
+    expect(state.metadata).toEqual({ sessionId, agentId: worker.id })
   }
 })
 

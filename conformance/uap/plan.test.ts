@@ -523,6 +523,43 @@ describe('a plan that cannot be carried out', () => {
     )
   })
 
+  test.each<[unknown, string[]]>([
+    ['b', ['b', 'a']],
+    [['b'], ['b', 'a']],
+    ['0', ['0', 'a']],
+    [0, ['0', 'a']],
+    ['', ['a', 'b']],
+    [[''], ['a', 'b']],
+    [null, ['a', 'b']],
+    [undefined, ['a', 'b']],
+  ])('UAP-072 UAP-079 a dependency on %j is kept, as a list or not', async (dependsOn, carried) => {
+    const other = carried.find((id) => id !== 'a')
+    const drafts = [
+      { id: 'a', description: 'A', dependsOn },
+      { id: other, description: 'B', dependsOn: [] },
+    ]
+    const { worker } = planner([says(JSON.stringify(drafts)), says('1'), says('2')])
+    const { state } = await worker.generate('x', start)
+    expect(order(state)).toEqual(carried)
+    expect(state.plan![0]!.dependsOn).toEqual(carried[0] === 'a' ? [] : [other])
+  })
+
+  test.each([['x'], ['b, c'], { b: true }, 7, true])(
+    'UAP-079 a dependency on %j, which is no step, is a problem',
+    async (dependsOn) => {
+      const drafts = [
+        { id: 'a', description: 'A', dependsOn },
+        { id: 'b', description: 'B', dependsOn: [] },
+        { id: 'c', description: 'C', dependsOn: [] },
+      ]
+      const { worker } = planner([says(JSON.stringify(drafts))], { allowReplan: false })
+      await expect(worker.generate('x', start)).rejects.toMatchObject({
+        code: 'INVALID_RESPONSE',
+        message: expect.stringMatching(/"a" depends on ".+", which is not a step/),
+      })
+    },
+  )
+
   test('UAP-079 UAP-050 an answer that was no plan stays in the history, and its tokens count', async () => {
     const usage = { inputTokens: 5, outputTokens: 2, totalTokens: 7 }
     const { worker } = planner([

@@ -17,7 +17,7 @@ const steps = ['a', 'b', 'c'].map((id, index, all) => ({
 
 /** Answers from the history alone, so that a new model says what the old one would have said. */
 const script: ScriptFunction = ({ messages, structure, tools }) => {
-  if (structure) return says(JSON.stringify({ steps }))
+  if (structure) return says(JSON.stringify({ steps: structure['title'] === 'none' ? [] : steps }))
   if (tools.length === 0) return says(`thought ${messages.length}`)
   const rounds = messages.filter(({ type }) => type === 'tool_result').length
   const isAnswered = messages.at(-1)?.type === 'tool_result'
@@ -68,6 +68,7 @@ const strategies: [string, () => ExecutionStrategy][] = [
   ['react', () => react()],
   ['react with a limit', () => react({ maxSteps: 2 })],
   ['plan', () => plan()],
+  ['plan without steps', () => plan({ planSchema: { type: 'object', title: 'none' } })],
 ]
 
 describe.each(strategies)('UAP-166 %s', (_, execution) => {

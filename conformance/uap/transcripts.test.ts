@@ -139,11 +139,15 @@ test('a hook that drops a result in the middle of a long history is repaired bef
   expect(sent[3]![2]).toMatchObject({ results: [{ toolCallId: 'call_0', isError: true }] })
 })
 
-/** What was kept of an exchange: its call, the results in one or two messages, one from elsewhere. */
+/**
+ * What was kept of an exchange: its call, the results in one or two messages, one from elsewhere. The messages
+ * may be plain data, as from a database, without the getters of their classes.
+ */
 const exchanges = fc.array(
   fc.record({
     callCount: fc.nat(3),
     hasCalls: fc.boolean(),
+    isPlain: fc.boolean(),
     results: fc.array(fc.array(fc.nat(3), { maxLength: 3 }), { maxLength: 2 }),
   }),
   { maxLength: 6 },
@@ -152,20 +156,23 @@ const exchanges = fc.array(
 test('UAP-090 UAP-155 whatever is left of a history, each call sent has one result, and what is kept stays as it was', async () => {
   await fc.assert(
     fc.asyncProperty(exchanges, async (parts) => {
-      const history: Message[] = parts.flatMap(({ callCount, hasCalls, results }, part) => {
-        const id = (index: number): string => `${part}.${index}`
-        const toolCalls = Array.from({ length: callCount }, (_, index) => ({
-          toolCallId: id(index),
-          toolName: 'add',
-          arguments: {},
-        }))
-        const answers = results.map((indexes, message) => {
-          const list = indexes.map((index) => ({ toolCallId: id(index), result: `${message}` }))
-          return new ToolResultMessage(list, { metadata: { own: { part, message } } })
-        })
-        const asked = hasCalls ? [new AssistantMessage('calls', toolCalls)] : []
-        return [...asked, ...answers, new UserMessage(`${part}`)]
-      })
+      const history: Message[] = parts.flatMap(
+        ({ callCount, hasCalls, isPlain, results }, part) => {
+          const id = (index: number): string => `${part}.${index}`
+          const toolCalls = Array.from({ length: callCount }, (_, index) => ({
+            toolCallId: id(index),
+            toolName: 'add',
+            arguments: {},
+          }))
+          const answers = results.map((indexes, message) => {
+            const list = indexes.map((index) => ({ toolCallId: id(index), result: `${message}` }))
+            return new ToolResultMessage(list, { metadata: { own: { part, message } } })
+          })
+          const asked = hasCalls ? [new AssistantMessage('calls', toolCalls)] : []
+          const messages: Message[] = [...asked, ...answers, new UserMessage(`${part}`)]
+          return isPlain ? messages.map((message) => ({ ...message }) as Message) : messages
+        },
+      )
       const model = scripted(() => says('ok'))
       await agent({ model, tools: [add] }).generate('go', start.withContext(history))
       const sent = model.requests[0]!.messages

@@ -72,7 +72,7 @@ type Methods = Pick<
   Agent,
   'generate' | 'stream' | 'ask' | 'query' | 'resume' | 'resumeStream' | 'flush'
 >
-type Call = Pick<AgentTask, 'state' | 'options'> & Partial<Pick<AgentTask, 'input' | 'resume'>>
+type Call = Pick<AgentTask, 'input' | 'state' | 'options' | 'resume' | 'finish'>
 
 /** Returns the methods of an agent. They are closures, so that `const { generate } = coder` works. */
 function agentMethods(core: AgentCore): Methods {
@@ -81,10 +81,8 @@ function agentMethods(core: AgentCore): Methods {
       generate(core, { input, state, options }),
     stream: (input: AgentInput, state: AgentState, options: RunOptions = {}) =>
       stream(core, { input, state, options }),
-    ask: async (input: AgentInput, state: AgentState, options: RunOptions = {}) => {
-      const message = toUserMessage(input, core.options)
-      return withExchange(await generate(core, { input: message, state, options }), message)
-    },
+    ask: (input: AgentInput, state: AgentState, options: RunOptions = {}) =>
+      generate(core, { input, state, options, finish: withExchange }),
     query: (input: AgentInput, options: RunOptions = {}) => query(core, input, options),
     resume: (state: AgentState, answers: Answers = {}, options: RunOptions = {}) =>
       generate(core, { state, options, resume: { answers } }),

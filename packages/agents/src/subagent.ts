@@ -187,8 +187,8 @@ class SubagentRun<Args> {
     let result: GenerateResult
     try {
       result = await this.#runAgent(agent, asked ?? '', before)
-      // The sub-agent's queued saves and deletions must be done before the caller records its result.
-      await agent.flush()
+      // The sub-agent's queued saves and deletions must be done before a caller with a journal records its result.
+      await this.#caller?.settle?.(agent.flush())
     } catch (error) {
       const { turn } = error as { turn?: Turn }
       await this.#end({ success: false, error: messageOf(error), ...record(before, turn) })
@@ -204,9 +204,9 @@ class SubagentRun<Args> {
   async #stateBefore(agent: Agent): Promise<AgentState | undefined> {
     const { checkpoints: store, sessionId = this.#root } = agent
     const waiting = this.#waiting?.state
-    const origin = this.#caller?.messageId
+    const { messageId: origin, isResumed } = this.#caller ?? {}
     let newest = waiting
-    if (store && origin !== undefined) {
+    if (store && isResumed && origin !== undefined) {
       await flushCheckpoints(store, sessionId)
       const saved = await store.load(sessionId)
       // A call id may be used again, so the message that contains the call must be the same too.

@@ -152,8 +152,8 @@ export interface AgentRun<
   /** The state after the last completed step, also of a run that was aborted or failed. */
   readonly state: AgentState
   /**
-   * Adds a message before the next inference. A run that was about to end continues with it. Throws
-   * INVALID_REQUEST if the run is over, because nobody would read the message.
+   * Adds a message before the next inference. A run that was about to end continues with it, unless its limit of
+   * steps is reached. Throws INVALID_REQUEST if the run is over, because nobody would read the message.
    */
   steer(message: AgentInput): void
 }
@@ -188,6 +188,8 @@ export interface ExecutionContext extends Partial<AgentLineage> {
   readonly commit?: (effect: StepEffect) => void | Promise<void>
   /** Deletes the session of a sub-agent whose call has a result; called after `checkpoint`. */
   readonly endSession?: (store: CheckpointStore, sessionId: string) => void | Promise<void>
+  /** Returns the given saves and deletions of a sub-agent if the run must wait for them; otherwise `flush` does. */
+  readonly settle?: (work: Promise<void>) => void | Promise<void>
   /** A stop condition besides the one in `strategy`, e.g. the caller's budget. */
   readonly shouldStop?: (totals: RunTotals) => boolean | Promise<boolean>
   readonly clock?: Clock

@@ -281,7 +281,7 @@ function newestGroups(
   const groups: Message[][] = []
   for (const message of messages) {
     const last = groups.at(-1)
-    const answersLast = last && isAssistantMessage(last[0]) && last[0].hasToolCalls
+    const answersLast = last && isAssistantMessage(last[0]) && last[0].toolCalls?.length
     if (answersLast && isToolResultMessage(message)) last.push(message)
     else groups.push([message])
   }

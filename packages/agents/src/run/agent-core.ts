@@ -30,8 +30,8 @@ export class AgentCore {
   agent!: Agent
   #llm: LLMInstance | undefined
   #sessionId: string | undefined
-  /** Deletions of sub-agents' sessions that nobody has awaited yet. */
-  readonly #deletions = new Set<Promise<void>>()
+  /** Saves and deletions of sub-agents that nobody has awaited yet. */
+  readonly #pending = new Set<Promise<void>>()
 
   constructor(options: ModellessOptions) {
     this.options = options
@@ -53,17 +53,17 @@ export class AgentCore {
     return this.#llm
   }
 
-  /** Makes `flush` wait for the deletion of a session. */
-  addDeletion(deletion: Promise<void>): void {
-    this.#deletions.add(deletion)
-    void deletion.then(() => this.#deletions.delete(deletion))
+  /** Makes `flush` wait for saves or deletions, which never reject. */
+  addPending(work: Promise<void>): void {
+    this.#pending.add(work)
+    void work.then(() => this.#pending.delete(work))
   }
 
   /** Waits until all queued checkpoints are saved and all sessions that are over are deleted. */
   async flush(): Promise<void> {
     const { checkpoints } = this.options
     if (checkpoints) await flushCheckpoints(checkpoints)
-    await Promise.all(this.#deletions)
+    await Promise.all(this.#pending)
   }
 
   /** Converts the input of a run to a message. */
@@ -89,10 +89,10 @@ export class AgentCore {
    * Returns the session id of a run: from the options, else from the state, else, with a checkpoint store, an
    * id made once for this agent.
    */
-  sessionOf(metadata: { readonly [name: string]: unknown }): string | undefined {
+  sessionOf(state: Partial<AgentState> | undefined): string | undefined {
     const { sessionId, checkpoints } = this.options
     if (sessionId !== undefined) return sessionId
-    const { sessionId: known } = metadata
+    const known = state?.metadata?.['sessionId'] // a middleware may have left something that is no state
     if (typeof known === 'string' && known !== '') return known
     return checkpoints && (this.#sessionId ??= this.ids())
   }

@@ -64,6 +64,8 @@ export interface AgentTask {
   readonly takeSteering?: () => readonly Message[]
   /** Called with the state after each step. */
   readonly onState?: (state: AgentState) => void
+  /** Makes the result of the call from that of the run and its input, as middleware has left it. */
+  readonly finish?: (result: GenerateResult, input: Message) => GenerateResult
 }
 
 /** The options of a call, including internal ones that only `subagent()` and `query` use. */
@@ -107,7 +109,9 @@ export async function runAgent(task: AgentTask): Promise<GenerateResult> {
     }
     const last = await middleware.after(outcome, (result) => attempt.complete(result))
     if ('error' in last) throw last.error
-    return checkResult(last.result, 'A hook', attempt.owner)
+    const { input: asked, state: given } = middleware.context
+    const result = checkResult(last.result, 'A hook', attempt.ownerOf(given))
+    return task.finish?.(result, asked) ?? result
   } finally {
     unlink()
   }
@@ -118,8 +122,7 @@ class Attempt {
   readonly #task: AgentTask
   readonly #hooks: AgentStrategy
   readonly #live: LiveEvents | undefined
-  /** The ids of session and agent, set when the strategy begins; every result gets them (UAP §3.4). */
-  owner: RunOwner = {}
+  #owner: RunOwner | undefined
   #state: AgentState
   #hasSaved = false
   #isComplete = false
@@ -132,13 +135,12 @@ class Attempt {
   }
 
   async run(input: Message, given: AgentState): Promise<GenerateResult> {
-    const { core, options } = this.#task
+    const { core } = this.#task
     const { checkpoints: store, execution = defaultExecution } = core.options
     const { durability, onCheckpointError: onError } = core.options
-    const sessionId = options.sessionId ?? core.sessionOf(given.metadata)
-    const agentId = store && core.agent.id
-    this.owner = { sessionId, agentId }
-    const owned = withOwner(given, this.owner)
+    const owner = this.ownerOf(given)
+    const { sessionId, agentId } = owner
+    const owned = withOwner(given, owner)
     const saver =
       store && sessionId !== undefined
         ? checkpointer({
@@ -157,7 +159,19 @@ class Attempt {
     const result = await (builtIn
       ? builtIn(context, this.#live)
       : this.#executeForeign(context, saver))
-    return checkResult(result, `The strategy "${execution.name}"`, this.owner)
+    return checkResult(result, `The strategy "${execution.name}"`, owner)
+  }
+
+  /**
+   * Returns the ids of session and agent, which every result gets (UAP §3.4): those of the state with which the
+   * strategy began, or of `given` if it never began.
+   */
+  ownerOf(given: AgentState): RunOwner {
+    const { core, options } = this.#task
+    return (this.#owner ??= {
+      sessionId: options.sessionId ?? core.sessionOf(given),
+      agentId: core.options.checkpoints && core.agent.id,
+    })
   }
 
   /**
@@ -237,11 +251,18 @@ class Attempt {
     const { input, state, sessionId, saver } = parts
     const { core, controller, options, resume, takeSteering } = this.#task
     const { agent, clock } = core
+    const { checkpoints: store, durability, onCheckpointError: onError } = core.options
     const { parentContext, shouldStop } = options
+    const commit = bothCommits(options.commit, saver?.commit)
     const save = (next: AgentState): void | Promise<void> => {
       this.#hasSaved = true
       this.#note(next)
       return saver?.save(next)
+    }
+    // With a journal, a crash must not leave a session behind, so the run waits.
+    const settle = (work: Promise<void>): void | Promise<void> => {
+      if (commit || durability === 'sync') return work
+      core.addPending(work)
     }
     return {
       agent,
@@ -259,16 +280,13 @@ class Attempt {
       checkpoint: save,
       takeSteering,
       takeConflicts: () => this.#conflicts.splice(0),
-      commit: bothCommits(options.commit, saver?.commit),
+      commit,
       shouldStop,
       endSession: (childStore, childSession) => {
-        const { checkpoints: store, durability, onCheckpointError: onError } = core.options
         const after = saver && store && flushCheckpoints(store, sessionId)
-        const deletion = deleteSession(childStore, childSession, { after, onError })
-        // With a journal, a crash must not leave the session behind, so the run waits for its deletion.
-        if (saver?.commit || durability === 'sync') return deletion
-        core.addDeletion(deletion)
+        return settle(deleteSession(childStore, childSession, { after, onError }))
       },
+      settle,
       clock,
       ids: core.options.ids,
       ...withChild(options.child),

@@ -38,7 +38,7 @@ export function repairHistory(
     const message = messages[index++]!
     if (isToolResultMessage(message)) continue // no call precedes this result
     repaired.push(message)
-    if (!isAssistantMessage(message) || !message.hasToolCalls) continue
+    if (!isAssistantMessage(message) || !message.toolCalls?.length) continue
     const answers: ToolResultMessage[] = []
     for (let next = messages[index]; next && isToolResultMessage(next); next = messages[++index])
       answers.push(next)

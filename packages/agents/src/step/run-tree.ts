@@ -20,8 +20,12 @@ export interface CallerLink {
   readonly root: string
   /** The id of the message that contains the call. Absent under an application's own strategy. */
   readonly messageId?: string
+  /** True if the call was already open when the run was resumed, so that an earlier attempt may have run it. */
+  readonly isResumed?: boolean
   /** Returns the ledger, which counts what the run and its sub-agents use. Absent under an application's strategy. */
   readonly ledgerOf?: (open: OpenLedger) => RunLedger
+  /** The function `settle` of the run's execution context. */
+  readonly settle?: ExecutionContext['settle']
 }
 
 /** What the run of a sub-agent knows about the call for which it runs. */
@@ -47,12 +51,12 @@ function withCaller(link: CallerLink): object {
  * second parameter.
  */
 export function agentContext(
-  { agent, state, sessionId, parentContext }: ExecutionContext,
+  { agent, state, sessionId, parentContext, settle }: ExecutionContext,
   { toolCallId }: Pick<ToolCall, 'toolCallId'>,
-  { root, messageId, ledgerOf, ...facts }: RunFacts,
+  { root, messageId, isResumed, ledgerOf, ...facts }: RunFacts,
 ): Partial<AgentContext> {
   return {
-    ...withCaller({ root, messageId, ledgerOf }),
+    ...withCaller({ root, messageId, isResumed, ledgerOf, settle }),
     parentModel: agent.model,
     parentConfig: agent.config,
     agentId: agent.id,
@@ -65,7 +69,8 @@ export function agentContext(
 }
 
 /** Data about the run that its execution context does not contain. */
-interface RunFacts extends Pick<AgentContext, 'step' | 'streaming' | 'shouldStop'>, CallerLink {}
+interface RunFacts
+  extends Pick<AgentContext, 'step' | 'streaming' | 'shouldStop'>, Omit<CallerLink, 'settle'> {}
 
 /** Returns the run that made a call, if its context names one. */
 export function callerOf(context: object): CallerLink | undefined {

@@ -1,5 +1,5 @@
-import { type JsonSchema, messageOf } from '@skein/base'
-import { ErrorCode, isUPPError, type ToolExecution, UPPError } from '@skein/ai'
+import type { JsonSchema } from '@skein/base'
+import { ErrorCode, isUPPError, isUserMessage, type ToolExecution, UPPError } from '@skein/ai'
 import { unusableResponse, isCancelled } from '../contract/agent-error.ts'
 import type { ExecutionStrategy } from '../contract/agent-types.ts'
 import type { AgentStopReason } from '../contract/event.ts'
@@ -62,7 +62,10 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
     let end: AgentStopReason | undefined
     if (!resume || !run.state.plan)
       end = await makePlan(run, settings, planPrompt(tools, maxPlanSteps))
-    let isAnswered = resume !== undefined && run.isAnswered
+    // A resumed state may end with an empty plan, which answers a prompt of this strategy, not the question.
+    const { metadata } = run.state.messages.findLast(isUserMessage) ?? {}
+    let isAnswered =
+      resume !== undefined && run.isAnswered && metadata?.['uap']?.['phase'] !== 'plan'
     for (;;) {
       if (end) return run.result(end)
       const steps = run.state.plan ?? []
@@ -200,6 +203,7 @@ async function work(run: StrategyRun, steps: readonly PlanStep[]): Promise<Work>
     }
   } catch (error) {
     if (!isUPPError(error) || isCancelled(error) || !isInferenceError(error)) throw error
+    run.keepPartial(error)
     return { failure: error, failed: steps }
   }
 }
@@ -223,10 +227,11 @@ async function replan(
   try {
     return await makePlan(run, settings, prompt, ended)
   } catch (error) {
-    if (isCancelled(error)) throw error
+    if (!isUPPError(error) || isCancelled(error)) throw error
+    run.keepPartial(error)
     // The run fails with the code of the failed step; the error of planning again is the cause.
     const { code, provider, modality, statusCode, hint } = failure
-    const message = `${failure.message} Planning again failed too: ${messageOf(error)}`
+    const message = `${failure.message} Planning again failed too: ${error.message}`
     throw new UPPError(message, { code, provider, modality, statusCode, hint, cause: error })
   }
 }

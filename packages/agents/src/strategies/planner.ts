@@ -175,7 +175,11 @@ function toStep(item: unknown): PlanStep | undefined {
     id: name,
     description,
     tool: typeof tool === 'string' && tool !== '' ? tool : undefined,
-    dependsOn: Array.isArray(dependsOn) ? dependsOn.map(String) : [],
+    // Some models write one id instead of a list, or an empty text for none.
+    dependsOn: [dependsOn ?? []]
+      .flat()
+      .map(String)
+      .filter((other) => other !== ''),
     status: 'pending',
   }
 }
