@@ -122,7 +122,19 @@ describe('a stored state that cannot be read', () => {
     startTime: 1,
     endTime: 2,
     success: true,
-    toolExecutions: [{ toolName: 'get', arguments: { a: 1 }, result: 'x' }],
+    result: 'ok',
+    error: 'no',
+    usage: { ...usage, costUsd: 0 },
+    toolExecutions: [
+      {
+        toolName: 'get',
+        toolCallId: 'd',
+        arguments: { a: 1 },
+        result: 'x',
+        isError: false,
+        duration: 0,
+      },
+    ],
   }
   const result = {
     type: 'tool_result',
@@ -143,7 +155,7 @@ describe('a stored state that cannot be read', () => {
         type: 'assistant',
         id: 'm2',
         results: undefined,
-        toolCalls: [{ toolCallId: 'c', toolName: 'get', arguments: {} }],
+        toolCalls: [{ toolCallId: 'c', toolName: 'get', arguments: {}, after: ['b'] }],
       },
     ],
     reasoning: ['because'],

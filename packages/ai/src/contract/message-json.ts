@@ -80,6 +80,9 @@ function calls(value: Record<string, unknown>): ToolCall[] | undefined {
     if (typeof call['toolCallId'] !== 'string') throw invalid(`${at}.toolCallId`, 'is not a string')
     if (typeof call['toolName'] !== 'string') throw invalid(`${at}.toolName`, 'is not a string')
     if (!isPlainObject(call['arguments'])) throw invalid(`${at}.arguments`, 'is not an object')
+    list(call['after'] ?? [], `${at}.after`).forEach((id, position) => {
+      if (typeof id !== 'string') throw invalid(`${at}.after[${position}]`, 'is not a string')
+    })
     return call as unknown as ToolCall // its required fields were checked just above
   })
 }
