@@ -145,7 +145,7 @@ test('UAP-135 an error that quotes a message or the output of a tool is logged w
       const [[line, details]] = lines as [Line]
       if (includeMessages) expect(line).toContain(whole)
       else expect(line).toBe(`[agent ${coder.id}] run failed: ${logged}`)
-      expect(JSON.stringify(details)).not.toContain('ada')
+      expect(JSON.stringify(details)).not.toContain('example')
     }
 })
 
