@@ -117,7 +117,6 @@ export async function runAgent(task: AgentTask): Promise<GenerateResult> {
 class Attempt {
   readonly #task: AgentTask
   readonly #hooks: AgentStrategy
-  readonly #live: LiveEvents | undefined
   /** The ids of session and agent, set when the strategy begins; every result gets them (UAP §3.4). */
   owner: RunOwner = {}
   /** Follows the sub-agents of a strategy that the application wrote; a built-in strategy follows its own. */
@@ -131,7 +130,6 @@ class Attempt {
     this.#task = task
     this.#hooks = task.core.options.strategy ?? noHooks
     this.#state = state
-    this.#live = task.live
     const agentId = task.core.agent.id
     this.#sink = followSubagents(task.live, () => ({ step: this.#state.step, agentId }))
   }
@@ -160,7 +158,7 @@ class Attempt {
     const context = this.#context({ input, state, sessionId, saver })
     const builtIn = builtInRun(execution)
     const result = await (builtIn
-      ? builtIn(context, this.#live)
+      ? builtIn(context, this.#task.live)
       : this.#executeForeign(context, saver))
     return checkResult(result, `The strategy "${execution.name}"`, this.owner)
   }
@@ -197,7 +195,7 @@ class Attempt {
   ): Promise<GenerateResult> {
     const { clock = systemClock, signal } = context
     const sink = this.#sink
-    const tools = contextualTools(context, this.#live !== undefined, sink)
+    const tools = contextualTools(context, this.#task.live !== undefined, sink)
     const llm = context.llm.with({ tools, signal })
     const result = await this.#execute({ ...context, llm, tools }).finally(() =>
       sink.close('The call ended.', clock.now()),
@@ -218,15 +216,15 @@ class Attempt {
   async #execute(context: ExecutionContext): Promise<GenerateResult> {
     const { signal } = context
     const execution = this.#task.core.options.execution! // the default is a built-in strategy
-    if (!this.#live) return untilCancelled(execution.execute(context), signal)
+    if (!this.#task.live) return untilCancelled(execution.execute(context), signal)
     const stream = execution.stream(context)
     const events = stream[Symbol.asyncIterator]()
     try {
       for (;;) {
         const next = await untilCancelled(events.next(), signal)
         if (next.done) return await untilCancelled(stream.result, signal)
-        if (endsRun(next.value)) this.#live.isFinal = true
-        await this.#live.emit([next.value])
+        if (endsRun(next.value)) this.#task.live.isFinal = true
+        await this.#task.live.emit([next.value])
       }
     } catch (error) {
       if (signal?.aborted) stream.abort(signal.reason)

@@ -207,7 +207,7 @@ describe('a stored state that cannot be read', () => {
 
   // What applications and vendors put there is theirs; the content of a tool result is not read.
   const free =
-    /^metadata\.a$|\.arguments\.a$|\.request\.request(\.a)?$|results\[0\]\.result$|^suspension\.answered\.content$|\.content\[0\]\.type$/
+    /^metadata\.a$|\.arguments\.a$|\.request\.request(\.a)?$|results\[0\]\.result$|\.after\[0\]$|^suspension\.answered\.content$|\.content\[0\]\.type$/
   const members = membersOf(whole).filter(([path]) => path !== 'version' && !free.test(path))
 
   test('the state itself can be read', () => {
