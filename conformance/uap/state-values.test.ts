@@ -179,3 +179,56 @@ test('UAP-088 UAP-089 UAP-166 counts that a provider or a tool leaves out are ze
     { result: '', usage: whole },
   ])
 })
+
+test('UAP-089 UAP-155 members that this version does not know are kept in every part of a state', () => {
+  const later = { later: { list: [null, { a: 0 }] } }
+  const counts = { inputTokens: 1, outputTokens: 2, totalTokens: 3, ...later }
+  const trace = {
+    subagentId: 's',
+    subagentType: 't',
+    parentToolCallId: 'c',
+    prompt: 'p',
+    startTime: 1,
+    endTime: 2,
+    success: true,
+    ...later,
+  }
+  const execution = { toolName: 'get', arguments: later, result: 'r', ...later }
+  const message = { timestamp: '2001-02-03T04:05:06.007Z', metadata: { own: later } }
+  const call = { toolCallId: 'c', toolName: 'get', arguments: later, metadata: later, ...later }
+  const result = { toolCallId: 'c', toolName: 'get', result: later, isError: false, ...later }
+  const text = { type: 'text', text: '', metadata: { own: later } }
+  const json = {
+    ...AgentState.initial().toJSON(),
+    ...later,
+    metadata: later,
+    messages: [
+      { type: 'user', id: 'u', content: [text, { ...text, ...later }], ...message },
+      { type: 'assistant', id: 'a', content: [text], toolCalls: [call], ...message },
+      { type: 'tool_result', id: 'r', content: [], results: [result], ...message },
+    ],
+    plan: [{ id: 'p', description: 'd', dependsOn: [], status: 'pending', ...later }],
+    subagentTraces: [
+      { ...trace, usage: counts, toolExecutions: [execution], children: [trace] },
+      trace,
+    ],
+    suspension: {
+      answered: { type: 'tool_result', id: 'k', content: [], results: [result], ...message },
+      deferred: [
+        { toolCallId: 'd', request: { kind: 'input', request: later, ...later }, answer: later },
+        { toolCallId: 'e', request: { kind: 'input', request: 0 }, answers: later, ...later },
+      ],
+    },
+    run: {
+      id: 'r',
+      revision: 0,
+      steps: 0,
+      subagentSteps: 0,
+      durationMs: 0,
+      usage: counts,
+      subagentUsage: counts,
+      ...later,
+    },
+  }
+  expect(AgentState.fromJSON(json).toJSON()).toEqual(json)
+})
