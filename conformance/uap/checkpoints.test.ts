@@ -201,18 +201,21 @@ describe('UAP-167 a save that fails is reported and never thrown', () => {
     )
   })
 
-  test('UAP-167 a state that JSON cannot say; a handler that throws; the console by default', async () => {
+  test('UAP-167 a state that JSON cannot say; a handler that throws or rejects; the console by default', async () => {
     const log = vi.spyOn(console, 'error').mockImplementation(() => {})
-    const coder = scriptedAgent([says('ok')], {
-      checkpoints: recordingStore(),
-      onCheckpointError: () => {
-        throw new Error('the handler is broken too')
-      },
-    })
-    const state = AgentState.initial().withMetadata('big', 1n as unknown as number)
-    expect((await coder.generate('go', state)).turn.response.text).toBe('ok')
-    await coder.flush()
-    expect(log.mock.calls.flat().join()).toContain('the handler is broken too')
+    const broken = new Error('the handler is broken too')
+    const handlers = [() => Promise.reject(broken), () => { throw broken }] // prettier-ignore
+    for (const onCheckpointError of handlers) {
+      log.mockClear()
+      const coder = scriptedAgent([says('ok')], {
+        checkpoints: recordingStore(),
+        onCheckpointError,
+      })
+      const state = AgentState.initial().withMetadata('big', 1n as unknown as number)
+      expect((await coder.generate('go', state)).turn.response.text).toBe('ok')
+      await coder.flush()
+      expect(log.mock.calls.flat().join()).toContain('the handler is broken too')
+    }
 
     const plain = scriptedAgent([says('ok')], {
       checkpoints: { ...recordingStore(), save: () => Promise.reject(new Error('disk full')) },

@@ -5,6 +5,7 @@ import {
   subagent,
   type AgentContext,
   type AgentOptions,
+  type ExecutionContext,
   type ExecutionStrategy,
   type SubagentEvent,
 } from '@skein/agents'
@@ -32,23 +33,85 @@ function caller(tool: Tool, options: Partial<AgentOptions> = {}) {
   return agent({ model, tools: [tool], execution: custom(), ...options })
 }
 
-test('UAP-121 UAP-125 traces are in the result and in the checkpoint, each once', async () => {
+describe('UAP-121 UAP-125 traces are in the result and in the checkpoint, each once', () => {
+  const silent = (context: ExecutionContext) => ({ ...context, strategy: {} })
   const strategy = custom()
-  const silent = {
-    ...strategy,
-    execute: (context: never) =>
-      strategy.execute({ ...(context as object), strategy: {} } as never),
+  const executions: Readonly<Record<string, ExecutionStrategy>> = {
+    'that saves nothing': {
+      name: 'silent',
+      execute: (context) => strategy.execute(silent(context)),
+      stream: (context) => strategy.stream(silent(context)),
+    },
+    'that saves its step': strategy,
+    'of two steps, of which it saves the first': twoSteps,
   }
-  for (const execution of [silent, custom()]) {
-    const checkpoints = recordingStore()
-    const parent = caller(kid(), { execution, checkpoints, sessionId: 's' })
-    const { state } = await parent.generate('x', start)
-    await parent.flush()
-    expect(state.subagentTraces).toMatchObject([{ parentToolCallId: 'k', result: 'hi' }])
-    if (execution === silent)
-      expect(checkpoints.saves.at(-1)![1].subagentTraces).toEqual(state.subagentTraces)
+  /** A tool that reports the start of a sub-agent, but not its end. */
+  const forgets: Tool = {
+    name: 'forgets',
+    description: 'd',
+    parameters,
+    run: (_: unknown, { onSubagentEvent, toolCallId }: AgentContext) => {
+      const identity = { subagentId: 's', subagentType: 't', parentToolCallId: toolCallId }
+      onSubagentEvent({ type: 'subagent_start', ...identity, prompt: 'p', timestamp: 1 })
+    },
   }
+
+  test.each(Object.entries(executions))('UAP-121 UAP-125 a strategy %s', async (_, execution) => {
+    const runs = [kid(), forgets].flatMap(
+      (one) =>
+        [
+          [one, true],
+          [one, false],
+        ] as const,
+    )
+    for (const [tool, streaming] of runs) {
+      const checkpoints = recordingStore()
+      const parent = caller(tool, { execution, checkpoints, sessionId: 's' })
+      const stream = streaming ? parent.stream('x', start) : undefined
+      const { state } = await (stream?.result ?? parent.generate('x', start))
+      await parent.flush()
+      expect(state.subagentTraces.length).toBe(tool === forgets || execution !== twoSteps ? 1 : 2)
+      expect(state.subagentTraces).toContainEqual(
+        expect.objectContaining({ parentToolCallId: 'k', success: tool !== forgets }),
+      )
+      const saved = (await checkpoints.load('s'))!
+      expect(saved.subagentTraces).toEqual(state.subagentTraces)
+      expect(AgentState.fromJSON(saved).subagentTraces).toEqual(state.subagentTraces)
+      // Each saved state has the traces of the calls that it contains.
+      if (tool === forgets) continue
+      for (const [, { messages, subagentTraces = [] }] of checkpoints.saves)
+        expect(subagentTraces).toHaveLength(
+          messages.filter(({ type }) => type === 'tool_result').length,
+        )
+      if (stream && execution === strategy)
+        expect(stream.state.subagentTraces).toEqual(state.subagentTraces)
+    }
+  })
 })
+
+/** Asks the model twice, and reports the end of the first of these steps only. */
+const twoSteps: ExecutionStrategy = {
+  name: 'two steps',
+  async execute({ llm, input, state, strategy }) {
+    const turn = await llm.generate(state.messages, input)
+    const next = state.withMessages(turn.messages).withStep(1)
+    await strategy.onStepEnd?.(1, { turn, state: next })
+    const last = await llm.generate(next.messages, 'more')
+    return { turn: last, state: next.withMessages(last.messages).withStep(2) }
+  },
+  stream(context) {
+    const result = this.execute(context)
+    result.catch(() => {})
+    return {
+      result,
+      abort: () => {},
+      async *[Symbol.asyncIterator]() {
+        await result
+        yield* [] // its events are those of its sub-agents
+      },
+    }
+  },
+}
 
 test('UAP-121 a trace that the strategy has stored itself is not stored again', async () => {
   const strategy = custom()
@@ -127,30 +190,7 @@ describe('UAP-115 UAP-123 a sub-agent that has told its start has one end and on
 })
 
 test('UAP-146 events of a sub-agent name the step that the strategy has reached', async () => {
-  const execute: ExecutionStrategy['execute'] = async ({ llm, input, state, strategy }) => {
-    const turn = await llm.generate(state.messages, input)
-    const next = state.withMessages(turn.messages).withStep(1)
-    await strategy.onStepEnd?.(1, { turn, state: next })
-    const last = await llm.generate(next.messages, 'more')
-    return { turn: last, state: next.withMessages(last.messages).withStep(2) }
-  }
-  const execution: ExecutionStrategy = {
-    name: 'two steps',
-    execute,
-    stream: (context) => {
-      const result = execute(context)
-      result.catch(() => {})
-      return {
-        result,
-        abort: () => {},
-        async *[Symbol.asyncIterator]() {
-          await result
-          yield* [] // its events are those of its sub-agents
-        },
-      }
-    },
-  }
-  const parent = caller(kid(), { execution, checkpoints: recordingStore() })
+  const parent = caller(kid(), { execution: twoSteps, checkpoints: recordingStore() })
   const { events, result } = await recordEvents(parent.stream('x', start))
   const steps = events.flatMap(({ uap }) => (uap?.type === 'subagent_start' ? [uap.step] : []))
   expect(steps).toEqual([0, 1])

@@ -2,9 +2,9 @@ import { agent, AgentState, type Middleware } from '@skein/agents'
 import { logging, type AgentLogDetails, type AgentLoggingOptions } from '@skein/agents/middleware'
 import { recordEvents, scriptedAgent } from '@skein/agents/testing'
 import { manualClock } from '@skein/base'
-import { loop } from '@skein/agents/execution'
+import { loop, plan } from '@skein/agents/execution'
 import { defer, UserMessage } from '@skein/ai'
-import { calls, fails, says, scripted, stops } from '@skein/ai/testing'
+import { calls, fails, says, scripted, type ScriptStep, stops } from '@skein/ai/testing'
 import { describe, expect, test, vi } from 'vitest'
 
 type Line = [string, AgentLogDetails]
@@ -100,6 +100,54 @@ describe.each([{ streaming: false }, { streaming: true }])(
     })
   },
 )
+
+test('UAP-135 an error that quotes a message or the output of a tool is logged without the quote', async () => {
+  const failing = {
+    name: 'get',
+    description: 'Gets.',
+    parameters: { type: 'object' },
+    run: () => {
+      throw new Error('no row for (ada@example.com)')
+    },
+  }
+  const steps = [{ id: 'a', description: 'get it', tool: 'get', dependsOn: [] }]
+  const failedPlan = [says(JSON.stringify({ steps })), calls('get'), says('sorry')]
+  const refused = [fails('refused: is "a a b" about (x)? a.')]
+  const tail = ': its tool "…" said: …'
+  // Of each run: its script, its history and input, the error as it is logged, and a part of the whole error.
+  const cases: [ScriptStep[], string[], string, string][] = [
+    [
+      failedPlan,
+      ['get'],
+      `Step "a" of the plan failed${tail}`,
+      'said: no row for (ada@example.com)',
+    ],
+    [refused, ['a'], 'refused: is "… … b" about (x)? ….', '(x)? a.'],
+    [refused, ['a', 'a a b'], 'refused: is "…" about (x)? ….', '(x)? a.'],
+    [refused, ['(x)?', 'refuse'], 'refused: is "a a b" about … a.', '(x)? a.'],
+    [refused, [' '], 'refused: is "a a b" about (x)? a.', '(x)? a.'],
+  ]
+  for (const [script, said, logged, whole] of cases)
+    for (const includeMessages of [undefined, false, true]) {
+      const { lines, logger: log } = logger()
+      const options = {
+        logger: log,
+        level: 'error',
+        includeMessages,
+        includeTiming: false,
+      } as const
+      const execution = script === refused ? loop() : plan({ allowReplan: false })
+      const own = { tools: [failing], execution, middleware: [logging(options)] }
+      const coder = agent({ model: scripted(script), ...own })
+      const [input, ...history] = said.toReversed()
+      const state = AgentState.initial().withMessages(history.map((text) => new UserMessage(text)))
+      await expect(coder.generate(input!, state)).rejects.toThrow(whole)
+      const [[line, details]] = lines as [Line]
+      if (includeMessages) expect(line).toContain(whole)
+      else expect(line).toBe(`[agent ${coder.id}] run failed: ${logged}`)
+      expect(JSON.stringify(details)).not.toContain('example')
+    }
+})
 
 test('UAP-135 a run that waits for somebody is a warning', async () => {
   const { lines, logger: log } = logger()

@@ -1,5 +1,6 @@
-import { AgentState } from '@skein/agents'
+import { agent, AgentState, type AgentContext } from '@skein/agents'
 import { AssistantMessage, ToolResultMessage, UserMessage } from '@skein/ai'
+import { calls, says, scripted, stops } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 
 describe('UAP-088 every field refuses what JSON cannot hold, at its path', () => {
@@ -19,6 +20,9 @@ describe('UAP-088 every field refuses what JSON cannot hold, at its path', () =>
       AgentState.initial().withSuspension({
         deferred: [{ toolCallId: 'c', request: { kind: 'input', request: value } }],
       }),
+    'reasoning[1]': (value) => AgentState.initial().withReasoning('r').withReasoning(value),
+    'run.usage.cacheReadTokens': (value) =>
+      AgentState.initial().withRun({ id: 'r', usage: { cacheReadTokens: value } } as never),
   }
 
   test.each(Object.entries(fields))('UAP-088 %s', (path, stateWith) => {
@@ -135,4 +139,96 @@ test('UAP-169 a key named __proto__ is dropped from what the application stores,
     expect(Object.getPrototypeOf(one)).toBe(Object.prototype)
   }
   expect(JSON.stringify([state.metadata, state.plan, state.subagentTraces])).not.toContain('bad')
+})
+
+test('UAP-088 UAP-089 UAP-166 counts that a provider or a tool leaves out are zero, and the state can be restored', async () => {
+  const usage = { inputTokens: 2, outputTokens: 1, totalTokens: 3 }
+  const gaps = { cacheReadTokens: undefined, cacheWriteTokens: undefined }
+  const whole = { ...usage, cacheReadTokens: 0, cacheWriteTokens: 0 }
+  const identity = { subagentId: 's', subagentType: 't', parentToolCallId: 'c' }
+  const ends = [
+    { success: true, result: { found: [1] }, usage: gaps },
+    { success: false, error: { code: 7 }, usage: { totalTokens: 5 } },
+    { success: true, result: '', usage },
+  ]
+  const look = {
+    name: 'look',
+    description: 'd',
+    parameters: { type: 'object' },
+    run: (_: unknown, { onSubagentEvent }: AgentContext) => {
+      for (const end of ends)
+        onSubagentEvent({ type: 'subagent_end', ...identity, ...end, timestamp: 1 } as never)
+    },
+  }
+  const counted = stops('end_turn', { usage: { ...usage, ...gaps } })
+  const model = scripted([[calls('look'), stops('tool_use', { usage: { ...usage, ...gaps } })], [says('ok'), counted]]) // prettier-ignore
+  const { state, turn } = await agent({ model, tools: [look] }).generate('x', AgentState.initial())
+  const restored = AgentState.fromJSON(JSON.parse(JSON.stringify(state)))
+  expect(restored).toEqual(state)
+  expect(restored.toJSON()).toEqual(state.toJSON())
+  const sum = { ...whole, inputTokens: 4, outputTokens: 2, totalTokens: 6 }
+  expect(restored.run).toMatchObject({
+    usage: sum,
+    subagentUsage: { ...whole, totalTokens: 8 },
+  })
+  expect(turn.usage).toEqual(sum)
+  const zero = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
+  expect(restored.subagentTraces).toMatchObject([
+    { result: '{"found":[1]}', usage: { ...whole, ...zero } },
+    { error: '{"code":7}', usage: { ...whole, ...zero, totalTokens: 5 } },
+    { result: '', usage: whole },
+  ])
+})
+
+test('UAP-089 UAP-155 members that this version does not know are kept in every part of a state', () => {
+  const later = { later: { list: [null, { a: 0 }] } }
+  const counts = { inputTokens: 1, outputTokens: 2, totalTokens: 3, ...later }
+  const trace = {
+    subagentId: 's',
+    subagentType: 't',
+    parentToolCallId: 'c',
+    prompt: 'p',
+    startTime: 1,
+    endTime: 2,
+    success: true,
+    ...later,
+  }
+  const execution = { toolName: 'get', arguments: later, result: 'r', ...later }
+  const message = { timestamp: '2001-02-03T04:05:06.007Z', metadata: { own: later } }
+  const call = { toolCallId: 'c', toolName: 'get', arguments: later, metadata: later, ...later }
+  const result = { toolCallId: 'c', toolName: 'get', result: later, isError: false, ...later }
+  const text = { type: 'text', text: '', metadata: { own: later } }
+  const json = {
+    ...AgentState.initial().toJSON(),
+    ...later,
+    metadata: later,
+    messages: [
+      { type: 'user', id: 'u', content: [text, { ...text, ...later }], ...message },
+      { type: 'assistant', id: 'a', content: [text], toolCalls: [call], ...message },
+      { type: 'tool_result', id: 'r', content: [], results: [result], ...message },
+    ],
+    plan: [{ id: 'p', description: 'd', dependsOn: [], status: 'pending', ...later }],
+    subagentTraces: [
+      { ...trace, usage: counts, toolExecutions: [execution], children: [trace] },
+      trace,
+    ],
+    suspension: {
+      answered: { type: 'tool_result', id: 'k', content: [], results: [result], ...message },
+      deferred: [
+        { toolCallId: 'd', request: { kind: 'input', request: later, ...later }, answer: later },
+        { toolCallId: 'e', request: { kind: 'input', request: 0 }, answers: later, ...later },
+      ],
+    },
+    run: {
+      id: 'r',
+      revision: 0,
+      steps: 0,
+      subagentSteps: 0,
+      durationMs: 0,
+      usage: counts,
+      subagentUsage: counts,
+      ...later,
+    },
+  }
+  expect(AgentState.fromJSON(json).toJSON()).toEqual(json)
 })

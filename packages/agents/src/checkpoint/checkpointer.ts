@@ -46,7 +46,7 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
     try {
       await queue.run(sessionId, write)
     } catch (error) {
-      reportError(onError, error, sessionId)
+      void reportError(onError, error, sessionId)
     }
   }
   // The version that this run last loaded or saved. If two runs of a session overlap, both start from the
@@ -79,7 +79,7 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
       const stamped = { ...json, metadata: { ...json.metadata, ...owner } }
       await attempt(() => saveVersion(stamped))
     } catch (error) {
-      reportError(onError, error, sessionId)
+      void reportError(onError, error, sessionId)
     }
   }
   /**
@@ -126,7 +126,7 @@ export async function deleteSession(
       await store.delete(sessionId)
     })
   } catch (error) {
-    reportError(onError, error, sessionId)
+    void reportError(onError, error, sessionId)
   }
 }
 
@@ -142,15 +142,16 @@ export function logCheckpointError(error: unknown, sessionId: string): void {
 }
 
 /**
- * Calls an error handler. If the handler throws, that error is only logged, because it must not stop the run.
+ * Calls an error handler. If the handler throws or rejects, that error is only logged, because it must not
+ * stop the run or the process.
  */
-export function reportError(
+export async function reportError(
   handler: CheckpointErrorHandler,
   error: unknown,
   sessionId: string,
-): void {
+): Promise<void> {
   try {
-    handler(error, sessionId)
+    await handler(error, sessionId)
   } catch (second) {
     logCheckpointError(second, sessionId)
   }

@@ -487,7 +487,7 @@ class SessionFiles {
   #report(error: unknown, sessionId: string, file: string): void {
     const { onError = logCheckpointError } = this.#options
     const failure = new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error })
-    reportError(onError, failure, sessionId)
+    void reportError(onError, failure, sessionId)
   }
 }
 

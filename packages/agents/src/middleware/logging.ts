@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '@skein/base'
 import { safeLogLine } from '@skein/base/safe-text'
-import { isUPPError, type Message, messageToJSON } from '@skein/ai'
+import { isUPPError, type Message, messageToJSON, type ToolResult } from '@skein/ai'
 import type { Middleware, MiddlewareContext } from '../contract/agent-types.ts'
 
 /** The importance of a log line. */
@@ -92,10 +92,32 @@ export function logging(options: AgentLoggingOptions = {}): Middleware {
     },
     onError(context, error) {
       const { text, details } = timing(context)
-      const code = isUPPError(error) ? { code: error.code } : {}
-      log('error', `run failed${text}: ${error.message}`, context, { ...details, ...code })
+      const { code, turn } = isUPPError(error) ? error : {}
+      const messages = [...context.state.messages, context.input, ...(turn?.messages ?? [])]
+      const said = options.includeMessages ? error.message : withoutQuotes(error.message, messages)
+      log('error', `run failed${text}: ${said}`, context, code ? { ...details, code } : details)
     },
   }
+}
+
+/**
+ * Replaces what an error message quotes of the messages, e.g. the output of a tool because of which a step of a
+ * plan failed. Only whole words are replaced, because a message may be as short as "a".
+ */
+function withoutQuotes(text: string, messages: readonly Message[]): string {
+  const quotes = messages
+    .flatMap((one) => (one.type === 'tool_result' ? one.results.map(resultOf) : one.text))
+    .filter((quote) => quote.trim() !== '' && text.includes(quote))
+    .map((quote) => quote.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`))
+  if (quotes.length === 0) return text
+  // The longest first: a text may contain another one.
+  const any = quotes.toSorted((a, b) => b.length - a.length).join('|')
+  const word = String.raw`[\p{L}\p{N}]`
+  return text.replaceAll(new RegExp(`(?<!${word})(?:${any})(?!${word})`, 'gu'), '…')
+}
+
+function resultOf({ result }: ToolResult): string {
+  return typeof result === 'string' ? result : ''
 }
 
 function logToConsole(line: string, details: AgentLogDetails): void {

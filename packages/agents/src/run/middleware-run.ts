@@ -15,26 +15,23 @@ export type RunOutcome = { readonly result: GenerateResult } | { readonly error:
  * own `before` returned.
  */
 export class MiddlewareChain {
-  #context: MiddlewareContext
+  /** The context as the last `before` has left it. */
+  context: MiddlewareContext
   readonly #started: { readonly one: Middleware; context: MiddlewareContext }[] = []
   readonly #signal: AbortSignal | undefined
 
   constructor(context: MiddlewareContext, signal: AbortSignal | undefined) {
-    this.#context = context
+    this.context = context
     this.#signal = signal
-  }
-
-  get context(): MiddlewareContext {
-    return this.#context
   }
 
   async before(middleware: readonly Middleware[]): Promise<void> {
     for (const one of middleware) {
-      const level = { one, context: this.#context }
+      const level = { one, context: this.context }
       this.#started.push(level)
       if (!one.before) continue
       const changed = await this.#call('before', one, () => one.before?.(level.context))
-      if (changed) this.#context = level.context = changed
+      if (changed) this.context = level.context = changed
     }
   }
 

@@ -121,17 +121,20 @@ export async function runAgent(task: AgentTask): Promise<GenerateResult> {
 class Attempt {
   readonly #task: AgentTask
   readonly #hooks: AgentStrategy
-  readonly #live: LiveEvents | undefined
   #owner: RunOwner | undefined
+  /** Follows the sub-agents of a strategy that the application wrote; a built-in strategy follows its own. */
+  readonly #sink: SubagentSink
+  /** How many traces of `#sink` the state that was saved last contains; -1 if none was saved. */
+  #savedTraces = -1
   #state: AgentState
-  #hasSaved = false
   #isComplete = false
 
   constructor(task: AgentTask, state: AgentState) {
     this.#task = task
     this.#hooks = task.core.options.strategy ?? noHooks
     this.#state = state
-    this.#live = task.live
+    const agentId = task.core.agent.id
+    this.#sink = followSubagents(task.live, () => ({ step: this.#state.step, agentId }))
   }
 
   async run(input: Message, given: AgentState): Promise<GenerateResult> {
@@ -157,7 +160,7 @@ class Attempt {
     const context = this.#context({ input, state, sessionId, saver })
     const builtIn = builtInRun(execution)
     const result = await (builtIn
-      ? builtIn(context, this.#live)
+      ? builtIn(context, this.#task.live)
       : this.#executeForeign(context, saver))
     return checkResult(result, `The strategy "${execution.name}"`, owner)
   }
@@ -197,44 +200,45 @@ class Attempt {
 
   /**
    * Executes a strategy that the application wrote. It calls the model, which runs the tools without the agent,
-   * so each tool is wrapped to be given the agent's context. Afterwards this method adds the traces of sub-agents
-   * to the state, and saves the state if the strategy has saved none.
+   * so each tool is wrapped to be given the agent's context. The traces of sub-agents are added to each state that
+   * the strategy saves and to its last one, which is saved too if no saved state has all of them.
    */
   async #executeForeign(
     context: ExecutionContext,
     saver: Checkpointer | undefined,
   ): Promise<GenerateResult> {
-    const { agent, clock = systemClock, signal } = context
-    const sink = followSubagents(this.#live, () => ({
-      step: this.#state.step,
-      agentId: agent.id,
-    }))
-    const tools = contextualTools(context, this.#live !== undefined, sink)
+    const { clock = systemClock, signal } = context
+    const sink = this.#sink
+    const tools = contextualTools(context, this.#task.live !== undefined, sink)
     const llm = context.llm.with({ tools, signal })
     const result = await this.#execute({ ...context, llm, tools }).finally(() =>
       sink.close('The call ended.', clock.now()),
     )
-    const known = new Set(result.state.subagentTraces.map(({ subagentId }) => subagentId))
-    const state = sink.traces
-      .filter(({ subagentId }) => !known.has(subagentId))
-      .reduce((next, trace) => next.withSubagentTrace(trace), result.state)
-    if (!this.#hasSaved) await saver?.save(state)
+    const state = this.#withTraces(result.state)
+    if (this.#savedTraces < sink.traces.length) await saver?.save(state)
     return state === result.state ? result : { ...result, state }
+  }
+
+  /** Adds the traces of sub-agents, except those that the strategy has stored in the state itself. */
+  #withTraces(state: AgentState): AgentState {
+    return this.#sink.traces
+      .filter((one) => !state.subagentTraces.some((own) => own.subagentId === one.subagentId))
+      .reduce((next, trace) => next.withSubagentTrace(trace), state)
   }
 
   /** Runs the strategy. It may ignore the signal, so this method stops waiting when the signal aborts. */
   async #execute(context: ExecutionContext): Promise<GenerateResult> {
     const { signal } = context
     const execution = this.#task.core.options.execution! // the default is a built-in strategy
-    if (!this.#live) return untilCancelled(execution.execute(context), signal)
+    if (!this.#task.live) return untilCancelled(execution.execute(context), signal)
     const stream = execution.stream(context)
     const events = stream[Symbol.asyncIterator]()
     try {
       for (;;) {
         const next = await untilCancelled(events.next(), signal)
         if (next.done) return await untilCancelled(stream.result, signal)
-        if (endsRun(next.value)) this.#live.isFinal = true
-        await this.#live.emit([next.value])
+        if (endsRun(next.value)) this.#task.live.isFinal = true
+        await this.#task.live.emit([next.value])
       }
     } catch (error) {
       if (signal?.aborted) stream.abort(signal.reason)
@@ -254,8 +258,9 @@ class Attempt {
     const { checkpoints: store, durability, onCheckpointError: onError } = core.options
     const { parentContext, shouldStop } = options
     const commit = bothCommits(options.commit, saver?.commit)
-    const save = (next: AgentState): void | Promise<void> => {
-      this.#hasSaved = true
+    const save = (given: AgentState): void | Promise<void> => {
+      const next = this.#withTraces(given)
+      this.#savedTraces = this.#sink.traces.length
       this.#note(next)
       return saver?.save(next)
     }

@@ -56,12 +56,13 @@ export function spendingOf({
 const count: DataRule = (value) =>
   typeof value === 'number' && value >= 0 ? undefined : 'a number from 0'
 
-const usage: DataRule = {
+/** What stored counts of tokens must look like. Older programs do not count the tokens of caches. */
+export const usageRule: DataRule = {
   inputTokens: count,
   outputTokens: count,
   totalTokens: count,
-  cacheReadTokens: count,
-  cacheWriteTokens: count,
+  'cacheReadTokens?': count,
+  'cacheWriteTokens?': count,
   'costUsd?': count,
 }
 
@@ -74,6 +75,6 @@ export const accountRule: DataRule = {
   'rounds?': count,
   subagentSteps: count,
   durationMs: count,
-  usage,
-  subagentUsage: usage,
+  usage: usageRule,
+  subagentUsage: usageRule,
 }

@@ -122,7 +122,19 @@ describe('a stored state that cannot be read', () => {
     startTime: 1,
     endTime: 2,
     success: true,
-    toolExecutions: [{ toolName: 'get', arguments: { a: 1 }, result: 'x' }],
+    result: 'ok',
+    error: 'no',
+    usage: { ...usage, costUsd: 0 },
+    toolExecutions: [
+      {
+        toolName: 'get',
+        toolCallId: 'd',
+        arguments: { a: 1 },
+        result: 'x',
+        isError: false,
+        duration: 0,
+      },
+    ],
   }
   const result = {
     type: 'tool_result',
@@ -143,7 +155,7 @@ describe('a stored state that cannot be read', () => {
         type: 'assistant',
         id: 'm2',
         results: undefined,
-        toolCalls: [{ toolCallId: 'c', toolName: 'get', arguments: {} }],
+        toolCalls: [{ toolCallId: 'c', toolName: 'get', arguments: {}, after: ['b'] }],
       },
     ],
     reasoning: ['because'],
@@ -195,7 +207,7 @@ describe('a stored state that cannot be read', () => {
 
   // What applications and vendors put there is theirs; the content of a tool result is not read.
   const free =
-    /^metadata\.a$|\.arguments\.a$|\.request\.request(\.a)?$|results\[0\]\.result$|^suspension\.answered\.content$|\.content\[0\]\.type$/
+    /^metadata\.a$|\.arguments\.a$|\.request\.request(\.a)?$|results\[0\]\.result$|\.after\[0\]$|^suspension\.answered\.content$|\.content\[0\]\.type$/
   const members = membersOf(whole).filter(([path]) => path !== 'version' && !free.test(path))
 
   test('the state itself can be read', () => {

@@ -9,7 +9,7 @@ import {
 } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
 import { anId, checkJson, frozenData, misfit, readData, type DataRule } from './state-data.ts'
-import { accountRule } from './run-account.ts'
+import { accountRule, usageRule } from './run-account.ts'
 import type {
   AgentStateJSON,
   PlanStep,
@@ -43,10 +43,9 @@ export interface StateParts {
  */
 export function writeStateJSON(parts: StateParts): AgentStateJSON {
   const { id, messages, step, metadata, reasoning, plan, subagentTraces, suspension, run } = parts
-  checkJson(metadata, 'metadata')
-  if (plan) checkJson(plan, 'plan')
-  checkJson(subagentTraces, 'subagentTraces')
-  if (suspension) checkJson(suspension.deferred, 'suspension.deferred')
+  const waiting = { 'suspension.deferred': suspension?.deferred }
+  const data = { metadata, reasoning, plan, subagentTraces, run, ...waiting }
+  for (const [path, part] of Object.entries(data)) if (part) checkJson(part, path)
   const json: { -readonly [Name in keyof AgentStateJSON]: AgentStateJSON[Name] } = {
     ...parts.unknown,
     version: UAP_VERSION,
@@ -173,7 +172,19 @@ const traceRule: DataRule = {
   startTime: 'number',
   endTime: 'number',
   success: 'boolean',
-  'toolExecutions?': [{ toolName: 'string', arguments: anObject, result: 'string' }],
+  'result?': 'string',
+  'error?': 'string',
+  'toolExecutions?': [
+    {
+      toolName: 'string',
+      'toolCallId?': 'string',
+      arguments: anObject,
+      result: 'string',
+      'isError?': 'boolean',
+      'duration?': 'number',
+    },
+  ],
+  'usage?': usageRule,
   get 'children?'(): readonly [DataRule] {
     return [traceRule]
   },

@@ -186,10 +186,7 @@ function findInterrupt(interrupts: readonly Interrupt[], name: string): Interrup
       `The answer for "${name}" could be for several calls.`,
       `Answer by interrupt id: ${ids}.`,
     )
-  throw invalidUse(
-    `No call "${name}" waits for an answer.`,
-    ids === '' ? 'No call of this state waits for an answer.' : `Open interrupts: ${ids}.`,
-  )
+  throw invalidUse(`No call "${name}" waits for an answer.`, `Open interrupts: ${ids || 'none'}.`)
 }
 
 function checkAnswer(answer: unknown, name: string): void {

@@ -129,6 +129,8 @@ export class SubagentSink {
   steps = 0
   readonly #open = new Map<string, { start: SubagentStart; inner: SubagentSink }>()
   readonly #forward: ((event: SubagentEvent) => void | Promise<void>) | undefined
+  /** Step and agent of the event that was followed last, in the sink of a sub-agent's own sub-agents. */
+  #origin: UAPEvent | undefined
   #isClosed = false
 
   constructor(forward?: (event: SubagentEvent) => void | Promise<void>) {
@@ -148,7 +150,8 @@ export class SubagentSink {
 
   /** Reports the end of sub-agents that are still running when the agent's run ends before its tools do. */
   close(error: string, timestamp: number): void {
-    for (const { start } of this.#open.values()) {
+    for (const { start, inner } of this.#open.values()) {
+      inner.close(error, timestamp)
       const { prompt: _, ...identity } = start
       void this.push({ ...identity, type: 'subagent_end', success: false, error, timestamp })
     }
@@ -157,7 +160,7 @@ export class SubagentSink {
 
   #follow(event: SubagentEvent): void {
     if (event.type === 'subagent_start')
-      this.#open.set(event.subagentId, { start: event, inner: new SubagentSink() })
+      this.#open.set(event.subagentId, { start: event, inner: this.#innerSink(event) })
     else if (event.type === 'subagent_end') this.#end(event)
     else {
       const open = this.#open.get(event.subagentId)
@@ -165,11 +168,22 @@ export class SubagentSink {
     }
   }
 
+  /** Returns the sink for the sub-agents of a sub-agent. It forwards only the ends that `close` reports. */
+  #innerSink({ subagentId, subagentType, parentToolCallId }: SubagentStart): SubagentSink {
+    const identity = { subagentId, subagentType, parentToolCallId }
+    const inner: SubagentSink = new SubagentSink(({ type, ...data }) => {
+      const innerEvent = uapEvent(inner.#origin!, type, data) // an event was followed: the start
+      return this.#forward?.({ type: 'subagent_event', ...identity, innerEvent })
+    })
+    return inner
+  }
+
   #followInner(event: UAPEvent | undefined): void {
     switch (event?.type) {
       case 'subagent_start':
       case 'subagent_event':
       case 'subagent_end':
+        this.#origin = event
         // The cast is safe: an event of these types has the data of its type, which TypeScript cannot see in
         // the union.
         this.#follow({ type: event.type, ...event.data } as SubagentEvent)
@@ -190,10 +204,10 @@ export class SubagentSink {
       startTime: open?.start.timestamp ?? end.timestamp,
       endTime: end.timestamp,
       success,
-      result,
-      error,
+      result: result && textOf(result),
+      error: error && textOf(error),
       toolExecutions: end.toolExecutions?.map(toToolTrace),
-      usage,
+      usage: usage && addUsage(usage, zeroUsage), // with all counts
       children: children.length > 0 ? children : undefined,
     }
     this.traces.push(trace)
@@ -203,12 +217,12 @@ export class SubagentSink {
 
 function toToolTrace(execution: ToolExecution | ToolExecutionTrace): ToolExecutionTrace {
   const { toolName, toolCallId, arguments: args, result, isError, duration } = execution
-  const text = typeof result === 'string' ? result : stringify(result)
-  return { toolName, toolCallId, arguments: args, result: text, isError, duration }
+  return { toolName, toolCallId, arguments: args, result: textOf(result), isError, duration }
 }
 
-/** Converts a value to JSON, or with `String` if JSON cannot express it. */
-function stringify(value: unknown): string {
+/** Returns a text as it is, any other value as JSON, or converted with `String` if JSON cannot express it. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
   try {
     return JSON.stringify(value) ?? String(value)
   } catch {

@@ -176,7 +176,6 @@ async function act(
   const outcome = batch.end(result, { ids, clock })
   if (hooks?.onObserve) await hooks.onObserve(origin.step, outcome.executions)
   if (live) await live.emit([uapEvent(origin, 'observation', { observations: outcome.executions })])
-  if (sink.traces.length === 0) return outcome
   const traced = sink.traces.reduce((next, one) => next.withSubagentTrace(one), outcome.state)
   return { ...outcome, state: traced }
 }

@@ -80,6 +80,7 @@ function calls(value: Record<string, unknown>): ToolCall[] | undefined {
     if (typeof call['toolCallId'] !== 'string') throw invalid(`${at}.toolCallId`, 'is not a string')
     if (typeof call['toolName'] !== 'string') throw invalid(`${at}.toolName`, 'is not a string')
     if (!isPlainObject(call['arguments'])) throw invalid(`${at}.arguments`, 'is not an object')
+    list(call['after'] ?? [], `${at}.after`) // ids that name no call are ignored when the calls run
     return call as unknown as ToolCall // its required fields were checked just above
   })
 }

@@ -69,7 +69,10 @@ export const zeroUsage: TokenUsage = Object.freeze({
   cacheWriteTokens: 0,
 })
 
-/** Adds two usages field by field; an optional field is set if either usage has it. */
+/**
+ * Adds two usages field by field; an optional field is set if either usage has it. A count that a provider of
+ * the application leaves out is zero.
+ */
 export function addUsage(a: TokenUsage, b: TokenUsage): TokenUsage {
   const reasoningTokens = addNumbers(a.reasoningTokens, b.reasoningTokens)
   const cacheWriteTokensByTtl = addRecords(a.cacheWriteTokensByTtl, b.cacheWriteTokensByTtl)
@@ -77,11 +80,11 @@ export function addUsage(a: TokenUsage, b: TokenUsage): TokenUsage {
   const serverToolUse = addRecords(a.serverToolUse, b.serverToolUse)
   const costUsd = addNumbers(a.costUsd, b.costUsd)
   return Object.freeze({
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    totalTokens: a.totalTokens + b.totalTokens,
-    cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
-    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+    inputTokens: addNumbers(a.inputTokens, b.inputTokens) ?? 0,
+    outputTokens: addNumbers(a.outputTokens, b.outputTokens) ?? 0,
+    totalTokens: addNumbers(a.totalTokens, b.totalTokens) ?? 0,
+    cacheReadTokens: addNumbers(a.cacheReadTokens, b.cacheReadTokens) ?? 0,
+    cacheWriteTokens: addNumbers(a.cacheWriteTokens, b.cacheWriteTokens) ?? 0,
     reasoningTokens,
     cacheWriteTokensByTtl,
     tokensByModality,
