@@ -1720,12 +1720,12 @@ export const breaks: Breaks = {
     },
     {
       clause: 'so do plain objects',
-      in: 'ai/turn/request/toMessage',
+      in: 'ai/asMessage',
       swap: ["if ('text' in value) return value", 'if (value) return value'],
     },
     {
       clause: 'they keep their ids',
-      in: 'ai/turn/request/toMessage',
+      in: 'ai/asMessage',
       swap: [
         'messageFromJSON({ ...rest, id, timestamp: iso })',
         'messageFromJSON({ ...rest, id: ids(), timestamp: iso })',

@@ -348,7 +348,7 @@ function settingsOf(options: Settings): { readonly settings?: Settings } {
 
 function bindModel(reference: ModelReference): BoundLLMModel {
   const provider = reference?.provider
-  if (typeof provider !== 'function')
+  if (typeof provider !== 'function' || !provider.handlers)
     throw invalidRequest(
       'llm() was given no model.',
       { provider: 'skein', modality: 'llm' },

@@ -1,6 +1,12 @@
-import { isPlainObject, type JsonObject, type MessageJSON } from '@skein/base'
+import {
+  type Clock,
+  type IdSource,
+  isPlainObject,
+  type JsonObject,
+  type MessageJSON,
+} from '@skein/base'
 import { type AssistantContent, fromBytesJson, toBytesJson, type UserContent } from './content.ts'
-import { invalidRequest, type UPPError } from './error.ts'
+import { ErrorCode, UPPError } from './error.ts'
 import {
   AssistantMessage,
   type Message,
@@ -11,7 +17,11 @@ import {
 import type { ToolCall, ToolResult } from './tool.ts'
 
 /** Converts a message to JSON without loss, including bytes at any depth. */
-export function messageToJSON(message: Message): MessageJSON {
+export function messageToJSON(given: Message): MessageJSON {
+  // A message that was parsed from JSON without `messageFromJSON` has a text as its timestamp, and `{ $bytes }`
+  // instead of bytes, which `toBytesJson` would escape.
+  const message = typeof given.timestamp === 'string' ? (decodeBytes(given) as Message) : given
+  if (Number.isNaN(new Date(message.timestamp ?? Number.NaN).getTime())) throw invalidTime()
   return toBytesJson({
     id: message.id,
     type: message.type,
@@ -19,17 +29,30 @@ export function messageToJSON(message: Message): MessageJSON {
     ...(message.type === 'assistant' && message.toolCalls && { toolCalls: message.toolCalls }),
     ...(message.type === 'tool_result' && { results: message.results }),
     ...(message.metadata && { metadata: message.metadata }),
-    // In messages that were parsed from JSON without `messageFromJSON`, the timestamp is still text.
     timestamp:
       typeof message.timestamp === 'string' ? message.timestamp : message.timestamp.toISOString(),
   }) as MessageJSON // the literal above has exactly this shape
 }
 
+/**
+ * Returns a message instance unchanged, and makes one of parsed JSON. A missing id or timestamp gets its default.
+ */
+export function asMessage(
+  value: Message,
+  { ids, clock }: { readonly ids: IdSource; readonly clock: Clock },
+): Message {
+  if ('text' in value) return value // an instance, of this or another copy of the package
+  const { id = ids(), timestamp = new Date(clock.now()), ...rest } = value as Partial<Message>
+  // `toJSON` gives null for an invalid date, which is refused then.
+  const iso = timestamp instanceof Date ? timestamp.toJSON() : timestamp
+  return messageFromJSON({ ...rest, id, timestamp: iso })
+}
+
 /** Reads a message from untrusted JSON; throws an error that names the invalid field. */
 export function messageFromJSON(json: unknown): Message {
   if (!isPlainObject(json)) throw invalid('a message', 'is not an object')
-  // `fromBytesJson` returns an object for an object.
-  const value = fromBytesJson(json) as Record<string, unknown>
+  // An object is decoded to an object.
+  const value = decodeBytes(json) as Record<string, unknown>
   const options = optionsOf(value)
   // Earlier drafts of the protocol called the field `role`.
   switch (value['type'] ?? value['role']) {
@@ -45,11 +68,21 @@ export function messageFromJSON(json: unknown): Message {
   }
 }
 
+function decodeBytes(json: unknown): unknown {
+  try {
+    return fromBytesJson(json)
+  } catch (cause) {
+    throw cause instanceof RangeError
+      ? invalid('the data', 'is nested too deeply', cause)
+      : invalid('$bytes', 'is not base64', cause)
+  }
+}
+
 function optionsOf(value: Record<string, unknown>): MessageOptions {
   const { id, timestamp, metadata } = value
   if (typeof id !== 'string' || id === '') throw invalid('id', 'is not an id')
   const date = new Date(typeof timestamp === 'string' ? timestamp : Number.NaN)
-  if (Number.isNaN(date.getTime())) throw invalid('timestamp', 'is not an ISO time')
+  if (Number.isNaN(date.getTime())) throw invalidTime()
   if (metadata === undefined) return { id, timestamp: date }
   if (!isPlainObject(metadata)) throw invalid('metadata', 'is not an object')
   return { id, timestamp: date, metadata: metadata as Record<string, JsonObject> }
@@ -100,7 +133,15 @@ function list(value: unknown, field: string): unknown[] {
   return value
 }
 
-function invalid(field: string, problem: string): UPPError {
-  const origin = { provider: 'skein', modality: 'llm' } as const
-  return invalidRequest(`Message JSON: ${field} ${problem}.`, origin)
+function invalidTime(): UPPError {
+  return invalid('timestamp', 'is not an ISO time')
+}
+
+function invalid(field: string, problem: string, cause?: unknown): UPPError {
+  return new UPPError(`Message JSON: ${field} ${problem}.`, {
+    code: ErrorCode.InvalidRequest,
+    provider: 'skein',
+    modality: 'llm',
+    cause,
+  })
 }

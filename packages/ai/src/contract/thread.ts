@@ -7,7 +7,7 @@ import {
   type MessageJSON,
 } from '@skein/base'
 import { ErrorCode, UPPError } from './error.ts'
-import { messageFromJSON, messageToJSON } from './message-json.ts'
+import { asMessage, messageFromJSON, messageToJSON } from './message-json.ts'
 import { isMessage, type Message } from './message.ts'
 import type { Turn } from './turn.ts'
 
@@ -36,6 +36,7 @@ export interface ThreadOptions {
  */
 export class Thread implements Iterable<Message> {
   readonly id: string
+  readonly #ids: IdSource
   readonly #clock: Clock
   readonly #messages: Message[]
   /**
@@ -53,8 +54,9 @@ export class Thread implements Iterable<Message> {
     const wrong = messages.findIndex((message) => !isMessage(message))
     if (wrong >= 0) throw invalid(`Item ${wrong} of the messages of a thread is not a message.`)
     this.id = id ?? ids()
+    this.#ids = ids
     this.#clock = clock
-    this.#messages = [...messages]
+    this.#messages = messages.map((message) => asMessage(message, { ids, clock }))
     this.#createdAt = this.#updatedAt = new Date(clock.now())
   }
 
@@ -117,7 +119,9 @@ export class Thread implements Iterable<Message> {
   }
 
   #add(messages: readonly Message[]): this {
-    for (const message of messages) this.#messages.push(message)
+    const sources = { ids: this.#ids, clock: this.#clock }
+    const added = messages.map((message) => asMessage(message, sources))
+    for (const message of added) this.#messages.push(message)
     return this.#changed()
   }
 

@@ -5,6 +5,8 @@ import { decodeLooseBase64 } from './bytes.ts'
 export function mediaTypeOf(bytes: Uint8Array): string | undefined {
   const head = String.fromCharCode(...bytes.subarray(0, 64))
   for (const [start, type] of signatures) if (head.startsWith(start)) return type
+  if (isBitmap.test(head)) return 'image/bmp'
+  if (isTagged.test(head)) return 'audio/mpeg'
   if (head.startsWith('RIFF')) return riffTypes[head.slice(8, 12)]
   if (head.slice(4, 8) === 'ftyp') return brandTypes[head.slice(8, 12)] ?? 'video/mp4'
   if (head.startsWith('OggS')) return head.includes('\x80theora') ? 'video/ogg' : 'audio/ogg'
@@ -17,11 +19,9 @@ const signatures: readonly (readonly [string, string])[] = [
   ['\xff\xd8\xff', 'image/jpeg'],
   ['GIF87a', 'image/gif'],
   ['GIF89a', 'image/gif'],
-  ['BM', 'image/bmp'],
   ['II*\0', 'image/tiff'],
   ['MM\0*', 'image/tiff'],
   ['%PDF-', 'application/pdf'],
-  ['ID3', 'audio/mpeg'],
   ['fLaC', 'audio/flac'],
   ['\x1a\x45\xdf\xa3', 'video/webm'],
 ]
@@ -40,13 +40,24 @@ const brandTypes: Readonly<Record<string, string>> = {
   'qt  ': 'video/quicktime',
 }
 
-/** Recognises MPEG audio and AAC, which have no signature, by the eleven bits that start each frame. */
-function isAudioFrame(bytes: Uint8Array): boolean {
-  const [first, second, third] = bytes
-  if (first !== 0xff || second === undefined || third === undefined) return false
-  // The layer value "reserved" is allowed, because AAC in ADTS framing uses it. The bit rate value 15 is
-  // invalid.
-  return (second & 0xe0) === 0xe0 && (third & 0xf0) !== 0xf0
+// Texts may begin with "BM" or "ID3" too, so a field that no text has is read as well: the size of the second
+// header of a bitmap, and the version of an ID3 tag.
+const isBitmap = /^BM.{12}[\x0c\x10(48@l|]\0\0\0/s
+const isTagged = /^ID3[\x02-\x04]/
+
+/**
+ * Recognises MPEG audio (layers 2 and 3) and AAC in ADTS framing, which have no signature, by the header of the
+ * first frame. Layer 1 is left out: it is not used any more, and UTF-16 text and quiet raw audio begin like it.
+ */
+function isAudioFrame([first, second = 0, third = 0]: Uint8Array): boolean {
+  if (first !== 0xff) return false
+  // AAC has 0 as its layer, and one of thirteen sample rates.
+  if ((second & 0xf6) === 0xf0) return (third & 0x3c) < 0x34
+  const hasVersion = (second & 0xe0) === 0xe0 && (second & 0x18) !== 0x08
+  const layer = second & 0x06
+  const rates = third & 0xfc
+  const hasRates = rates >= 0x10 && rates < 0xf0 && (rates & 0x0c) !== 0x0c
+  return hasVersion && (layer === 2 || layer === 4) && hasRates
 }
 
 /** Returns the MIME type for the extension of a file name or path. */
@@ -94,7 +105,11 @@ const nameTypes: Readonly<Record<string, string>> = {
 /** True when the bytes are recognised as another type than the declared one (UPP §17.3). */
 export function isMismatch(bytes: Uint8Array, declared: string): boolean {
   const told = mediaTypeOf(bytes)
-  return told !== undefined && canonical(told) !== canonical(declared)
+  const type = canonical(declared)
+  if (told === undefined || canonical(told) === type) return false
+  if (told === 'image/svg+xml') return !/^text\/|xml$/.test(type) // its source may be sent as text
+  // Raw samples may begin like a frame by chance, so a frame only contradicts types that have a signature.
+  return !isAudioFrame(bytes) || Object.values(nameTypes).some((known) => canonical(known) === type)
 }
 
 /**
@@ -181,7 +196,7 @@ export function checkedType(
         `The type of the ${family} cannot be told from its data.`,
         'Pass its MIME type.',
       )
-    return belongs(told, family) ? told : wrongFamily(told, family)
+    return inFamily(told, family)
   }
   if (!belongs(mimeType, family)) return wrongFamily(mimeType, family)
   if (isMismatch(bytes, mimeType))
@@ -190,6 +205,11 @@ export function checkedType(
       'Leave the MIME type out to have it read from the data.',
     )
   return mimeType
+}
+
+/** Returns a type of this family, e.g. `image`; throws for others. */
+export function inFamily(type: string, family: 'image' | 'audio' | 'video'): string {
+  return belongs(type, family) ? type : wrongFamily(type, family)
 }
 
 function belongs(type: string, family: string): boolean {

@@ -8,12 +8,14 @@ import type {
   ProviderMetadata,
   VideoBlock,
 } from '../contract/content.ts'
+import type { UPPError } from '../contract/error.ts'
 import { strictBase64 } from './bytes.ts'
 import {
   base64Bytes,
   checkedType,
   checkedUrl,
   emptyMedia,
+  inFamily,
   invalidMedia,
   isMismatch,
   mediaTypeOf,
@@ -46,10 +48,10 @@ export class Image implements ImageBlock {
     return new Image({ type: 'base64', data: strictBase64(base64) }, type)
   }
 
-  /** Downloads nothing: the vendor gets the address. */
+  /** Downloads nothing: the vendor gets the address. Without `mimeType` the type is read from its path. */
   static fromUrl(url: string, mimeType?: string): Image {
     const type = mimeType ?? mediaTypeOfName(new URL(checkedUrl(url)).pathname) ?? 'image/*'
-    return new Image({ type: 'url', url: checkedUrl(url) }, type)
+    return new Image({ type: 'url', url: checkedUrl(url) }, inFamily(type, 'image'))
   }
 
   static fromBlock({ source, mimeType, metadata }: ImageBlock): Image {
@@ -111,8 +113,10 @@ export class Document implements DocumentBlock {
     if (type === undefined) {
       throw invalidMedia(`The type of the document ${path} cannot be told.`, 'Pass its MIME type.')
     }
-    if (type.startsWith('text/') || type === 'application/json')
+    if (type.startsWith('text/') || type === 'application/json') {
+      if (isMismatch(bytes, type)) throw mismatch(type)
       return new Document({ type: 'text', data: textOf(bytes, path) }, type, title)
+    }
     return Document.fromBase64(encodeBase64(bytes), type, title)
   }
 
@@ -125,10 +129,7 @@ export class Document implements DocumentBlock {
 
   static fromBase64(base64: string, mimeType: string, title?: string): Document {
     if (isMismatch(base64Bytes(base64), mimeType)) {
-      throw invalidMedia(
-        `The document was declared to be ${mimeType}, but its data is something else.`,
-        'Pass the MIME type of the data.',
-      )
+      throw mismatch(mimeType)
     }
     return new Document({ type: 'base64', data: strictBase64(base64) }, mimeType, title)
   }
@@ -143,6 +144,13 @@ export class Document implements DocumentBlock {
     const { type, source, mimeType, title } = this
     return { type, source, mimeType, title }
   }
+}
+
+function mismatch(mimeType: string): UPPError {
+  return invalidMedia(
+    `The document was declared to be ${mimeType}, but its data is something else.`,
+    'Pass the MIME type of the data.',
+  )
 }
 
 function textOf(bytes: Uint8Array, path: string): string {

@@ -1,4 +1,5 @@
 import type * as Files from 'node:fs/promises'
+import { joinBytes } from './bytes.ts'
 import { emptyMedia, invalidMedia } from './media-type.ts'
 
 interface ProcessLike {
@@ -18,18 +19,43 @@ export async function readFileBytes(
   let size: number
   let bytes: Uint8Array
   try {
-    size = (await files.stat(path)).size
-    // Copied to a plain Uint8Array, because a Buffer has its own JSON form and may share a memory pool.
-    bytes = size > maxBytes ? new Uint8Array() : Uint8Array.from(await files.readFile(path))
+    const file = await files.open(path)
+    try {
+      size = (await file.stat()).size
+      bytes = size > maxBytes ? new Uint8Array() : await readUpTo(file, size, maxBytes)
+    } finally {
+      await file.close()
+    }
   } catch (error) {
     throw unreadable(path, (error as { code?: string }).code ?? 'it cannot be read', error)
   }
   if (Math.max(size, bytes.length) === 0) throw emptyMedia(`The file ${JSON.stringify(path)}`)
   if (Math.max(size, bytes.length) <= maxBytes) return bytes
+  const length = size > maxBytes ? size : `at least ${bytes.length}`
   throw invalidMedia(
-    `The file ${JSON.stringify(path)} has ${size} bytes; the limit is ${maxBytes}.`,
+    `The file ${JSON.stringify(path)} has ${length} bytes; the limit is ${maxBytes}.`,
     'Raise maxBytes if it may be that large.',
   )
+}
+
+/**
+ * Reads a file to its end, or until it has more bytes than the limit: a device or a pipe has a size of 0 and may
+ * never end, and a file may grow while it is read.
+ */
+async function readUpTo(
+  file: Files.FileHandle,
+  size: number,
+  maxBytes: number,
+): Promise<Uint8Array> {
+  const buffer = new Uint8Array(Math.max(size, 65_536))
+  const pieces: Uint8Array[] = []
+  for (let length = 0; length <= maxBytes;) {
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, null)
+    if (bytesRead === 0) break
+    pieces.push(buffer.slice(0, bytesRead))
+    length += bytesRead
+  }
+  return joinBytes(pieces)
 }
 
 function unreadable(path: string, reason: string, cause: unknown): Error {

@@ -283,12 +283,13 @@ async function runInTime(
   const signal = AbortSignal.any([environment.signal, controller.signal])
   const startedAt = performance.now()
   let timer: ReturnType<typeof setTimeout> | undefined
+  const delayMs = Math.min(timeoutMs, 2 ** 31 - 1) // a longer timer would fire at once
   const tooLate = new Promise<ToolOutcome>((resolve) => {
     timer = setTimeout(() => {
       const message = `The tool "${call.toolName}" took longer than ${timeoutMs} ms and was stopped.`
       resolve(failed(message))
       controller.abort(new DOMException(message, 'TimeoutError'))
-    }, timeoutMs)
+    }, delayMs)
   })
   try {
     const outcome = await Promise.race([run(call, { ...environment, signal }, context), tooLate])

@@ -8,7 +8,7 @@ import {
   type MessageJSON,
 } from '@skein/base'
 import type { ContentBlock, DocumentBlock, ImageBlock, UserContent } from '../contract/content.ts'
-import { messageFromJSON } from '../contract/message-json.ts'
+import { asMessage } from '../contract/message-json.ts'
 import { type AssistantMessage, isMessage, type Message, UserMessage } from '../contract/message.ts'
 import {
   ErrorCode,
@@ -110,11 +110,7 @@ function toMessage(value: unknown, { ids, clock, origin }: MessageSources): Mess
         ? 'Use new UserMessage(…) or new AssistantMessage(…), or give the message a type instead of a role.'
         : 'Pass a list of messages, then text and blocks.',
     )
-  if ('text' in value) return value // already a message instance, of this or another copy of the package
-  // Parsed JSON becomes a message instance; a missing id or timestamp gets its default.
-  const { id = ids(), timestamp = new Date(clock.now()), ...rest } = value as Partial<Message>
-  const iso = timestamp instanceof Date ? timestamp.toISOString() : timestamp
-  return messageFromJSON({ ...rest, id, timestamp: iso })
+  return asMessage(value, { ids, clock })
 }
 
 function describe(value: unknown): string {

@@ -223,9 +223,17 @@ export function mergeField(fields: Record<string, JsonValue>, key: string, value
 /** Returns the text of a chunk that adds nothing else to the message; undefined for other chunks. */
 export function textAlone({ choices, usage, error, x_groq }: ChatChunk): string | undefined {
   if (!Array.isArray(choices) || choices.length !== 1 || usage || error || x_groq) return undefined
-  const { index, delta, finish_reason, logprobs, usage: its } = (choices[0] ?? {}) as Choice
+  const {
+    index,
+    delta,
+    finish_reason,
+    logprobs,
+    usage: its,
+    ...rest
+  } = (choices[0] ?? {}) as Choice
   if (index || finish_reason || logprobs || its || typeof delta?.['content'] !== 'string')
     return undefined
+  if (Object.values(rest).some(Array.isArray)) return undefined // lists of a choice grow
   for (const key in delta)
     if (key !== 'content' && key !== 'role' && delta[key] !== null) return undefined
   return delta['content']

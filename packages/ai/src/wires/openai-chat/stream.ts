@@ -105,6 +105,7 @@ export class ChatDecoder implements WireDecoder {
     if (this.#head === undefined) this.#start(chunk, events)
     if (choice) this.#readChoice(choice, events)
     if (chunk.usage) this.#usage = chunk.usage
+    Object.assign(this.#extra, without(chunk as JsonObject, chunkFields))
     if (!choice || choice.finish_reason) this.#readRest(chunk, choice)
     return events
   }
@@ -159,6 +160,7 @@ export class ChatDecoder implements WireDecoder {
     const delta = choice.delta ?? choice.message
     if (delta) this.#readDelta(delta, events)
     if (choice.logprobs) this.#keep('logprobs', choice.logprobs)
+    this.#keepUnknown(choice as JsonObject)
     if (choice.finish_reason) this.#finishReason = choice.finish_reason
   }
 
@@ -302,15 +304,20 @@ export class ChatDecoder implements WireDecoder {
       : undefined
   }
 
-  /**
-   * Reads a chunk's usage and the fields that UPP does not have; throws if the vendor reports a failure.
-   */
+  /** Keeps the fields of a choice that UPP does not have. Each chunk has only the new entries of a list. */
+  #keepUnknown(choice: JsonObject): void {
+    for (const [key, value] of Object.entries(without(choice, choiceFields))) {
+      const fields = objectOf(value)
+      if (Array.isArray(value)) this.#keep(key, value)
+      else this.#extra[key] = fields ? { ...objectOf(this.#extra[key]), ...fields } : value
+    }
+  }
+
+  /** Reads the usage of a chunk that ends the answer or follows it; throws if the vendor reports a failure. */
   #readRest(chunk: ChatChunk, choice: ChatChoice | undefined): void {
     const usage = chunk.x_groq?.usage ?? choice?.usage
     if (usage && !chunk.usage) this.#usage = usage
-    Object.assign(this.#extra, without(chunk as JsonObject, chunkFields))
     if (!choice) return
-    Object.assign(this.#extra, without(choice as JsonObject, choiceFields))
     const error = (choice as { error?: JsonValue }).error
     if (error || failureReasons.has(choice.finish_reason ?? ''))
       throw this.#failure({ error: error! })
