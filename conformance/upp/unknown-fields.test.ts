@@ -1,6 +1,6 @@
 /** Fields that nobody knows, in every object of every frame that describes the answer. */
 import type { JsonObject } from '@skein/base'
-import { llm, type WireName } from '@skein/ai'
+import { llm, type BoundLLMModel, type ModelReference } from '@skein/ai'
 import { google } from '@skein/ai/google'
 import { openaiCompatible } from '@skein/ai/openai-compatible'
 import { describe, expect, test } from 'vitest'
@@ -8,6 +8,7 @@ import type { VendorAnswer } from './cases/vendor-case.ts'
 import { askVendor } from './support/ask-vendor.ts'
 import { vendorCases } from './vendors.ts'
 
+type WireName = NonNullable<BoundLLMModel['wire']>
 type Frame = Record<string, JsonObject>
 const inFirst = (list: unknown): JsonObject[] => (Array.isArray(list) ? list.slice(0, 1) : [])
 
@@ -86,7 +87,7 @@ describe.each(['text', 'calls'] as const)('an answer with %s', (kind) => {
   )
 })
 
-async function answered(frames: readonly object[], model: ReturnType<typeof google>) {
+async function answered(frames: readonly object[], model: ModelReference) {
   const text = frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join('')
   const headers = { 'content-type': 'text/event-stream' }
   const config = { apiKey: 'key', fetch: async () => new Response(text, { headers }) }

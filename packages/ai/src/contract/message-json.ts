@@ -6,7 +6,7 @@ import {
   type MessageJSON,
 } from '@skein/base'
 import { type AssistantContent, fromBytesJson, toBytesJson, type UserContent } from './content.ts'
-import { ErrorCode, UPPError } from './error.ts'
+import { invalidValue, type UPPError } from './error.ts'
 import {
   AssistantMessage,
   type Message,
@@ -21,7 +21,6 @@ export function messageToJSON(given: Message): MessageJSON {
   // A message that was parsed from JSON without `messageFromJSON` has a text as its timestamp, and `{ $bytes }`
   // instead of bytes, which `toBytesJson` would escape.
   const message = typeof given.timestamp === 'string' ? (decodeBytes(given) as Message) : given
-  if (Number.isNaN(new Date(message.timestamp ?? Number.NaN).getTime())) throw invalidTime()
   return toBytesJson({
     id: message.id,
     type: message.type,
@@ -29,9 +28,15 @@ export function messageToJSON(given: Message): MessageJSON {
     ...(message.type === 'assistant' && message.toolCalls && { toolCalls: message.toolCalls }),
     ...(message.type === 'tool_result' && { results: message.results }),
     ...(message.metadata && { metadata: message.metadata }),
-    timestamp:
-      typeof message.timestamp === 'string' ? message.timestamp : message.timestamp.toISOString(),
+    timestamp: dateOf(message.timestamp, 'Message JSON: timestamp').toISOString(),
   }) as MessageJSON // the literal above has exactly this shape
+}
+
+/** Reads a time, given as a date or as text. */
+export function dateOf(time: unknown, name: string): Date {
+  const date = new Date(time instanceof Date || typeof time === 'string' ? time : Number.NaN)
+  if (Number.isNaN(date.getTime())) throw invalidValue(`${name} is not an ISO 8601 time.`)
+  return date
 }
 
 /**
@@ -43,9 +48,7 @@ export function asMessage(
 ): Message {
   if ('text' in value) return value // an instance, of this or another copy of the package
   const { id = ids(), timestamp = new Date(clock.now()), ...rest } = value as Partial<Message>
-  // `toJSON` gives null for an invalid date, which is refused then.
-  const iso = timestamp instanceof Date ? timestamp.toJSON() : timestamp
-  return messageFromJSON({ ...rest, id, timestamp: iso })
+  return messageFromJSON({ ...rest, id, timestamp })
 }
 
 /** Reads a message from untrusted JSON; throws an error that names the invalid field. */
@@ -72,17 +75,14 @@ function decodeBytes(json: unknown): unknown {
   try {
     return fromBytesJson(json)
   } catch (cause) {
-    throw cause instanceof RangeError
-      ? invalid('the data', 'is nested too deeply', cause)
-      : invalid('$bytes', 'is not base64', cause)
+    throw invalidValue('Message JSON: $bytes is not base64.', undefined, cause)
   }
 }
 
 function optionsOf(value: Record<string, unknown>): MessageOptions {
   const { id, timestamp, metadata } = value
   if (typeof id !== 'string' || id === '') throw invalid('id', 'is not an id')
-  const date = new Date(typeof timestamp === 'string' ? timestamp : Number.NaN)
-  if (Number.isNaN(date.getTime())) throw invalidTime()
+  const date = dateOf(timestamp, 'Message JSON: timestamp')
   if (metadata === undefined) return { id, timestamp: date }
   if (!isPlainObject(metadata)) throw invalid('metadata', 'is not an object')
   return { id, timestamp: date, metadata: metadata as Record<string, JsonObject> }
@@ -133,15 +133,6 @@ function list(value: unknown, field: string): unknown[] {
   return value
 }
 
-function invalidTime(): UPPError {
-  return invalid('timestamp', 'is not an ISO time')
-}
-
-function invalid(field: string, problem: string, cause?: unknown): UPPError {
-  return new UPPError(`Message JSON: ${field} ${problem}.`, {
-    code: ErrorCode.InvalidRequest,
-    provider: 'skein',
-    modality: 'llm',
-    cause,
-  })
+function invalid(field: string, problem: string): UPPError {
+  return invalidValue(`Message JSON: ${field} ${problem}.`)
 }

@@ -8,16 +8,15 @@ import type {
   ProviderMetadata,
   VideoBlock,
 } from '../contract/content.ts'
-import type { UPPError } from '../contract/error.ts'
+import { invalidValue } from '../contract/error.ts'
 import { strictBase64 } from './bytes.ts'
 import {
   base64Bytes,
+  checkDeclared,
   checkedType,
   checkedUrl,
   emptyMedia,
   inFamily,
-  invalidMedia,
-  isMismatch,
   mediaTypeOf,
   mediaTypeOfName,
   type MediaReadOptions,
@@ -71,7 +70,7 @@ export class Image implements ImageBlock {
   toBytes(): Uint8Array {
     if (this.source.type === 'bytes') return this.source.data
     if (this.source.type === 'base64') return base64Bytes(this.source.data)
-    throw invalidMedia(
+    throw invalidValue(
       'The image is known by its address only; its bytes were not downloaded.',
       'Fetch image.source.url yourself, and mind that the address may expire.',
     )
@@ -111,13 +110,12 @@ export class Document implements DocumentBlock {
     const bytes = await readFileBytes(path, maxBytes)
     const type = mimeType ?? mediaTypeOf(bytes) ?? mediaTypeOfName(path)
     if (type === undefined) {
-      throw invalidMedia(`The type of the document ${path} cannot be told.`, 'Pass its MIME type.')
+      throw invalidValue(`The type of the document ${path} cannot be told.`, 'Pass its MIME type.')
     }
-    if (type.startsWith('text/') || type === 'application/json') {
-      if (isMismatch(bytes, type)) throw mismatch(type)
+    checkDeclared(bytes, type)
+    if (type.startsWith('text/') || type === 'application/json')
       return new Document({ type: 'text', data: textOf(bytes, path) }, type, title)
-    }
-    return Document.fromBase64(encodeBase64(bytes), type, title)
+    return new Document({ type: 'base64', data: encodeBase64(bytes) }, type, title)
   }
 
   /** Downloads nothing: the vendor gets the address. */
@@ -128,9 +126,7 @@ export class Document implements DocumentBlock {
   }
 
   static fromBase64(base64: string, mimeType: string, title?: string): Document {
-    if (isMismatch(base64Bytes(base64), mimeType)) {
-      throw mismatch(mimeType)
-    }
+    checkDeclared(base64Bytes(base64), mimeType)
     return new Document({ type: 'base64', data: strictBase64(base64) }, mimeType, title)
   }
 
@@ -146,18 +142,11 @@ export class Document implements DocumentBlock {
   }
 }
 
-function mismatch(mimeType: string): UPPError {
-  return invalidMedia(
-    `The document was declared to be ${mimeType}, but its data is something else.`,
-    'Pass the MIME type of the data.',
-  )
-}
-
 function textOf(bytes: Uint8Array, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
-    throw invalidMedia(
+    throw invalidValue(
       `The document ${path} is not UTF-8 text.`,
       'Convert it, or pass the MIME type of a binary format.',
       cause,

@@ -277,19 +277,18 @@ async function runInTime(
   environment: KnownTool,
   context: object | undefined,
 ): Promise<ToolOutcome> {
-  const { timeoutMs } = environment.tool
-  if (timeoutMs === undefined) return run(call, environment, context)
+  const { timeoutMs = Infinity } = environment.tool
+  if (timeoutMs >= 2 ** 31) return run(call, environment, context) // no timer is that long
   const controller = new AbortController()
   const signal = AbortSignal.any([environment.signal, controller.signal])
   const startedAt = performance.now()
   let timer: ReturnType<typeof setTimeout> | undefined
-  const delayMs = Math.min(timeoutMs, 2 ** 31 - 1) // a longer timer would fire at once
   const tooLate = new Promise<ToolOutcome>((resolve) => {
     timer = setTimeout(() => {
       const message = `The tool "${call.toolName}" took longer than ${timeoutMs} ms and was stopped.`
       resolve(failed(message))
       controller.abort(new DOMException(message, 'TimeoutError'))
-    }, delayMs)
+    }, timeoutMs)
   })
   try {
     const outcome = await Promise.race([run(call, { ...environment, signal }, context), tooLate])

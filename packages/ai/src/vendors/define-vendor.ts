@@ -84,12 +84,11 @@ function llmHandler(
   llm: NonNullable<VendorDefinition['llm']>,
 ): LLMHandler {
   const choose = typeof llm === 'function' ? llm : () => llm
-  let capabilities: LLMCapabilities | undefined
   return {
     get capabilities(): LLMCapabilities {
       // The capabilities of the API that is used when a model reference names no API.
-      const reference = { modelId: '', provider: createProvider({ name: endpoint.name }) }
-      return (capabilities ??= Object.freeze({ ...choose(reference).capabilities }))
+      const provider = createProvider({ name: endpoint.name })
+      return Object.freeze({ ...choose({ modelId: '', provider }).capabilities })
     },
     bind: (reference: ModelReference) =>
       new HttpModel(endpoint, reference.modelId, choose(reference)),
