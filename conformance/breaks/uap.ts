@@ -1876,7 +1876,7 @@ export { fileCheckpoints } from './checkpoint/file-checkpoints-node.ts'`,
     {
       clause: 'ISO 8601',
       in: 'ai/messageToJSON',
-      swap: ['message.timestamp.toISOString()', 'message.timestamp.toUTCString()'],
+      swap: ['.toISOString()', '.toUTCString()'],
     },
   ],
   'UAP-157': [

@@ -19,7 +19,7 @@ export const breaks: Breaks = {
     {
       clause: 'the times of the thread come back',
       in: 'ai/Thread.fromJSON',
-      swap: [`thread.#updatedAt = dateOf(updatedAt, 'updatedAt')`, ''],
+      swap: [`thread.#updatedAt = dateOf(updatedAt, 'Thread JSON: updatedAt')`, ''],
     },
   ],
   'UPP-087': [
@@ -1224,7 +1224,7 @@ export const breaks: Breaks = {
     {
       clause: 'of a message in a thread',
       in: 'ai/messageToJSON',
-      swap: ['message.timestamp.toISOString()', 'String(message.timestamp)'],
+      swap: ['.toISOString()', '.toString()'],
     },
   ],
   'UPP-141': [
@@ -1695,23 +1695,17 @@ export const breaks: Breaks = {
     {
       clause: 'bytes of another type',
       in: 'ai/checkedType',
-      swap: ['if (isMismatch(bytes, mimeType))', 'if (bytes.length === 0)'],
+      swap: ['checkDeclared(bytes, type)', ''],
     },
     {
       clause: 'documents as well',
       in: 'ai/Document.fromBase64',
-      swap: [
-        'if (isMismatch(base64Bytes(base64), mimeType)) {',
-        'if (base64Bytes(base64).length === 0) {',
-      ],
+      swap: ['checkDeclared(base64Bytes(base64), mimeType)', 'base64Bytes(base64)'],
     },
     {
       clause: 'a type of another family',
       in: 'ai/checkedType',
-      swap: [
-        'if (!belongs(mimeType, family)) return wrongFamily(mimeType, family)',
-        `if (!belongs(mimeType, family)) return mimeType`,
-      ],
+      swap: ['inFamily(type, family)', ''],
     },
     {
       clause: 'addresses that nobody can fetch',

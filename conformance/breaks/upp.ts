@@ -601,12 +601,12 @@ export const breaks: Breaks = {
     {
       clause: 'a message of wrong content is refused with a UPPError',
       in: 'ai/contract/message/listOf',
-      swap: ['throw refused(', 'throw new TypeError('],
+      swap: ['throw invalidValue(', 'throw new TypeError('],
     },
     {
       clause: 'so is data that is no base64',
       in: 'ai/base64Bytes',
-      swap: ['throw invalidMedia(', 'throw new TypeError('],
+      swap: ['throw invalidValue(', 'throw new TypeError('],
     },
   ],
   'UPP-031': [
@@ -1720,15 +1720,15 @@ export const breaks: Breaks = {
     },
     {
       clause: 'so do plain objects',
-      in: 'ai/turn/request/toMessage',
+      in: 'ai/asMessage',
       swap: ["if ('text' in value) return value", 'if (value) return value'],
     },
     {
       clause: 'they keep their ids',
-      in: 'ai/turn/request/toMessage',
+      in: 'ai/asMessage',
       swap: [
-        'messageFromJSON({ ...rest, id, timestamp: iso })',
-        'messageFromJSON({ ...rest, id: ids(), timestamp: iso })',
+        'messageFromJSON({ ...rest, id, timestamp })',
+        'messageFromJSON({ ...rest, id: ids(), timestamp })',
       ],
     },
   ],

@@ -51,6 +51,22 @@ describe('capabilities', () => {
     if (api === undefined) expect(provider.handlers.llm!.capabilities).toEqual(expected)
   })
 
+  test.each(llmVendors)(
+    'UPP-051 $name: nobody can change them, for himself or others',
+    (vendor) => {
+      const told = [
+        () => vendor.provider.handlers.llm!.capabilities,
+        () => llm({ model: vendor.provider('m'), config: { apiKey } }).capabilities,
+        () => fallback([vendor.provider('m')]).provider.handlers.llm!.capabilities,
+      ]
+      for (const capabilities of told) {
+        const before = { ...capabilities() }
+        expect(Reflect.set(capabilities(), 'streaming', 'changed')).toBe(false)
+        expect(capabilities()).toEqual(before)
+      }
+      },
+  )
+
   const names = Object.keys(llm({ model: scripted([]) }).capabilities) as (keyof LLMCapabilities)[]
 
   test.each(names)('UPP-050 %s of a combination is what all its members have', (name) => {

@@ -101,7 +101,7 @@ describe('UPP-134 UPP-151 the whole body: what the caller gave, and nothing else
         'makes with Imagen',
         made,
         { modelId: 'imagen-4' },
-        { instances: [{ prompt: 'A dot' }], parameters: {} },
+        { instances: [{ prompt: 'A dot' }] },
       ],
       [
         'google',
@@ -132,7 +132,21 @@ test.each([undefined, null, 7, true, {}, { prompt: 7 }])(
     const asked = typeof prompt === 'object' ? prompt : { prompt }
     const edit = { ...asked, image: dot } as never
     await expect(model.edit(edit)).rejects.toMatchObject(refused)
+    await expect(model.edit(prompt as never)).rejects.toMatchObject(refused)
     expect(() => model.stream(prompt as never)).toThrow(expect.objectContaining(refused))
+    expect(seen).toEqual([])
+  },
+)
+
+test.each([{}, { image: null }, { images: null }, { images: [] }, { images: dot }])(
+  'UPP-135 UPP-030 an edit of %j has no images: refused before it is sent',
+  async (given) => {
+    const { model, seen } = rig('openai')
+    await expect(model.edit({ prompt: 'x', ...given } as never)).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: 'There is no image to edit.',
+      modality: 'image',
+    })
     expect(seen).toEqual([])
   },
 )

@@ -43,7 +43,16 @@ describe('a model', () => {
     }
   })
 
-  const none = [undefined, null, {}, { modelId: 'm' }, 'gpt-5']
+  const none = [
+    undefined,
+    null,
+    {},
+    { modelId: 'm' },
+    'gpt-5',
+    { modelId: 'm', provider: {} },
+    { modelId: 'm', provider: Object.assign(() => {}, { handlers: {} }) },
+    { modelId: 'm', provider: () => {} },
+  ]
 
   test.each(none)(
     'UPP-041 UPP-034 %j is none: INVALID_REQUEST of the modality, at once',

@@ -165,11 +165,13 @@ class ImageMaker implements ImageInstance {
   async edit(input: ImageEditInput, options: ImageCallOptions = {}): Promise<ImageResult> {
     const { model, capabilities } = this
     if (!capabilities.edit || !model.edit) throw this.#unsupported('edit images')
-    const { image: one, images = one ? [one] : [], mask } = input
-    if (images.length === 0) {
+    const prompt = this.#promptOf(input)
+    const { image: one, mask } = input
+    const images = input.images ?? (one ? [one] : [])
+    if (!(images.length > 0)) {
       throw invalidRequest('There is no image to edit.', this.#origin, 'Pass image or images.')
     }
-    const fields = { prompt: this.#promptOf(input), images, mask }
+    const fields = { prompt, images, mask }
     return this.#call(fields, options, (request) => model.edit!(request))
   }
 

@@ -35,7 +35,7 @@ import type { Middleware } from './contract/middleware.ts'
 import { MiddlewareRun } from './turn/run-middleware.ts'
 import { runTurn, toolHooks, type TurnTask } from './turn/run-turn.ts'
 import { StreamResult } from './turn/batch-reader.ts'
-import { type ErrorOrigin, hookError, invalidRequest } from './contract/error.ts'
+import { type ErrorOrigin, hookError, invalidRequest, invalidValue } from './contract/error.ts'
 import { deriveTool } from './tools/define.ts'
 import { joinPorts } from './tools/call.ts'
 import { type BatchResult, executeTools, settleTools, type ToolBatch } from './tools/executor.ts'
@@ -348,10 +348,9 @@ function settingsOf(options: Settings): { readonly settings?: Settings } {
 
 function bindModel(reference: ModelReference): BoundLLMModel {
   const provider = reference?.provider
-  if (typeof provider !== 'function')
-    throw invalidRequest(
+  if (typeof provider !== 'function' || !provider.handlers)
+    throw invalidValue(
       'llm() was given no model.',
-      { provider: 'skein', modality: 'llm' },
       "Pass a model reference, e.g. llm({ model: openai('gpt-5') }).",
     )
   const handler = provider.handlers.llm

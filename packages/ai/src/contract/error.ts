@@ -173,6 +173,16 @@ export function invalidSetting(
 }
 
 /** Creates the error for a request that cannot be sent as it is. */
-export function invalidRequest(message: string, origin: ErrorOrigin, hint?: string): UPPError {
-  return new UPPError(message, { code: ErrorCode.InvalidRequest, ...origin, hint })
+export function invalidRequest(
+  message: string,
+  origin: ErrorOrigin,
+  hint?: string,
+  cause?: unknown,
+): UPPError {
+  return new UPPError(message, { code: ErrorCode.InvalidRequest, ...origin, hint, cause })
+}
+
+/** Creates the error for a wrong value that has to do with no provider: a message, a thread, an image. */
+export function invalidValue(message: string, hint?: string, cause?: unknown): UPPError {
+  return invalidRequest(message, { provider: 'skein', modality: 'llm' }, hint, cause)
 }

@@ -1,6 +1,12 @@
-import { isPlainObject, type JsonObject, type MessageJSON } from '@skein/base'
+import {
+  type Clock,
+  type IdSource,
+  isPlainObject,
+  type JsonObject,
+  type MessageJSON,
+} from '@skein/base'
 import { type AssistantContent, fromBytesJson, toBytesJson, type UserContent } from './content.ts'
-import { invalidRequest, type UPPError } from './error.ts'
+import { invalidValue, type UPPError } from './error.ts'
 import {
   AssistantMessage,
   type Message,
@@ -11,7 +17,10 @@ import {
 import type { ToolCall, ToolResult } from './tool.ts'
 
 /** Converts a message to JSON without loss, including bytes at any depth. */
-export function messageToJSON(message: Message): MessageJSON {
+export function messageToJSON(given: Message): MessageJSON {
+  // A message that was parsed from JSON without `messageFromJSON` has a text as its timestamp, and `{ $bytes }`
+  // instead of bytes, which `toBytesJson` would escape.
+  const message = typeof given.timestamp === 'string' ? (decodeBytes(given) as Message) : given
   return toBytesJson({
     id: message.id,
     type: message.type,
@@ -19,17 +28,34 @@ export function messageToJSON(message: Message): MessageJSON {
     ...(message.type === 'assistant' && message.toolCalls && { toolCalls: message.toolCalls }),
     ...(message.type === 'tool_result' && { results: message.results }),
     ...(message.metadata && { metadata: message.metadata }),
-    // In messages that were parsed from JSON without `messageFromJSON`, the timestamp is still text.
-    timestamp:
-      typeof message.timestamp === 'string' ? message.timestamp : message.timestamp.toISOString(),
+    timestamp: dateOf(message.timestamp, 'Message JSON: timestamp').toISOString(),
   }) as MessageJSON // the literal above has exactly this shape
+}
+
+/** Reads a time, given as a date or as text. */
+export function dateOf(time: unknown, name: string): Date {
+  const date = new Date(time instanceof Date || typeof time === 'string' ? time : Number.NaN)
+  if (Number.isNaN(date.getTime())) throw invalidValue(`${name} is not an ISO 8601 time.`)
+  return date
+}
+
+/**
+ * Returns a message instance unchanged, and makes one of parsed JSON. A missing id or timestamp gets its default.
+ */
+export function asMessage(
+  value: Message,
+  { ids, clock }: { readonly ids: IdSource; readonly clock: Clock },
+): Message {
+  if ('text' in value) return value // an instance, of this or another copy of the package
+  const { id = ids(), timestamp = new Date(clock.now()), ...rest } = value as Partial<Message>
+  return messageFromJSON({ ...rest, id, timestamp })
 }
 
 /** Reads a message from untrusted JSON; throws an error that names the invalid field. */
 export function messageFromJSON(json: unknown): Message {
   if (!isPlainObject(json)) throw invalid('a message', 'is not an object')
-  // `fromBytesJson` returns an object for an object.
-  const value = fromBytesJson(json) as Record<string, unknown>
+  // An object is decoded to an object.
+  const value = decodeBytes(json) as Record<string, unknown>
   const options = optionsOf(value)
   // Earlier drafts of the protocol called the field `role`.
   switch (value['type'] ?? value['role']) {
@@ -45,11 +71,18 @@ export function messageFromJSON(json: unknown): Message {
   }
 }
 
+function decodeBytes(json: unknown): unknown {
+  try {
+    return fromBytesJson(json)
+  } catch (cause) {
+    throw invalidValue('Message JSON: $bytes is not base64.', undefined, cause)
+  }
+}
+
 function optionsOf(value: Record<string, unknown>): MessageOptions {
   const { id, timestamp, metadata } = value
   if (typeof id !== 'string' || id === '') throw invalid('id', 'is not an id')
-  const date = new Date(typeof timestamp === 'string' ? timestamp : Number.NaN)
-  if (Number.isNaN(date.getTime())) throw invalid('timestamp', 'is not an ISO time')
+  const date = dateOf(timestamp, 'Message JSON: timestamp')
   if (metadata === undefined) return { id, timestamp: date }
   if (!isPlainObject(metadata)) throw invalid('metadata', 'is not an object')
   return { id, timestamp: date, metadata: metadata as Record<string, JsonObject> }
@@ -102,6 +135,5 @@ function list(value: unknown, field: string): unknown[] {
 }
 
 function invalid(field: string, problem: string): UPPError {
-  const origin = { provider: 'skein', modality: 'llm' } as const
-  return invalidRequest(`Message JSON: ${field} ${problem}.`, origin)
+  return invalidValue(`Message JSON: ${field} ${problem}.`)
 }

@@ -13,7 +13,7 @@ import {
   type UserContent,
   type VideoBlock,
 } from './content.ts'
-import { invalidRequest, type UPPError } from './error.ts'
+import { invalidValue } from './error.ts'
 import type { ToolCall, ToolResult } from './tool.ts'
 
 /** The types of messages by name. */
@@ -223,18 +223,14 @@ function toBlocks<Block extends ContentBlock>(
     const type = typeOf(block)
     if (typeof type === 'string' && Object.hasOwn(allowed, type)) return
     const hint = `Allowed there: ${Object.keys(allowed).join(', ')}.`
-    throw refused(`Block ${index} of ${where} has the type ${JSON.stringify(type)}.`, hint)
+    throw invalidValue(`Block ${index} of ${where} has the type ${JSON.stringify(type)}.`, hint)
   })
   return blocks
 }
 
 function listOf<T>(given: readonly T[], where: string): T[] {
   if (Array.isArray(given)) return [...(given as readonly T[])]
-  throw refused(`The content of ${where} is ${given === null ? 'null' : typeof given}.`)
-}
-
-function refused(message: string, hint?: string): UPPError {
-  return invalidRequest(message, { provider: 'skein', modality: 'llm' }, hint)
+  throw invalidValue(`The content of ${where} is ${given === null ? 'null' : typeof given}.`)
 }
 
 const resultBlocks = new Set(['text', 'image', 'document', 'audio', 'video'])

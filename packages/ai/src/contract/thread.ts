@@ -6,8 +6,8 @@ import {
   type IdSource,
   type MessageJSON,
 } from '@skein/base'
-import { ErrorCode, UPPError } from './error.ts'
-import { messageFromJSON, messageToJSON } from './message-json.ts'
+import { invalidValue } from './error.ts'
+import { asMessage, dateOf, messageFromJSON, messageToJSON } from './message-json.ts'
 import { isMessage, type Message } from './message.ts'
 import type { Turn } from './turn.ts'
 
@@ -36,7 +36,7 @@ export interface ThreadOptions {
  */
 export class Thread implements Iterable<Message> {
   readonly id: string
-  readonly #clock: Clock
+  readonly #sources: { readonly ids: IdSource; readonly clock: Clock }
   readonly #messages: Message[]
   /**
    * The list that `messages` last returned; rebuilt only after a
@@ -48,13 +48,11 @@ export class Thread implements Iterable<Message> {
 
   constructor(options: ThreadOptions = {}) {
     if (Array.isArray(options))
-      throw invalid('A thread was given a list.', undefined, 'Use new Thread({ messages }).')
+      throw invalidValue('A thread was given a list.', 'Use new Thread({ messages }).')
     const { id, messages = [], ids = uuidV4, clock = systemClock } = options
-    const wrong = messages.findIndex((message) => !isMessage(message))
-    if (wrong >= 0) throw invalid(`Item ${wrong} of the messages of a thread is not a message.`)
     this.id = id ?? ids()
-    this.#clock = clock
-    this.#messages = [...messages]
+    this.#sources = { ids, clock }
+    this.#messages = this.#checked(messages)
     this.#createdAt = this.#updatedAt = new Date(clock.now())
   }
 
@@ -80,8 +78,6 @@ export class Thread implements Iterable<Message> {
   }
 
   push(...messages: readonly Message[]): this {
-    const wrong = messages.findIndex((message) => !isMessage(message))
-    if (wrong >= 0) throw invalid(`Argument ${wrong} of push is not a message.`)
     return this.#add(messages)
   }
 
@@ -106,24 +102,32 @@ export class Thread implements Iterable<Message> {
   /** Reads a thread from untrusted JSON, given as an object or as text. */
   static fromJSON(json: unknown, options: Pick<ThreadOptions, 'clock'> = {}): Thread {
     const value: unknown = typeof json === 'string' ? parse(json) : json
-    if (!isPlainObject(value)) throw invalid('Thread JSON is not an object.')
+    if (!isPlainObject(value)) throw invalidValue('Thread JSON is not an object.')
     const { id, messages, createdAt, updatedAt } = value
-    if (typeof id !== 'string' || id === '') throw invalid('Thread JSON has no id.')
-    if (!Array.isArray(messages)) throw invalid('Thread JSON has no list of messages.')
+    if (typeof id !== 'string' || id === '') throw invalidValue('Thread JSON has no id.')
+    if (!Array.isArray(messages)) throw invalidValue('Thread JSON has no list of messages.')
     const thread = new Thread({ ...options, id, messages: messages.map(messageFromJSON) })
-    thread.#createdAt = dateOf(createdAt, 'createdAt')
-    thread.#updatedAt = dateOf(updatedAt, 'updatedAt')
+    thread.#createdAt = dateOf(createdAt, 'Thread JSON: createdAt')
+    thread.#updatedAt = dateOf(updatedAt, 'Thread JSON: updatedAt')
     return thread
   }
 
   #add(messages: readonly Message[]): this {
-    for (const message of messages) this.#messages.push(message)
+    for (const message of this.#checked(messages)) this.#messages.push(message)
     return this.#changed()
+  }
+
+  /** Returns the messages as instances, also those that are parsed JSON. */
+  #checked(messages: readonly Message[]): Message[] {
+    return messages.map((message, index) => {
+      if (isMessage(message)) return asMessage(message, this.#sources)
+      throw invalidValue(`Item ${index} of the messages of a thread is not a message.`)
+    })
   }
 
   #changed(): this {
     this.#view = undefined
-    this.#updatedAt = new Date(this.#clock.now())
+    this.#updatedAt = new Date(this.#sources.clock.now())
     return this
   }
 }
@@ -132,22 +136,6 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw invalid('Thread JSON is not JSON.', cause)
+    throw invalidValue('Thread JSON is not JSON.', undefined, cause)
   }
-}
-
-function dateOf(value: unknown, field: string): Date {
-  const date = new Date(typeof value === 'string' ? value : Number.NaN)
-  if (Number.isNaN(date.getTime())) throw invalid(`Thread JSON: ${field} is not an ISO 8601 time.`)
-  return date
-}
-
-function invalid(message: string, cause?: unknown, hint?: string): UPPError {
-  return new UPPError(message, {
-    code: ErrorCode.InvalidRequest,
-    provider: 'skein',
-    modality: 'llm',
-    cause,
-    hint,
-  })
 }

@@ -50,11 +50,15 @@ class GoogleImageModel implements BoundImageModel {
 
   async generate(request: ImageRequest): Promise<ImageResult<ImageBlock>> {
     // For Imagen, `params` are sent as `parameters`.
+    const hasParams = Object.keys(request.params).length > 0
     return this.#isImagen
       ? this.#send(
           request,
           'predict',
-          { instances: [{ prompt: request.prompt }], parameters: request.params as JsonObject },
+          {
+            instances: [{ prompt: request.prompt }],
+            ...(hasParams && { parameters: request.params as JsonObject }),
+          },
           (answer) => decodeImagen(answer, this.provider),
         )
       : this.edit(request)

@@ -1,53 +1,41 @@
-import { ErrorCode, UPPError } from '../contract/error.ts'
+import { invalidValue, type UPPError } from '../contract/error.ts'
 import { decodeLooseBase64 } from './bytes.ts'
 
 /** Returns the MIME type recognised by the first bytes; undefined when they match no known format. */
 export function mediaTypeOf(bytes: Uint8Array): string | undefined {
   const head = String.fromCharCode(...bytes.subarray(0, 64))
-  for (const [start, type] of signatures) if (head.startsWith(start)) return type
-  if (head.startsWith('RIFF')) return riffTypes[head.slice(8, 12)]
-  if (head.slice(4, 8) === 'ftyp') return brandTypes[head.slice(8, 12)] ?? 'video/mp4'
-  if (head.startsWith('OggS')) return head.includes('\x80theora') ? 'video/ogg' : 'audio/ogg'
-  if (isAudioFrame(bytes)) return (bytes[1]! & 0x06) === 0 ? 'audio/aac' : 'audio/mpeg'
-  return /^\s*<(svg|\?xml[^>]*>\s*<svg)/.test(head) ? 'image/svg+xml' : undefined
+  return signatures.find(([start]) => start.test(head))?.[1]
 }
 
-const signatures: readonly (readonly [string, string])[] = [
-  ['\x89PNG\r\n\x1a\n', 'image/png'],
-  ['\xff\xd8\xff', 'image/jpeg'],
-  ['GIF87a', 'image/gif'],
-  ['GIF89a', 'image/gif'],
-  ['BM', 'image/bmp'],
-  ['II*\0', 'image/tiff'],
-  ['MM\0*', 'image/tiff'],
-  ['%PDF-', 'application/pdf'],
-  ['ID3', 'audio/mpeg'],
-  ['fLaC', 'audio/flac'],
-  ['\x1a\x45\xdf\xa3', 'video/webm'],
+/**
+ * How files of each type begin. Texts may begin with "BM" or "ID3" too, so a field that no text has is read as
+ * well: the size of the second header of a bitmap, and the version of an ID3 tag. AAC and MPEG audio have no
+ * signature; they are recognised by the header of a frame: its layer, and its sample rate or its bit rate. MPEG
+ * layer 1 is left out, because it is not used any more, and UTF-16 text and quiet raw audio begin like it.
+ */
+const signatures: readonly (readonly [RegExp, string])[] = [
+  [/^\x89PNG\r\n\x1a\n/, 'image/png'],
+  [/^\xff\xd8\xff/, 'image/jpeg'],
+  [/^GIF8[79]a/, 'image/gif'],
+  [/^RIFF.{4}WEBP/s, 'image/webp'],
+  [/^BM.{12}[\x0c\x10(48@l|]\0\0\0/s, 'image/bmp'],
+  [/^(II\*\0|MM\0\*)/, 'image/tiff'],
+  [/^.{4}ftypavi[fs]/s, 'image/avif'],
+  [/^.{4}ftyp(hei[cx]|m[is]f1)/s, 'image/heic'],
+  [/^\s*<(svg|\?xml[^>]*>\s*<svg)/, 'image/svg+xml'],
+  [/^%PDF-/, 'application/pdf'],
+  [/^RIFF.{4}WAVE/s, 'audio/wav'],
+  [/^ID3[\x02-\x04]/, 'audio/mpeg'],
+  [/^fLaC/, 'audio/flac'],
+  [/^.{4}ftypM4[AB] /s, 'audio/mp4'],
+  [/^.{4}ftypqt {2}/s, 'video/quicktime'],
+  [/^.{4}ftyp/s, 'video/mp4'],
+  [/^\x1a\x45\xdf\xa3/, 'video/webm'],
+  [/^OggS.*\x80theora/s, 'video/ogg'],
+  [/^OggS/, 'audio/ogg'],
+  [/^\xff[\xf0\xf1\xf8\xf9][^\x34-\x3f\x74-\x7f\xb4-\xbf\xf4-\xff]/, 'audio/aac'],
+  [/^\xff[\xe2-\xe5\xf2-\xf5\xfa-\xfd][\x10-\xef]/, 'audio/mpeg'],
 ]
-
-const riffTypes: Readonly<Record<string, string>> = { WEBP: 'image/webp', WAVE: 'audio/wav' }
-
-const brandTypes: Readonly<Record<string, string>> = {
-  avif: 'image/avif',
-  avis: 'image/avif',
-  heic: 'image/heic',
-  heix: 'image/heic',
-  mif1: 'image/heic',
-  msf1: 'image/heic',
-  'M4A ': 'audio/mp4',
-  'M4B ': 'audio/mp4',
-  'qt  ': 'video/quicktime',
-}
-
-/** Recognises MPEG audio and AAC, which have no signature, by the eleven bits that start each frame. */
-function isAudioFrame(bytes: Uint8Array): boolean {
-  const [first, second, third] = bytes
-  if (first !== 0xff || second === undefined || third === undefined) return false
-  // The layer value "reserved" is allowed, because AAC in ADTS framing uses it. The bit rate value 15 is
-  // invalid.
-  return (second & 0xe0) === 0xe0 && (third & 0xf0) !== 0xf0
-}
 
 /** Returns the MIME type for the extension of a file name or path. */
 export function mediaTypeOfName(name: string): string | undefined {
@@ -91,10 +79,19 @@ const nameTypes: Readonly<Record<string, string>> = {
   ogv: 'video/ogg',
 }
 
-/** True when the bytes are recognised as another type than the declared one (UPP §17.3). */
-export function isMismatch(bytes: Uint8Array, declared: string): boolean {
+/** Throws when the bytes are recognised as another type than the declared one (UPP §17.3). */
+export function checkDeclared(bytes: Uint8Array, declared: string): void {
   const told = mediaTypeOf(bytes)
-  return told !== undefined && canonical(told) !== canonical(declared)
+  const type = canonical(declared)
+  if (told === undefined || canonical(told) === type) return
+  if (told === 'image/svg+xml' && /^text\/|xml$/.test(type)) return // its source may be sent as text
+  // Raw samples may begin like a frame by chance, so a frame only contradicts types that are known here.
+  const isFrame = bytes[0] === 0xff && told.startsWith('audio/')
+  if (isFrame && !Object.values(nameTypes).some((known) => canonical(known) === type)) return
+  throw invalidValue(
+    `The data is ${told}, but it was declared to be ${declared}.`,
+    'Pass the MIME type of the data.',
+  )
 }
 
 /**
@@ -104,25 +101,23 @@ export function isMismatch(bytes: Uint8Array, declared: string): boolean {
 const aliases: Readonly<Record<string, string>> = {
   'image/jpg': 'image/jpeg',
   'image/heif': 'image/heic',
-  'image/x-ms-bmp': 'image/bmp',
+  'image/ms-bmp': 'image/bmp',
   'audio/mp3': 'audio/mpeg',
-  'audio/x-wav': 'audio/wav',
   'audio/wave': 'audio/wav',
   'audio/vnd.wave': 'audio/wav',
-  'audio/x-flac': 'audio/flac',
   'audio/aacp': 'audio/aac',
-  'audio/x-m4a': 'video/mp4',
   'audio/m4a': 'video/mp4',
   'audio/mp4': 'video/mp4',
   'audio/ogg': 'video/ogg',
   'audio/opus': 'video/ogg',
   'application/ogg': 'video/ogg',
   'audio/webm': 'video/webm',
-  'video/x-matroska': 'video/webm',
+  'video/matroska': 'video/webm',
 }
 
 function canonical(type: string): string {
-  const plain = type.split(';')[0]!.trim().toLowerCase()
+  // `x-` is the mark of names that were not registered.
+  const plain = type.split(';')[0]!.trim().toLowerCase().replace('/x-', '/')
   return aliases[plain] ?? plain
 }
 
@@ -134,24 +129,13 @@ export interface MediaReadOptions {
   readonly maxBytes?: number
 }
 
-/** Creates the error of a media helper that was called with an invalid value. */
-export function invalidMedia(message: string, hint: string, cause?: unknown): UPPError {
-  return new UPPError(message, {
-    code: ErrorCode.InvalidRequest,
-    provider: 'skein',
-    modality: 'llm',
-    hint,
-    cause,
-  })
-}
-
 /** Decodes the caller's base64 in any of its usual forms. */
 export function base64Bytes(base64: string): Uint8Array<ArrayBuffer> {
   let bytes: Uint8Array<ArrayBuffer>
   try {
     bytes = decodeLooseBase64(base64)
   } catch (cause) {
-    throw invalidMedia('The data is not base64.', 'Pass bytes as they are with fromBytes.', cause)
+    throw invalidValue('The data is not base64.', 'Pass bytes as they are with fromBytes.', cause)
   }
   if (bytes.length === 0) throw emptyMedia('The data')
   return bytes
@@ -159,7 +143,7 @@ export function base64Bytes(base64: string): Uint8Array<ArrayBuffer> {
 
 /** Creates the error for media without data, because a vendor's own error would be less clear. */
 export function emptyMedia(what: string): UPPError {
-  return invalidMedia(`${what} is empty.`, 'Check where it comes from; there is nothing to send.')
+  return invalidValue(`${what} is empty.`, 'Check where it comes from; there is nothing to send.')
 }
 
 /**
@@ -172,35 +156,25 @@ export function checkedType(
   { mimeType, name = '' }: { mimeType?: string | undefined; name?: string },
 ): string {
   if (!ArrayBuffer.isView(bytes))
-    throw invalidMedia(`The data of the ${family} is ${typeof bytes}.`, 'Pass a Uint8Array.')
+    throw invalidValue(`The data of the ${family} is ${typeof bytes}.`, 'Pass a Uint8Array.')
   if (bytes.length === 0) throw emptyMedia(`The ${family}`)
-  if (mimeType === undefined) {
-    const told = mediaTypeOf(bytes) ?? mediaTypeOfName(name)
-    if (told === undefined)
-      throw invalidMedia(
-        `The type of the ${family} cannot be told from its data.`,
-        'Pass its MIME type.',
-      )
-    return belongs(told, family) ? told : wrongFamily(told, family)
-  }
-  if (!belongs(mimeType, family)) return wrongFamily(mimeType, family)
-  if (isMismatch(bytes, mimeType))
-    throw invalidMedia(
-      `The data is ${mediaTypeOf(bytes)}, but it was declared to be ${mimeType}.`,
-      'Leave the MIME type out to have it read from the data.',
+  const type = mimeType ?? mediaTypeOf(bytes) ?? mediaTypeOfName(name)
+  if (type === undefined)
+    throw invalidValue(
+      `The type of the ${family} cannot be told from its data.`,
+      'Pass its MIME type.',
     )
-  return mimeType
+  inFamily(type, family)
+  checkDeclared(bytes, type)
+  return type
 }
 
-function belongs(type: string, family: string): boolean {
+/** Returns a type of this family, e.g. `image`; throws for others. */
+export function inFamily(type: string, family: 'image' | 'audio' | 'video'): string {
+  if (type.startsWith(`${family}/`)) return type
   // MP4, Ogg and WebM files start with the same bytes with and without video, so they also pass as audio.
-  return (
-    type.startsWith(`${family}/`) || (family === 'audio' && /^video\/(mp4|ogg|webm)/.test(type))
-  )
-}
-
-function wrongFamily(type: string, family: string): never {
-  throw invalidMedia(`${JSON.stringify(type)} is not an ${family} type.`, `Expected ${family}/….`)
+  if (family === 'audio' && /^video\/(mp4|ogg|webm)/.test(type)) return type
+  throw invalidValue(`${JSON.stringify(type)} is not an ${family} type.`, `Expected ${family}/….`)
 }
 
 /** Returns the address if a vendor can fetch it; throws for others, such as `file:` addresses. */
@@ -209,8 +183,8 @@ export function checkedUrl(url: string): string {
   if (parsed?.protocol === 'https:' || parsed?.protocol === 'http:') return url
   // Google Cloud Storage addresses (`gs:`) are accepted too.
   if (parsed?.protocol === 'gs:') return url
-  throw invalidMedia(
-    `${JSON.stringify(url.slice(0, 80))} is not an address that a vendor can fetch.`,
+  throw invalidValue(
+    `${JSON.stringify(String(url).slice(0, 80))} is not an address that a vendor can fetch.`,
     'Use an http(s) URL, or fromPath, fromBytes or fromBase64 for data of your own.',
   )
 }

@@ -8,14 +8,15 @@ import type {
   ProviderMetadata,
   VideoBlock,
 } from '../contract/content.ts'
+import { invalidValue } from '../contract/error.ts'
 import { strictBase64 } from './bytes.ts'
 import {
   base64Bytes,
+  checkDeclared,
   checkedType,
   checkedUrl,
   emptyMedia,
-  invalidMedia,
-  isMismatch,
+  inFamily,
   mediaTypeOf,
   mediaTypeOfName,
   type MediaReadOptions,
@@ -46,10 +47,10 @@ export class Image implements ImageBlock {
     return new Image({ type: 'base64', data: strictBase64(base64) }, type)
   }
 
-  /** Downloads nothing: the vendor gets the address. */
+  /** Downloads nothing: the vendor gets the address. Without `mimeType` the type is read from its path. */
   static fromUrl(url: string, mimeType?: string): Image {
     const type = mimeType ?? mediaTypeOfName(new URL(checkedUrl(url)).pathname) ?? 'image/*'
-    return new Image({ type: 'url', url: checkedUrl(url) }, type)
+    return new Image({ type: 'url', url: checkedUrl(url) }, inFamily(type, 'image'))
   }
 
   static fromBlock({ source, mimeType, metadata }: ImageBlock): Image {
@@ -69,7 +70,7 @@ export class Image implements ImageBlock {
   toBytes(): Uint8Array {
     if (this.source.type === 'bytes') return this.source.data
     if (this.source.type === 'base64') return base64Bytes(this.source.data)
-    throw invalidMedia(
+    throw invalidValue(
       'The image is known by its address only; its bytes were not downloaded.',
       'Fetch image.source.url yourself, and mind that the address may expire.',
     )
@@ -109,11 +110,12 @@ export class Document implements DocumentBlock {
     const bytes = await readFileBytes(path, maxBytes)
     const type = mimeType ?? mediaTypeOf(bytes) ?? mediaTypeOfName(path)
     if (type === undefined) {
-      throw invalidMedia(`The type of the document ${path} cannot be told.`, 'Pass its MIME type.')
+      throw invalidValue(`The type of the document ${path} cannot be told.`, 'Pass its MIME type.')
     }
+    checkDeclared(bytes, type)
     if (type.startsWith('text/') || type === 'application/json')
       return new Document({ type: 'text', data: textOf(bytes, path) }, type, title)
-    return Document.fromBase64(encodeBase64(bytes), type, title)
+    return new Document({ type: 'base64', data: encodeBase64(bytes) }, type, title)
   }
 
   /** Downloads nothing: the vendor gets the address. */
@@ -124,12 +126,7 @@ export class Document implements DocumentBlock {
   }
 
   static fromBase64(base64: string, mimeType: string, title?: string): Document {
-    if (isMismatch(base64Bytes(base64), mimeType)) {
-      throw invalidMedia(
-        `The document was declared to be ${mimeType}, but its data is something else.`,
-        'Pass the MIME type of the data.',
-      )
-    }
+    checkDeclared(base64Bytes(base64), mimeType)
     return new Document({ type: 'base64', data: strictBase64(base64) }, mimeType, title)
   }
 
@@ -149,7 +146,7 @@ function textOf(bytes: Uint8Array, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
-    throw invalidMedia(
+    throw invalidValue(
       `The document ${path} is not UTF-8 text.`,
       'Convert it, or pass the MIME type of a binary format.',
       cause,

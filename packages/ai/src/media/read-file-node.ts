@@ -1,8 +1,10 @@
-import type * as Files from 'node:fs/promises'
-import { emptyMedia, invalidMedia } from './media-type.ts'
+import type * as Files from 'node:fs'
+import { invalidValue } from '../contract/error.ts'
+import { joinBytes } from './bytes.ts'
+import { emptyMedia } from './media-type.ts'
 
 interface ProcessLike {
-  getBuiltinModule?(name: 'node:fs/promises'): typeof Files
+  getBuiltinModule?(name: 'node:fs'): typeof Files
 }
 
 const DEFAULT_MAX_BYTES = 50 * 1024 * 1024
@@ -13,27 +15,31 @@ export async function readFileBytes(
   maxBytes: number = DEFAULT_MAX_BYTES,
 ): Promise<Uint8Array> {
   const { process } = globalThis as { process?: ProcessLike }
-  const files = process?.getBuiltinModule?.('node:fs/promises')
+  const files = process?.getBuiltinModule?.('node:fs')
   if (!files) throw unreadable(path, 'this platform has no files', undefined)
+  const pieces: Uint8Array[] = []
   let size: number
-  let bytes: Uint8Array
   try {
-    size = (await files.stat(path)).size
-    // Copied to a plain Uint8Array, because a Buffer has its own JSON form and may share a memory pool.
-    bytes = size > maxBytes ? new Uint8Array() : Uint8Array.from(await files.readFile(path))
+    size = (await files.promises.stat(path)).size
+    // Reads at most one byte more than the limit, because a device or a pipe has a size of 0 and may never end.
+    const end = Math.floor(maxBytes)
+    if (size <= end)
+      for await (const piece of files.createReadStream(path, { end })) pieces.push(piece)
   } catch (error) {
     throw unreadable(path, (error as { code?: string }).code ?? 'it cannot be read', error)
   }
+  // Copied to a plain Uint8Array, because a Buffer has its own JSON form and may share a memory pool.
+  const bytes = new Uint8Array(joinBytes(pieces))
   if (Math.max(size, bytes.length) === 0) throw emptyMedia(`The file ${JSON.stringify(path)}`)
   if (Math.max(size, bytes.length) <= maxBytes) return bytes
-  throw invalidMedia(
-    `The file ${JSON.stringify(path)} has ${size} bytes; the limit is ${maxBytes}.`,
+  throw invalidValue(
+    `The file ${JSON.stringify(path)} has at least ${Math.max(size, bytes.length)} bytes; the limit is ${maxBytes}.`,
     'Raise maxBytes if it may be that large.',
   )
 }
 
 function unreadable(path: string, reason: string, cause: unknown): Error {
-  return invalidMedia(
+  return invalidValue(
     `The file ${JSON.stringify(path)} was not read: ${reason}.`,
     'Check the path. Data that you have already goes in with fromBase64.',
     cause,

@@ -277,8 +277,8 @@ async function runInTime(
   environment: KnownTool,
   context: object | undefined,
 ): Promise<ToolOutcome> {
-  const { timeoutMs } = environment.tool
-  if (timeoutMs === undefined) return run(call, environment, context)
+  const { timeoutMs = Infinity } = environment.tool
+  if (timeoutMs >= 2 ** 31) return run(call, environment, context) // no timer is that long
   const controller = new AbortController()
   const signal = AbortSignal.any([environment.signal, controller.signal])
   const startedAt = performance.now()

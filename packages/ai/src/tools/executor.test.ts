@@ -309,6 +309,15 @@ describe('limits', () => {
     expect(patient).toEqual({ type: 'done', result: 'late' })
   })
 
+  test.each([2 ** 31 - 1, 2 ** 31, Infinity])(
+    'a limit of %d ms is not reached at once',
+    async (timeoutMs) => {
+      const slow = tool('slow', { timeoutMs, run: () => later('done', 10) })
+      const { settled } = await run({ tools: [slow], calls: [call('slow')] })
+      expect(settled[0]?.outcome).toEqual({ type: 'done', result: 'done' })
+    },
+  )
+
   test('an abort while a tool with a timeout runs reaches it too', async () => {
     const controller = new AbortController()
     let aborted = false

@@ -1,6 +1,6 @@
 import type { Random } from '@skein/base'
 import type { KeyStrategy } from '../contract/provider.ts'
-import { ErrorCode, UPPError } from '../contract/error.ts'
+import { invalidValue, type UPPError } from '../contract/error.ts'
 
 /** Uses the keys in turn, one per attempt, also across concurrent calls. */
 export class RoundRobinKeys implements KeyStrategy {
@@ -79,12 +79,10 @@ function checkKey(owner: string, key: unknown, index: number): void {
 }
 
 function invalid(owner: string, what: string): UPPError {
-  return new UPPError(`${owner} was given ${what}.`, {
-    code: ErrorCode.InvalidRequest,
-    provider: 'skein',
-    modality: 'llm',
-    hint: 'Keys are non-empty strings; weights are numbers from 0, at least one above it.',
-  })
+  return invalidValue(
+    `${owner} was given ${what}.`,
+    'Keys are non-empty strings; weights are numbers from 0, at least one above it.',
+  )
 }
 interface ProcessLike {
   readonly env?: Readonly<Record<string, string | undefined>>

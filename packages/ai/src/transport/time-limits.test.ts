@@ -1,6 +1,6 @@
 import { defaultInputLimits } from '@skein/base'
-import { expect, test } from 'vitest'
-import { limitsOf } from './time-limits.ts'
+import { expect, test, vi } from 'vitest'
+import { limitsOf, sleep } from './time-limits.ts'
 
 const context = { provider: 'some', modality: 'llm' } as const
 const defaults = {
@@ -30,4 +30,24 @@ test.each([
   ],
 ])('UPP-154 UPP-164 UPP-162 the limits of %j', (config, changed) => {
   expect(limitsOf(config, context)).toEqual({ ...defaults, ...changed })
+})
+
+test.each([
+  [5, 5],
+  [longest, longest],
+  [longest + 1, longest],
+  [1e15, longest],
+  [Infinity, longest],
+])('UPP-155 UPP-024 UPP-025 a wait of %d ms is not over before %d ms', async (ms, expected) => {
+  vi.useFakeTimers()
+  try {
+    let isOver = false
+    const waited = sleep(ms, new AbortController().signal).then(() => (isOver = true))
+    await vi.advanceTimersByTimeAsync(expected - 1)
+    expect(isOver).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    await waited
+  } finally {
+    vi.useRealTimers()
+  }
 })

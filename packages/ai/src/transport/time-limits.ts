@@ -113,11 +113,11 @@ export class Watchdog {
   }
 }
 
-/** Waits `ms` milliseconds; rejects with the signal's reason as soon as the signal aborts. */
+/** Waits `ms` milliseconds, at most the longest delay of a timer; rejects with the signal's reason as soon as the signal aborts. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout>
   const waited = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
+    timer = setTimeout(resolve, Math.min(ms, MAX_TIMER_MS))
   })
   return untilAborted(signal, waited).finally(() => clearTimeout(timer))
 }

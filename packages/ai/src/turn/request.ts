@@ -8,7 +8,7 @@ import {
   type MessageJSON,
 } from '@skein/base'
 import type { ContentBlock, DocumentBlock, ImageBlock, UserContent } from '../contract/content.ts'
-import { messageFromJSON } from '../contract/message-json.ts'
+import { asMessage } from '../contract/message-json.ts'
 import { type AssistantMessage, isMessage, type Message, UserMessage } from '../contract/message.ts'
 import {
   ErrorCode,
@@ -101,20 +101,16 @@ function isBlock(input: unknown): input is UserContent {
   )
 }
 
-function toMessage(value: unknown, { ids, clock, origin }: MessageSources): Message {
+function toMessage(value: unknown, sources: MessageSources): Message {
   if (!isMessage(value))
     throw invalidRequest(
       `Expected a message but got ${describe(value)}.`,
-      origin,
+      sources.origin,
       isRoleMessage(value)
         ? 'Use new UserMessage(…) or new AssistantMessage(…), or give the message a type instead of a role.'
         : 'Pass a list of messages, then text and blocks.',
     )
-  if ('text' in value) return value // already a message instance, of this or another copy of the package
-  // Parsed JSON becomes a message instance; a missing id or timestamp gets its default.
-  const { id = ids(), timestamp = new Date(clock.now()), ...rest } = value as Partial<Message>
-  const iso = timestamp instanceof Date ? timestamp.toISOString() : timestamp
-  return messageFromJSON({ ...rest, id, timestamp: iso })
+  return asMessage(value, sources)
 }
 
 function describe(value: unknown): string {
@@ -164,7 +160,7 @@ export function checkRequest(
       const { type } = block
       if (type === 'text') continue // most blocks, and a history has many
       if (type === 'image' || type === 'document') checkSource(block, origin)
-      const needed = type in inputCapability ? inputCapability[type as MediaType] : undefined
+      const needed = type === 'binary' ? undefined : (`${type}Input` as const)
       if (needed && !capabilities[needed]) throw unsupported(`${type} input`, origin)
     }
   }
@@ -185,14 +181,6 @@ function checkSource({ type, source }: ImageBlock | DocumentBlock, origin: Error
     `Known: ${known.join(', ')}. An uploaded file is named in the block's metadata for the vendor.`,
   )
 }
-
-const inputCapability = {
-  image: 'imageInput',
-  document: 'documentInput',
-  audio: 'audioInput',
-  video: 'videoInput',
-} as const satisfies Record<string, keyof LLMCapabilities>
-type MediaType = keyof typeof inputCapability
 
 function unsupported(what: string, origin: ErrorOrigin): Error {
   return invalidRequest(

@@ -87,7 +87,8 @@ function llmHandler(
   return {
     get capabilities(): LLMCapabilities {
       // The capabilities of the API that is used when a model reference names no API.
-      return choose({ modelId: '', provider: createProvider({ name: endpoint.name }) }).capabilities
+      const provider = createProvider({ name: endpoint.name })
+      return Object.freeze({ ...choose({ modelId: '', provider }).capabilities })
     },
     bind: (reference: ModelReference) =>
       new HttpModel(endpoint, reference.modelId, choose(reference)),

@@ -85,14 +85,14 @@ export function readErrorBody(
   const vendorType = textOf(error['type']) ?? textOf(outer['error_type'])
   const metadata = objectOf(error['metadata'])
   const rawCode = error['code'] ?? outer['code']
-  const vendorCode = textOf(rawCode) ?? (numberOf(rawCode) ?? undefined)?.toString()
+  const vendorCode = textOf(rawCode) ?? numberOf(rawCode)?.toString()
   const words = [
     textOf(objectOf(error['innererror'])?.['code']),
     textOf(metadata?.['error_type']),
     vendorCode,
     vendorType,
   ]
-  const said = message ?? `${vendorType ?? vendorCode ?? 'unknown error'}`
+  const said = message ?? vendorType ?? vendorCode ?? 'unknown error'
   const code = codeOf(words, said, numberOf(rawCode) ?? status)
   const raw = textOf(metadata?.['raw'])
   return {

@@ -323,7 +323,6 @@ const candidateKeys: ReadonlySet<string> = new Set(['content', 'finishReason', '
 const frameKeys: ReadonlySet<string> = new Set([
   'candidates',
   'usageMetadata',
-  'promptFeedback',
   'responseId',
   'modelVersion',
   'error',

@@ -15,6 +15,7 @@ export class OllamaDecoder implements WireDecoder {
   readonly #provider: string
   readonly #kinds: BlockKind[] = []
   readonly #logprobs: JsonValue[] = []
+  readonly #extra: Record<string, JsonValue> = {}
   #state: 'before' | 'open' | 'done' = 'before'
   #open: 'text' | 'reasoning' | undefined
   readonly #repeated = new RepeatedFrame('content', { texts: ['created_at'] })
@@ -52,6 +53,7 @@ export class OllamaDecoder implements WireDecoder {
     if (this.#state === 'before') this.#start(line, events)
     const message = objectOf(line.message)
     if (message) this.#message(message, events)
+    Object.assign(this.#extra, without(line as JsonObject, apart))
     if (line.logprobs !== undefined) this.#logprobs.push(...listOf(line.logprobs))
     if (line.done === true) this.#stop(line as JsonObject, events)
     return events
@@ -73,8 +75,8 @@ export class OllamaDecoder implements WireDecoder {
     const { thinking, content, tool_calls } = message
     if (typeof thinking === 'string' && thinking !== '') this.#text('reasoning', thinking, events)
     if (typeof content === 'string' && content !== '') this.#text('text', content, events)
-    if (tool_calls === undefined) return
     for (const call of listOf(tool_calls)) this.#call(objectOf(call) ?? {}, events)
+    Object.assign(this.#extra, without(message, messageKeys))
   }
 
   #text(kind: 'text' | 'reasoning', text: string, events: StreamEvent[]): void {
@@ -130,7 +132,7 @@ export class OllamaDecoder implements WireDecoder {
         metadata: {
           [this.#provider]: {
             api: API,
-            ...without(without(line, apart), usageFieldNames),
+            ...without(this.#extra, usageFieldNames),
             logprobs: this.#logprobs.length > 0 ? this.#logprobs : undefined,
           },
         },
@@ -141,6 +143,7 @@ export class OllamaDecoder implements WireDecoder {
 }
 
 const apart = new Set(['message', 'done', 'done_reason', 'logprobs', 'error'])
+const messageKeys = new Set(['role', 'content', 'thinking', 'tool_calls'])
 const callKeys = new Set(['function'])
 const functionKeys = new Set(['name', 'arguments'])
 

@@ -43,6 +43,8 @@ describe('fields', () => {
     })
     const params = { stream_options: { include_usage: false, include_obfuscation: false } }
     expect(encode({ params }, {}, 'stream').body).toMatchObject(params)
+    const none = { stream_options: null }
+    expect(encode({ params: none }, {}, 'stream').body).toMatchObject(none)
     expect(encode({}, { streamUsage: false }, 'stream').body).not.toHaveProperty('stream_options')
   })
 

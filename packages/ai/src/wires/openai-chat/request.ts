@@ -43,12 +43,11 @@ export function encodeRequest(
   // `params` cannot override `stream`, because the answer could then not be decoded.
   if (mode === 'stream') fields['stream'] = true
   else if ('stream' in params) fields['stream'] = false
-  if (mode === 'stream' && dialect.streamUsage) {
-    // Vendors report the usage of a stream only when asked; the caller's `stream_options` override
-    // ours.
-    const options = params['stream_options'] as object | undefined
-    fields['stream_options'] = { include_usage: true, ...options }
-  }
+  const options = params['stream_options']
+  // Vendors report the usage of a stream only when asked; the caller's `stream_options` override ours, and
+  // null turns them off.
+  if (mode === 'stream' && dialect.streamUsage && options !== null)
+    fields['stream_options'] = { include_usage: true, ...(options as object | undefined) }
   const tools = mergeTools({
     provider,
     tools: request.tools.map(({ name, description, parameters, metadata }) => {

@@ -112,7 +112,7 @@ export class ToolCalls {
   #send(call: OpenCall, events: StreamEvent[]): void {
     if (call.block < 0) this.#start(call, events)
     if (call.sent === call.text.length) return
-    const piece = call.sent === 0 ? call.text : call.text.slice(call.sent)
+    const piece = call.text.slice(call.sent)
     call.sent = call.text.length
     this.#delta(call, piece, events)
   }
@@ -223,18 +223,17 @@ export function mergeField(fields: Record<string, JsonValue>, key: string, value
 /** Returns the text of a chunk that adds nothing else to the message; undefined for other chunks. */
 export function textAlone({ choices, usage, error, x_groq }: ChatChunk): string | undefined {
   if (!Array.isArray(choices) || choices.length !== 1 || usage || error || x_groq) return undefined
-  const { index, delta, finish_reason, logprobs, usage: its } = (choices[0] ?? {}) as Choice
-  if (index || finish_reason || logprobs || its || typeof delta?.['content'] !== 'string')
-    return undefined
+  const { delta, logprobs, usage: its, ...rest } = (choices[0] ?? {}) as Choice
+  if (logprobs || its || typeof delta?.['content'] !== 'string') return undefined
+  // Objects in which chunks describe their choice again add nothing to those of the chunk that was read.
+  if (Object.values(rest).some((value) => value && !objectOf(value))) return undefined
   for (const key in delta)
     if (key !== 'content' && key !== 'role' && delta[key] !== null) return undefined
   return delta['content']
 }
 
 interface Choice {
-  readonly index?: number
   readonly delta?: JsonObject
-  readonly finish_reason?: string
   readonly logprobs?: JsonObject
   readonly usage?: JsonObject
 }

@@ -70,7 +70,7 @@ export class ChatDecoder implements WireDecoder {
     if (frame.data === '[DONE]') return this.finish()
     try {
       const text = this.#repeated.textOf(frame.data)
-      if (text !== undefined && frame.event === '') return this.#repeat(text)
+      if (text !== undefined && frame.event === '') return this.#content(text, [])
       const chunk = JSON.parse(frame.data) as ChatChunk
       if (frame.event === 'error')
         throw this.#failure({ error: chunk.error ?? (chunk as JsonObject) })
@@ -85,13 +85,6 @@ export class ChatDecoder implements WireDecoder {
     }
   }
 
-  /** Returns the events that `decode` would return for a frame that contains only this text. */
-  #repeat(text: string): StreamEvent[] {
-    const events: StreamEvent[] = []
-    if (text !== '') this.#content(text, events)
-    return events
-  }
-
   end(): StreamEvent[] {
     if (this.#isDone) return []
     if (this.#finishReason !== undefined) return this.finish()
@@ -104,8 +97,9 @@ export class ChatDecoder implements WireDecoder {
     const choice = this.#choiceOf(chunk)
     if (this.#head === undefined) this.#start(chunk, events)
     if (choice) this.#readChoice(choice, events)
-    if (chunk.usage) this.#usage = chunk.usage
-    if (!choice || choice.finish_reason) this.#readRest(chunk, choice)
+    const usage = chunk.usage ?? chunk.x_groq?.usage ?? choice?.usage
+    if (usage) this.#usage = usage
+    Object.assign(this.#extra, without(chunk as JsonObject, chunkFields))
     return events
   }
 
@@ -159,16 +153,26 @@ export class ChatDecoder implements WireDecoder {
     const delta = choice.delta ?? choice.message
     if (delta) this.#readDelta(delta, events)
     if (choice.logprobs) this.#keep('logprobs', choice.logprobs)
-    if (choice.finish_reason) this.#finishReason = choice.finish_reason
+    // Fields that UPP does not have. Each chunk has only the new entries of a list, and describes again the rest.
+    const rest = without(choice as JsonObject, choiceFields)
+    for (const key in rest) {
+      const value = rest[key]!
+      const isObject = objectOf(value) !== undefined
+      if (Array.isArray(value)) this.#keep(key, value)
+      else this.#extra[key] = isObject ? Object.assign({}, this.#extra[key], value) : value
+    }
+    if (!choice.finish_reason) return
+    this.#finishReason = choice.finish_reason
+    const { error } = choice as { error?: JsonValue }
+    if (error || failureReasons.has(choice.finish_reason)) throw this.#failure({ error: error! })
   }
 
   #readDelta(delta: ChatDelta, events: StreamEvent[]): void {
     const { content } = delta
     const reasoning = delta.reasoning_content ?? delta.reasoning
     if (reasoning || delta.reasoning_details) this.#readReasoning(reasoning, delta, events)
-    if (typeof content === 'string') {
-      if (content !== '') this.#content(content, events)
-    } else if (content) this.#parts(content, events)
+    if (typeof content === 'string') this.#content(content, events)
+    else if (content) this.#parts(content, events)
     for (const key in delta) {
       switch (key) {
         case 'content':
@@ -205,9 +209,10 @@ export class ChatDecoder implements WireDecoder {
     }
   }
 
-  #content(content: string, events: StreamEvent[]): void {
+  #content(content: string, events: StreamEvent[]): StreamEvent[] {
     const text = this.#unwrapper ? this.#unwrapper.push(content) : content
     if (text !== '') this.#text('text', text, events)
+    return events
   }
 
   #refusal(text: string, events: StreamEvent[]): void {
@@ -286,7 +291,9 @@ export class ChatDecoder implements WireDecoder {
 
   #close(events: StreamEvent[]): void {
     if (this.#open === 'none') return
-    const native = this.#open === 'refusal' ? { type: 'refusal' } : this.#audioNative()
+    let native: JsonObject | undefined
+    if (this.#open === 'refusal') native = { type: 'refusal' }
+    if (this.#open === 'audio') native = without(this.#audio as JsonObject, new Set(['data']))
     const metadata = native && withNative(this.#provider, 'openai-chat', native)
     events.push({
       type: 'content_block_stop',
@@ -294,26 +301,6 @@ export class ChatDecoder implements WireDecoder {
       delta: metadata ? { metadata } : {},
     })
     this.#open = 'none'
-  }
-
-  #audioNative(): JsonObject | undefined {
-    return this.#open === 'audio'
-      ? without(this.#audio as JsonObject, new Set(['data']))
-      : undefined
-  }
-
-  /**
-   * Reads a chunk's usage and the fields that UPP does not have; throws if the vendor reports a failure.
-   */
-  #readRest(chunk: ChatChunk, choice: ChatChoice | undefined): void {
-    const usage = chunk.x_groq?.usage ?? choice?.usage
-    if (usage && !chunk.usage) this.#usage = usage
-    Object.assign(this.#extra, without(chunk as JsonObject, chunkFields))
-    if (!choice) return
-    Object.assign(this.#extra, without(choice as JsonObject, choiceFields))
-    const error = (choice as { error?: JsonValue }).error
-    if (error || failureReasons.has(choice.finish_reason ?? ''))
-      throw this.#failure({ error: error! })
   }
 
   #keep(key: string, value: JsonValue): void {
@@ -350,7 +337,7 @@ export class ChatDecoder implements WireDecoder {
 
   #metadata(): JsonObject {
     const details = this.#details.list
-    const { provider: _, ...head } = this.#head ?? { provider: '' }
+    const { provider: _, ...head } = { ...this.#head }
     return {
       api: 'openai-chat',
       ...head,
