@@ -141,9 +141,11 @@ class Call {
     })
     this.race = new AbortRace(signal, () => this.cancelled())
     this.draft = new TurnDraft(inputs, request, this.#origin)
-    this.#source = this.run.wrap((asked) =>
-      streaming ? model.stream(asked) : completed(model, asked),
-    )
+    this.#source = this.run.wrap((asked) => {
+      // `onCycle` and `wrapInference` may have changed the request that `prepare` checked.
+      if (!this.run.isEmpty) checkRequest(asked, model, streaming)
+      return streaming ? model.stream(asked) : completed(model, asked)
+    })
   }
 
   /** Returns the request of the whole call after the middleware's changes, and checks it. */
