@@ -1,6 +1,6 @@
 /** What middleware puts into a request is checked like what the caller wrote, whichever hook did it. */
 import { Image, llm, UserMessage, type LLMRequest, type Middleware, type Tool } from '@skein/ai'
-import { calls, says, scripted, type ScriptedOptions } from '@skein/ai/testing'
+import { calls, says, scripted } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { png } from './support/stub.ts'
 
@@ -8,7 +8,7 @@ const tool = (name: string): Tool => ({ name, description: '', parameters: {}, r
 const picture = new UserMessage([Image.fromBase64(png).toBlock()])
 
 interface Change {
-  readonly lacks?: Exclude<keyof NonNullable<ScriptedOptions['capabilities']>, 'streaming'>
+  readonly lacks?: 'tools' | 'structuredOutput' | 'imageInput'
   readonly change: (request: LLMRequest) => Partial<LLMRequest>
 }
 

@@ -190,7 +190,7 @@ test.each([[[]], [['message_start']], [['message_start', 'content_block_start', 
     const loop = scripted([calls('echo', { a: 1 }), calls('echo', { b: 2 }), says('{"c":3}')])
     for (const event of await collect(talker.with({ model: loop }).stream('x'))) {
       const { parsed } = (event as ParsedStreamEvent).delta
-      if (parsed !== undefined && Object.keys(parsed).length > 0) last.push(parsed)
+      if (Object.keys(parsed ?? {}).length > 0) last.push(parsed)
     }
     expect(last).toEqual([{ a: 1 }, { b: 2 }, { c: 3 }, { a: 1 }, { b: 2 }, { c: 3 }])
   },

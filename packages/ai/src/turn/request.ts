@@ -226,20 +226,19 @@ export function parseData(
   stopReason: string,
   origin: ErrorOrigin,
 ): unknown {
-  let cause: unknown
   try {
     const data: unknown = JSON.parse(text)
-    // The beginning of a number is a number too: an answer cut at a limit may be 12 instead of 1234.
+    // The beginning of a number is a number too: 1234 that was cut at a limit may be 12.
     if (typeof data !== 'number' || stopReason !== 'max_tokens') return data
-  } catch (error) {
-    cause = error
+    throw new RangeError('The number may be cut off.')
+  } catch (cause) {
+    throw new UPPError(`The structured answer is not JSON (stop reason: ${stopReason}).`, {
+      code: ErrorCode.InvalidResponse,
+      ...origin,
+      cause,
+      hint: 'error.turn holds the answer; after "max_tokens", allow more tokens.',
+    })
   }
-  throw new UPPError(`The structured answer is not JSON (stop reason: ${stopReason}).`, {
-    code: ErrorCode.InvalidResponse,
-    ...origin,
-    cause,
-    hint: 'error.turn holds the answer; after "max_tokens", allow more tokens.',
-  })
 }
 
 /** Checks the data of a structured answer against its schema; returns an empty list if it fits. */

@@ -24,9 +24,7 @@ import { toObjectEvents } from './message-events.ts'
 /** One `generate`, `stream` or `infer` call. */
 export interface TurnTask {
   readonly model: BoundLLMModel
-  /**
-   * The request. The object and its list of messages belong to this call alone, because hooks may edit them.
-   */
+  /** The request. The object and its list of messages belong to this call alone; hooks may edit them. */
   readonly request: Omit<LLMRequest, 'signal'>
   /** The controller of this call alone; the request uses its signal. */
   readonly controller: AbortController

@@ -1,12 +1,12 @@
 /** Structured answers that a vendor cut off: whole data or an error, never other data. */
 import { isUPPError, llm, NoRetry } from '@skein/ai'
-import { says, stops, vendorServer, type ScriptStep } from '@skein/ai/testing'
-import { isPlainObject } from '@skein/base'
+import { says, stops, vendorServer, type ScriptPart } from '@skein/ai/testing'
+import { isPlainObject, type JsonSchema } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { vendors, type VendorUnderTest } from '../testing/vendors.ts'
 
 /** A schema with whole data of it. */
-const answers: Record<string, readonly [object, unknown]> = {
+const answers: Record<string, readonly [JsonSchema, unknown]> = {
   'a number': [{ type: 'number' }, 1234],
   'a fraction': [{ type: 'number' }, -1.25e-7],
   'a list of numbers': [{ type: 'array', items: { type: 'integer' } }, [12, 345]],
@@ -26,8 +26,8 @@ const names = ['anthropic', 'openai responses', 'openai chat', 'google', 'ollama
 
 async function ask(
   { model, name, prefix }: VendorUnderTest,
-  structure: object,
-  step: (form: Form) => ScriptStep,
+  structure: JsonSchema,
+  step: (form: Form) => ScriptPart | readonly ScriptPart[],
 ): Promise<PromiseSettledResult<unknown>[]> {
   const isObject = 'properties' in structure
   const server = vendorServer(({ structure: sent }) => {
