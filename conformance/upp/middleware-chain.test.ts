@@ -4,7 +4,6 @@ import {
   llm,
   loggingMiddleware,
   parsedObjectMiddleware,
-  UserMessage,
   type LogLevel,
   type Middleware,
   type MiddlewareContext,
@@ -165,36 +164,6 @@ test('UPP-108 arguments of calls are shown as they were written, structured data
   expect(last).toEqual({ tool_call_delta: { a: null, b: null }, object_delta: { b: null } })
   expect((await stream.turn).data).toEqual({ b: null })
 })
-
-test.each([[[]], [['message_start']], [['message_start', 'content_block_start', 'message_stop']]])(
-  'UPP-108 UPP-107 each message of a loop starts anew, also without the events %j',
-  async (dropped: readonly string[]) => {
-    const drop: Middleware = {
-      name: 'drop',
-      onStreamEvent: (event) => (dropped.includes(event.type) ? null : event),
-    }
-    const model = scripted([calls('echo', { a: 1 }), calls('echo', { b: 2 }), says('{"c":3}')])
-    const middleware = [drop, parsedObjectMiddleware()]
-    const state = new Map<string, unknown>()
-    const talker = llm({ model, tools: [echo], structure: { type: 'object' }, middleware })
-    const last: unknown[] = []
-    for (let message = 0; message < 3; message++) {
-      // One inference at a time with a shared state, as an agent does it.
-      const steps = talker.infer([new UserMessage('x')], { state })
-      let parsed: unknown
-      for (let step = await steps.next(); !step.done; step = await steps.next())
-        for (const { delta } of step.value as ParsedStreamEvent[])
-          if (delta.parsed !== undefined) parsed = delta.parsed
-      last.push(parsed)
-    }
-    const loop = scripted([calls('echo', { a: 1 }), calls('echo', { b: 2 }), says('{"c":3}')])
-    for (const event of await collect(talker.with({ model: loop }).stream('x'))) {
-      const { parsed } = (event as ParsedStreamEvent).delta
-      if (Object.keys(parsed ?? {}).length > 0) last.push(parsed)
-    }
-    expect(last).toEqual([{ a: 1 }, { b: 2 }, { c: 3 }, { a: 1 }, { b: 2 }, { c: 3 }])
-  },
-)
 
 test('UPP-109 each level shows its own lines and those above it, for every end of a call', async () => {
   const levels: LogLevel[] = ['debug', 'info', 'warn', 'error']
