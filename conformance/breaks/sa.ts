@@ -978,11 +978,8 @@ export const breaks: Breaks = {
     },
     {
       clause: 'a value that was provided later is hidden, too',
-      in: 'runtime/envEvents',
-      swap: [
-        `given?.type === 'secret' || env.isSecret(name) || isDeclared`,
-        '!given && (env.isSecret(name) || isDeclared)',
-      ],
+      in: 'runtime/sealed',
+      swap: ['texts.has(name) ?', 'texts.has(name) || true ?'],
     },
     {
       clause: 'also if its child declares it as text',
