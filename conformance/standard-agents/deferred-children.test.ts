@@ -82,7 +82,9 @@ test.each(ways.flatMap((way) => types.map((one) => [way, ...one] as const)))(
     expect(await it.threads.env.list(made!.reference)).toEqual([
       { name: 'KEY', type: isHidden ? 'secret' : 'text', value: isHidden ? undefined : canary },
     ])
-    const sent = requestsOf(helper).map(({ system, messages }) => JSON.stringify([system, messages]))
+    const sent = requestsOf(helper).map(({ system, messages }) =>
+      JSON.stringify([system, messages]),
+    )
     const stored = JSON.stringify([
       await it.events(id, 'variables_provided'),
       await it.threads.events(made!.reference),

@@ -28,9 +28,7 @@ test.each(['nameEnv', 'descriptionEnv'])(
     const helper = child('helper')
     const top = solo('boss', {
       script: () => says('Look.'),
-      tools: [
-        { name: helper, blocking: false, immediate: { [hint]: 'HINT', scopedEnv: ['KEY'] } },
-      ],
+      tools: [{ name: helper, blocking: false, immediate: { [hint]: 'HINT', scopedEnv: ['KEY'] } }],
     })
     const it = await simulate({ agents: [top] })
     const id = await it.create({ env: { HINT: `Use ${canary} now`, KEY: canary } })
@@ -56,7 +54,9 @@ test('SA-56 a summary is made without a scoped value that was said before it was
   await it.threads.env.set(id, 'KEY', canary)
   const before = requestsOf(top).length
   await it.run(id, 'x'.repeat(2000))
-  const sent = requestsOf(top).slice(before).map(({ messages }) => JSON.stringify(messages))
+  const sent = requestsOf(top)
+    .slice(before)
+    .map(({ messages }) => JSON.stringify(messages))
   expect(sent).toHaveLength(2)
   expect(sent[0]).toContain('My key is [redacted].')
   expect(sent.join()).not.toContain(canary)
@@ -83,7 +83,12 @@ test.each(['the thread above', 'a tool before it', 'a tool while it lives'])(
       script:
         by === 'a tool while it lives'
           ? [create, calls('set'), calls('read'), says('Done.')]
-          : [calls(by === 'the thread above' ? 'read' : 'set'), create, calls('read'), says('Done.')],
+          : [
+              calls(by === 'the thread above' ? 'read' : 'set'),
+              create,
+              calls('read'),
+              says('Done.'),
+            ],
       tools: [set, read, { name: helper, resumable: {} }],
     })
     const it = await simulate({ agents: [top] })

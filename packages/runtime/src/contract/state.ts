@@ -501,7 +501,8 @@ export function requestedRelation(
   for (const side of [agent?.a, agent?.b])
     for (const tool of side?.prompt.tools ?? [])
       if (agent && side && tool.kind === 'subagent' && tool.relation.key === key)
-        if (only === undefined || only === side.side) return { agent, side, relation: tool.relation }
+        if (only === undefined || only === side.side)
+          return { agent, side, relation: tool.relation }
   return undefined
 }
 
