@@ -868,6 +868,11 @@ export const breaks: Breaks = {
       swap: ['if (optional === undefined || isEnabled(env.get(optional))) relations', 'relations'],
     },
     {
+      clause: 'not by a call after the one that disabled it',
+      in: 'runtime/refuseDisabled',
+      swap: ['optional !== undefined', 'false'],
+    },
+    {
       clause: 'a disabled immediate branch creates nothing',
       in: 'runtime/planImmediate',
       swap: ['if (relation.optional !== undefined &&', `if (relation.optional === '' &&`],
@@ -899,8 +904,8 @@ export const breaks: Breaks = {
     },
     {
       clause: 'also if the agent before had immediate children',
-      in: 'runtime/next',
-      swap: ['state.immediateFor !== agent.name &&', 'state.immediateFor === undefined &&'],
+      in: 'runtime/foldSession',
+      swap: ['if (agent !== state.agent) state.immediateFor = undefined', ''],
     },
   ],
   'SA-53': [
@@ -973,8 +978,18 @@ export const breaks: Breaks = {
     },
     {
       clause: 'a value that was provided later is hidden, too',
-      in: 'runtime/envEvents',
-      swap: [`given ? given.type === 'secret' :`, 'given ? false :'],
+      in: 'runtime/sealed',
+      swap: ['texts.has(name) ?', 'texts.has(name) || true ?'],
+    },
+    {
+      clause: 'also if its child declares it as text',
+      in: 'runtime/requestedVariables',
+      swap: ['isSecret(context, asker, one.name)', 'false'],
+    },
+    {
+      clause: 'not in a hint that contains it',
+      in: 'runtime/askLogged',
+      swap: ['context.redactor()?.text(input) ?? input', 'input'],
     },
   ],
   'SA-57': [

@@ -75,3 +75,53 @@ test('SA-51 SA-53 an immediate child that is nested too deeply is refused, the l
   ])
   expect(requestsOf(leaf)).toEqual([])
 })
+
+test.each([
+  ['nothing to start', false],
+  ['a child to start', true],
+])(
+  'SA-52 an agent that gets the thread back starts its children again; the agent between has %s',
+  async (_, isBusy) => {
+    const [early, late] = [child('early'), child('late')]
+    const taken = { exposeAsTool: true, toolDescription: 'Takes over.' }
+    const second = solo(
+      'second',
+      {
+        script: [calls('first')],
+        tools: ['first', ...(isBusy ? [{ name: late, immediate: true }] : [])],
+      },
+      taken,
+    )
+    const first = solo(
+      'first',
+      {
+        script: [calls('second'), calls('first'), says('Mine again.')],
+        tools: [second, 'first', { name: early, immediate: true }],
+      },
+      taken,
+    )
+    const it = await simulate({ agents: [first] })
+    const { id, text } = await it.ask('hi')
+    expect(text).toBe('Mine again.')
+    const events = (await it.threads.events(id)).map(({ event }) => event)
+    expect(
+      events.flatMap((event) => {
+        if (event.type === 'subagent_created') return `starts ${event.name}`
+        if (event.type === 'agent_handoff') return `to ${event.toAgentId}`
+        return event.type === 'message_added' && event.agentId ? `${event.agentId} speaks` : []
+      }),
+    ).toEqual([
+      'starts early',
+      'first/a speaks',
+      'to second/a',
+      ...(isBusy ? ['starts late'] : []),
+      'second/a speaks',
+      'to first/a',
+      'starts early',
+      'first/a speaks',
+      // The prompt is the same before and after.
+      'to first/a',
+      'first/a speaks',
+    ])
+  },
+)

@@ -105,6 +105,34 @@ test('SA-50 a branch that is switched off refuses messages too, and leaves its c
   expect(JSON.stringify(create!.parameters)).not.toContain('helper')
 })
 
+test.each(['helper', 'subagent_create', 'subagent_message'])(
+  'SA-50 %s is refused if an earlier call of the same message has switched the branch off',
+  async (name) => {
+    const agent = helper()
+    const off = tool('off', (state) => state.setEnv('WITH_HELPER', 'no'))
+    const args = { agent: 'helper', name: 'Ada', message: 'go' }
+    const isDirect = name === 'helper'
+    const top = solo('boss', {
+      script: [
+        calls(isDirect ? name : 'subagent_create', args),
+        (request) => {
+          const [, reference] = /reference: ([^)]+)/.exec(linesOf(request).join()) ?? []
+          return [calls('off'), calls(name, { ...args, reference })]
+        },
+        says('Refused.'),
+      ],
+      tools: [off, { name: agent, optional: 'WITH_HELPER', ...(!isDirect && { resumable: {} }) }],
+    })
+    const it = await simulate({ agents: [top] })
+    const id = await it.create({ env: { WITH_HELPER: 'yes' } })
+    expect((await it.run(id, 'hi')).text).toBe('Refused.')
+    expect(linesOf(requestsOf(top)[2]).at(-1)).toBe(
+      `tool_result: off = null, ${name} ! "helper" is switched off by WITH_HELPER.`,
+    )
+    expect(requestsOf(agent)).toHaveLength(1)
+  },
+)
+
 test('SA-50 an immediate branch that is switched off creates nothing', async () => {
   const agent = helper()
   const top = solo('boss', {

@@ -104,13 +104,15 @@ test('SA-85 a terminated thread refuses everything that would change it, and can
     'env.set': () => threads.env.set(id, 'K', 'v'),
     'effects.schedule': () => threads.effects.schedule(id, 'tick', null, 1),
     'effects.runNow': () => threads.effects.runNow(id, effectId),
-    withState: () => it.runtime.withState(id, (state) => state.setValue('k', 1)),
+    withState: () => it.runtime.withState(id, (state) => void ran.push(state.setValue('k', 1))),
   }
+  const ran: unknown[] = []
   const before = await it.eventTypes(id)
   for (const [name, act] of Object.entries(refused))
     await expect(act(), name).rejects.toMatchObject({ code: 'THREAD_TERMINATED' })
   expect(await it.eventTypes(id)).toEqual(before)
   expect((await threads.get(id)).wakeAt).toBeNull()
+  expect(ran).toEqual([])
 
   await it.advance(5_000)
   expect(ticks).toEqual([])

@@ -509,6 +509,8 @@ describe('what a request for variables says', () => {
         type: 'variables_requested',
         at: openedAt,
         relation: 'helper',
+        agent: 'boss',
+        side: 'a',
         toolName,
         toolCallId,
         arguments: args,

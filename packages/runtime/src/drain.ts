@@ -16,7 +16,7 @@ import type { KeptLease, LeaseKeeper, TrialGate } from './dispatch/lease.ts'
 import { RuntimeError } from './contract/error.ts'
 import type { FailureCause, RuntimeEvent } from './contract/event.ts'
 import type { SessionGovernor } from './governance/session-governors.ts'
-import { createEnvReader, type EnvReader, threadSecrets } from './thread/env.ts'
+import { createEnvReader, type EnvReader, envSet, threadSecrets } from './thread/env.ts'
 import type { Redactor } from './secrets/vault.ts'
 import {
   type Commit,
@@ -542,8 +542,11 @@ class ThreadDrain implements DrainContext {
     const back = this.#agentIsBack(point)
     const own = [...back, ...(write.events ?? []), ...(governance?.events ?? [])]
     const plain = {
-      events: this.#redacted(own).map(asStored),
-      others: this.#redacted(write.others ?? []),
+      events: this.#safeEvents(this.head.id, own).map(asStored),
+      others: (write.others ?? []).map(({ append, ...change }) => ({
+        ...this.#redacted(change),
+        append: append && this.#safeEvents(change.id, append),
+      })),
     }
     const { events, others } = this.trace?.stamp(plain) ?? plain
     let { wake } = write
@@ -697,6 +700,21 @@ class ThreadDrain implements DrainContext {
     }
   }
 
+  /**
+   * Removes secrets from the events of a thread. A variable that contains a secret is encrypted instead, because
+   * tools need its value.
+   */
+  #safeEvents(threadId: string, events: readonly RuntimeEvent[]): readonly RuntimeEvent[] {
+    const safe = this.#redacted(events)
+    if (safe === events) return events
+    const { vault } = this.environment
+    return events.map((event, place) =>
+      event.type === 'env_set' && safe[place] !== event
+        ? envSet({ ...event, valueType: 'secret', threadId, vault })
+        : safe[place]!,
+    )
+  }
+
   #redacted<T>(value: T): T {
     return this.redactor()?.json(value) ?? value
   }
@@ -713,11 +731,11 @@ class ThreadDrain implements DrainContext {
     this.fold = fold
   }
 
-  env(side: ResolvedSide, tool?: PromptToolConfig): EnvReader {
+  env(side: ResolvedSide, tool?: PromptToolConfig, agent = this.agent): EnvReader {
     const { instanceEnv, vault } = this.environment
     return createEnvReader({
       kernel: this.state,
-      agent: this.agent,
+      agent,
       side: side.side,
       instanceEnv,
       vault,

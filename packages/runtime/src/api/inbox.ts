@@ -2,7 +2,6 @@ import type { ApprovalRequest } from '@skein/governance'
 import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent, VariablesRequested } from '../contract/event.ts'
-import type { Relation } from '../definitions/resolved.ts'
 import type { VariableDefinition } from '../definitions/types.ts'
 import {
   type KernelState,
@@ -10,6 +9,7 @@ import {
   type OpenInterrupt,
   openVariables,
   type PendingVariables,
+  requestedRelation,
   sideOf,
   registryOf,
   waitingCount,
@@ -22,6 +22,7 @@ import {
   type WaitingItem,
 } from '../contract/runtime-api.ts'
 import { queuedTool } from '../thread/effects.ts'
+import { isSecret } from '../thread/env.ts'
 import { jsonCopy } from '../thread/values.ts'
 import {
   type ApiContext,
@@ -521,8 +522,8 @@ function variablesItem(
   { head, state, path }: Omit<Found, 'open'>,
   requested: VariablesRequested,
 ): WaitingItem {
-  const { requestId, toolName, toolCallId = requestId, relation, missing } = requested
-  const declared = relationVariables(context, state, relation)
+  const { requestId, toolName, toolCallId = requestId, missing } = requested
+  const declared = requestedVariables(context, state, requested)
   return {
     threadId: head.id,
     rootId: head.rootId,
@@ -543,20 +544,21 @@ function variablesItem(
 }
 
 /**
- * Returns the variables that a child of this kind (relation) declares. Callers treat a variable that is not
- * declared, e.g. because the definitions were changed, as a secret.
+ * Returns the variables that the requested child declares. A variable is also a secret if it is one for the agent
+ * that needs the child. Callers treat a variable that is not declared, e.g. because the definitions were changed, as
+ * a secret.
  */
-export function relationVariables(
-  { registry }: ApiContext,
+export function requestedVariables(
+  context: ApiContext,
   state: KernelState,
-  key: string,
-): Relation['requiredVariables'] {
-  const agent = registryOf(registry, state).agents.get(state.agent)
-  return [agent?.a, agent?.b]
-    .flatMap((side) => side?.prompt.tools ?? [])
-    .flatMap((tool) =>
-      tool.kind === 'subagent' && tool.relation.key === key ? tool.relation.requiredVariables : [],
-    )
+  requested: VariablesRequested,
+): readonly VariableDefinition[] {
+  const found = requestedRelation(context.registry, state, requested)
+  if (!found) return []
+  const asker = { ...state, agent: found.agent.name }
+  return found.relation.requiredVariables.map((one) =>
+    isSecret(context, asker, one.name) ? { ...one, type: 'secret' } : one,
+  )
 }
 
 /** Whether the call that a person is asked to approve is declared as one that cannot be undone. */

@@ -28,7 +28,7 @@ import { effectsApi, envApi, filesApi, valuesApi } from './contents-api.ts'
 import { grantsApi } from './grants-api.ts'
 import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } from './control.ts'
 import { createThread, forkStoredThread } from './create-thread.ts'
-import { relationVariables } from './inbox.ts'
+import { requestedVariables } from './inbox.ts'
 import { exportThread, importThread } from './import-thread.ts'
 import { messagesApi, sendMessage, unsendMessage } from './messages-api.ts'
 import { changedThreads, runThread, settledThread } from './session-result.ts'
@@ -275,7 +275,7 @@ function sealed(
 ): VariablesProvided['values'] {
   const { vault } = context
   const { threadId } = state
-  const declared = relationVariables(context, state, requested.relation)
+  const declared = requestedVariables(context, state, requested)
   // A variable that is declared as a secret, or not declared at all, is treated as a secret.
   const texts = new Set(declared.filter(({ type }) => type !== 'secret').map(({ name }) => name))
   return Object.fromEntries(

@@ -1,7 +1,7 @@
 import { messageOf } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
-import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../contract/event.ts'
+import { requestedRelation, type OwnedRelation } from '../contract/state.ts'
 import { runHooks } from '../hooks/hooks.ts'
 import { envContext } from '../secrets/vault.ts'
 import { type Blob, isStoreError, type ThreadChange } from '../store/store.ts'
@@ -14,6 +14,7 @@ import {
   type NewChild,
   type SpawnPlan,
   refuseBeyondLimits,
+  refuseDisabled,
 } from './spawn.ts'
 import { payloadOf } from './tools.ts'
 
@@ -47,15 +48,10 @@ export async function activate(context: DrainContext): Promise<void> {
   for (const plan of created) await afterSpawn(context, plan)
 }
 
-interface Found {
-  readonly side: ResolvedSide
-  readonly relation: Relation
-}
-
-function relationsOf({ agent }: DrainContext): Found[] {
+function relationsOf({ agent }: DrainContext): OwnedRelation[] {
   return [agent.a, agent.b].flatMap((side) =>
     (side?.prompt.tools ?? []).flatMap((tool) =>
-      side && tool.kind === 'subagent' ? [{ side, relation: tool.relation }] : [],
+      side && tool.kind === 'subagent' ? [{ agent, side, relation: tool.relation }] : [],
     ),
   )
 }
@@ -64,7 +60,7 @@ function relationsOf({ agent }: DrainContext): Found[] {
  * Plans a child that starts together with its parent. If it cannot start, the plan contains only the events
  * that record why.
  */
-async function planImmediate(context: DrainContext, found: Found): Promise<SpawnPlan> {
+async function planImmediate(context: DrainContext, found: OwnedRelation): Promise<SpawnPlan> {
   const { side, relation } = found
   const env = context.env(side)
   const nothing = { reference: '', events: [], others: [] }
@@ -81,6 +77,7 @@ async function planImmediate(context: DrainContext, found: Found): Promise<Spawn
   if (missing.length === 0) return spawnImmediate(context, found)
   const { event, error } = variablesError(context, {
     relation,
+    side,
     missing,
     args: {},
     attachments: [],
@@ -97,13 +94,14 @@ async function planImmediate(context: DrainContext, found: Found): Promise<Spawn
  */
 async function spawnImmediate(
   context: DrainContext,
-  { side, relation }: Found,
+  { agent, side, relation }: OwnedRelation,
   provided?: NewChild['provided'],
 ): Promise<SpawnPlan> {
-  const env = context.env(side)
+  const env = context.env(side, undefined, agent)
   const { key, nameEnv, descriptionEnv } = relation
-  const name = nameEnv === undefined ? undefined : env.get(nameEnv)
-  const description = descriptionEnv === undefined ? undefined : env.get(descriptionEnv)
+  const [name, description] = [nameEnv, descriptionEnv].map((hint) =>
+    hint === undefined ? undefined : (provided?.get(hint)?.value ?? env.get(hint)),
+  )
   const events: RuntimeEvent[] = []
   const blobs: Blob[] = []
   let message = ''
@@ -131,6 +129,7 @@ async function spawnImmediate(
   )
   const plan = planSpawn(context, {
     relation,
+    agent,
     env,
     name: name ?? (relation.isResumable ? `${key} ${before.length + 1}` : undefined),
     message: message || (description ?? 'Begin.'),
@@ -148,22 +147,20 @@ async function spawnImmediate(
  * Agents §7.8).
  */
 export async function bootChild(context: DrainContext, requestId: string): Promise<void> {
-  const { state, agent } = context
+  const { state, environment } = context
   const pending = state.variables.get(requestId)
   if (!pending?.provided) return
   const { requested, provided } = pending
+  const { agent: name = state.agent } = requested
   const at = context.at()
   const settled = (outcome: { reference: string } | { error: string }): RuntimeEvent => {
     return { type: 'variables_settled', at, requestId, ...outcome }
   }
   try {
-    const found = relationsOf(context).find(({ relation }) => relation.key === requested.relation)
-    if (!found)
-      throw new Error(`"${requested.relation}" is no longer a subagent of "${agent.name}".`)
-    const { side, relation } = found
-    const { optional, key } = relation
-    if (optional !== undefined && !isEnabled(context.env(side).get(optional)))
-      throw new Error(`"${key}" is switched off by ${optional}.`)
+    const found = requestedRelation(environment.registry, state, requested)
+    if (!found) throw new Error(`"${requested.relation}" is no longer a subagent of "${name}".`)
+    const { agent, side, relation } = found
+    refuseDisabled(relation, context.env(side, undefined, agent))
     refuseBeyondLimits(context, relation)
     const plan = await planDeferred(context, found, { requested, provided })
     if (context.signal.aborted) return
@@ -180,7 +177,7 @@ export async function bootChild(context: DrainContext, requestId: string): Promi
 
 async function planDeferred(
   context: DrainContext,
-  found: Found,
+  found: OwnedRelation,
   {
     requested,
     provided,
@@ -194,11 +191,13 @@ async function planDeferred(
       return [name, { type, value: open }] as const
     }),
   )
+  context.hide([...values.values()].flatMap(({ type, value }) => (type === 'secret' ? value : [])))
   if (requested.isImmediate) return spawnImmediate(context, found, values)
-  const { side, relation } = found
+  const { agent, side, relation } = found
   return planSpawn(context, {
     relation,
-    env: context.env(side),
+    agent,
+    env: context.env(side, undefined, agent),
     isAwaited: false,
     provided: values,
     ...(await payloadOf(context, relation, requested.arguments)),

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { agentRegistrations, EVENT_VERSION, type RuntimeEvent } from '../contract/event.ts'
-import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
-import { type EnvReader, scopedNames } from '../thread/env.ts'
+import type { Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import { type EnvReader, isEnabled, scopedNames } from '../thread/env.ts'
 import { envContext } from '../secrets/vault.ts'
 import type { Blob, ThreadChange } from '../store/store.ts'
 import type { FileStat } from '../contract/thread-state.ts'
@@ -24,6 +24,8 @@ export interface SpawnPlan {
 /** A child to be created. */
 export interface NewChild {
   readonly relation: Relation
+  /** The agent that needs the child, if that is not the thread's agent any more. */
+  readonly agent?: ResolvedAgent
   readonly env: EnvReader
   /** A name for this one child, because a parent may have several children of the same kind. */
   readonly name: string | undefined
@@ -128,10 +130,10 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
  * variables that are scoped to this child, and the variables that this child requires.
  */
 function envEvents(context: DrainContext, child: NewChild, reference: string): RuntimeEvent[] {
-  const { relation, env, provided = new Map() } = child
+  const { relation, env, agent = context.agent, provided = new Map() } = child
   const { requiredVariables: required } = relation
   const names = new Map<string, boolean>()
-  const scoped = scopedNames(context.agent)
+  const scoped = new Set([context.agent, agent].flatMap((one) => [...scopedNames(one)]))
   for (const [name, { isScoped }] of context.state.env)
     if (!isScoped && !scoped.has(name)) names.set(name, false)
   for (const name of relation.scopedEnv) names.set(name, true)
@@ -141,7 +143,7 @@ function envEvents(context: DrainContext, child: NewChild, reference: string): R
     const value = given?.value ?? env.get(name)
     if (value === undefined) return []
     const isDeclared = required.some((one) => one.name === name && one.type === 'secret')
-    const isSecret = given ? given.type === 'secret' : env.isSecret(name) || isDeclared
+    const isSecret = given?.type === 'secret' || env.isSecret(name) || isDeclared
     const { vault } = context.environment
     return [
       {
@@ -187,6 +189,15 @@ export function messageToChild(
   )
 }
 
+/**
+ * Throws when a variable switches this kind of child off (Standard Agents §7.5). A call may have changed the variable
+ * after the tools of its message were listed.
+ */
+export function refuseDisabled({ optional, key }: Relation, env: EnvReader): void {
+  if (optional !== undefined && !isEnabled(env.get(optional)))
+    throw new Error(`"${key}" is switched off by ${optional}.`)
+}
+
 /** Returns the names of required variables that have no value (Standard Agents §7.8). */
 export function missingVariables(
   { requiredVariables }: Relation,
@@ -203,6 +214,7 @@ export function variablesError(
   context: DrainContext,
   call: {
     readonly relation: Relation
+    readonly side: ResolvedSide
     readonly missing: readonly string[]
     readonly args: JsonObject
     readonly attachments: readonly FileStat[]
@@ -211,7 +223,7 @@ export function variablesError(
     readonly isImmediate?: boolean
   },
 ): { readonly error: Error; readonly event: RuntimeEvent } {
-  const { environment, head } = context
+  const { environment, head, agent } = context
   const { relation, missing, args, attachments, toolName, toolCallId, isImmediate } = call
   const requestId = environment.ids()
   const required = relation.requiredVariables.map(({ name }) => name)
@@ -236,6 +248,8 @@ export function variablesError(
       missing,
       expiresAt,
       relation: relation.key,
+      agent: agent.name,
+      side: call.side.side,
       toolName,
       toolCallId,
       arguments: args,

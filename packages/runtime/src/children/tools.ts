@@ -10,6 +10,7 @@ import {
   type SpawnPlan,
   variablesError,
   refuseBeyondLimits,
+  refuseDisabled,
 } from './spawn.ts'
 import { findFiles, copyFiles } from '../thread/paths.ts'
 
@@ -224,15 +225,16 @@ async function create(
     toolCallId,
   }: { readonly relation: Relation; readonly args: JsonObject; readonly toolCallId: string },
 ): Promise<unknown> {
-  const { drain } = call
+  const { drain, side } = call
+  const env = drain.env(side)
+  refuseDisabled(relation, env)
   refuseBeyondLimits(drain, relation)
   const payload = await payloadOf(drain, relation, args)
   const attachments = findFiles(drain, payload.attachments)
-  const env = drain.env(call.side)
   const missing = missingVariables(relation, env)
   if (missing.length > 0) {
     const toolName = relation.isResumable ? 'subagent_create' : relation.key
-    const asked = { relation, missing, args, attachments, toolName, toolCallId }
+    const asked = { relation, side, missing, args, attachments, toolName, toolCallId }
     const { error, event } = variablesError(drain, asked)
     call.plan = { reference: '', events: [event], others: [] }
     throw error
@@ -277,6 +279,7 @@ function message(call: SpawningCall, relations: readonly Relation[], args: JsonO
       known.length > 0 ? `Known: ${known.join(', ')}.` : 'Create one with subagent_create.'
     throw new Error(`There is no subagent with the reference "${reference}". ${list}`)
   }
+  refuseDisabled(relation, drain.env(call.side))
   if (child.lifecycle === 'terminated')
     throw new Error(`Subagent (reference: ${reference}) was terminated and takes no more messages.`)
   const text = asText(args['message']) ?? ''

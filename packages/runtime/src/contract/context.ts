@@ -56,7 +56,8 @@ export interface DrainContext {
   commit(point: string, write: Write): Promise<void>
   /** Reads the events that other writers have appended to the log, and applies them to `state`. */
   catchUp(): Promise<void>
-  env(side: ResolvedSide, tool?: PromptToolConfig): EnvReader
+  /** Returns the variables as a side of the conversation sees them; `agent` is that of the thread unless given. */
+  env(side: ResolvedSide, tool?: PromptToolConfig, agent?: ResolvedAgent): EnvReader
   /** Adds secret values, which are removed from everything that is written and shown from now on. */
   hide(secrets: readonly string[]): void
   /**

@@ -367,6 +367,9 @@ export interface VariablesRequested extends EventBase<'variables_requested'> {
    * is created with the arguments of that call.
    */
   readonly relation: string
+  /** The agent and the side of the conversation that need the child; undefined in logs of older versions. */
+  readonly agent?: string
+  readonly side?: Side
   readonly toolName: string
   /** The original call; undefined for a child that was to start by itself, and in logs of older versions. */
   readonly toolCallId?: string

@@ -17,7 +17,7 @@ import type {
   VariablesRequested,
 } from './event.ts'
 import type { Budget } from '../definitions/types.ts'
-import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { FileStat, Side } from './thread-state.ts'
 
 /**
@@ -67,7 +67,7 @@ export interface KernelState {
   nextSide: Side
   terminated: { readonly at: string; readonly isDetached: boolean } | undefined
   isErased: boolean
-  /** The agent for which the children that start by themselves were created last. */
+  /** The agent of the thread, if its children that start by themselves were created since it got the thread. */
   immediateFor: string | undefined
   readonly interrupts: Map<string, OpenInterrupt>
   readonly children: Map<string, ChildState>
@@ -479,6 +479,31 @@ export function openVariables(
       error === undefined &&
       Date.parse(requested.expiresAt) > now,
   )
+}
+
+/** A kind of child (relation), with the agent and the side of the conversation that list it. */
+export interface OwnedRelation {
+  readonly agent: ResolvedAgent
+  readonly side: ResolvedSide
+  readonly relation: Relation
+}
+
+/**
+ * Returns what a request for variables is about. The agent that made the request may have handed the thread over
+ * since. Returns undefined if the definitions were changed and have no such child any more.
+ */
+export function requestedRelation(
+  registry: Registry,
+  state: KernelState,
+  { agent: name = state.agent, side: only, relation: key }: VariablesRequested,
+): OwnedRelation | undefined {
+  const agent = registryOf(registry, state).agents.get(name)
+  for (const side of [agent?.a, agent?.b])
+    for (const tool of side?.prompt.tools ?? [])
+      if (agent && side && tool.kind === 'subagent' && tool.relation.key === key)
+        if (only === undefined || only === side.side)
+          return { agent, side, relation: tool.relation }
+  return undefined
 }
 
 /** Returns how many things of the thread wait for a person or a client. */

@@ -94,9 +94,13 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       if (step) Object.assign(step, { failures: 0, retry: undefined })
       return
     }
-    case 'agent_handoff':
-      state.agent = agentOf(event.toAgentId)
+    case 'agent_handoff': {
+      const agent = agentOf(event.toAgentId)
+      // Each time that another agent gets the thread, its children that start by themselves are created.
+      if (agent !== state.agent) state.immediateFor = undefined
+      state.agent = agent
       return
+    }
     case 'immediate_done':
       state.immediateFor = event.agent
       return
@@ -247,8 +251,10 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
       // A child that is not resumable has ended with its first report, so later status events are ignored.
       const hasReported = child.lifecycle === 'completed' || child.lifecycle === 'failed'
       if (hasReported && !child.created.isResumable) return
+      // While a child waits for a person, its session goes on, and so its text stays.
+      const goesOn = child.lifecycle !== 'idle' && event.status !== 'idle'
+      child.statusText = event.statusText ?? (goesOn ? child.statusText : undefined)
       child.lifecycle = event.status
-      child.statusText = event.statusText
       return
     }
     case 'subagent_ended': {

@@ -23,7 +23,7 @@ import {
 } from '../contract/state.ts'
 
 /** Must be raised when the same events give another state, or when a snapshot is written in another form. */
-const FOLD_VERSION = 3
+const FOLD_VERSION = 4
 
 /**
  * Names the format of a snapshot. A snapshot is ignored if another version of this code or of the events wrote it,

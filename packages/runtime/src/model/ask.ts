@@ -584,7 +584,8 @@ export async function askLogged(
 ): Promise<{ readonly turn?: Turn; readonly error?: unknown; readonly log: LogWrites }> {
   const { clock, ids } = context.environment
   const model = side.prompt.models[0]!
-  const messages = [new UserMessage(input, { clock, ids })]
+  const safe = context.redactor()?.text(input) ?? input
+  const messages = [new UserMessage(safe, { clock, ids })]
   const params = model.definition?.providerOptions ?? {}
   const facts = { side, model, system, tools: [], params, messages, structure: undefined }
   const log = logRequest(context, facts)

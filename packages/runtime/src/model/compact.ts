@@ -25,7 +25,10 @@ export async function compactIfLong(context: DrainContext, side: ResolvedSide): 
   if (upTo === undefined) return
   try {
     const { clock, ids } = context.environment
-    const request = new UserMessage(summaryRequest(older), { clock, ids })
+    const text = summaryRequest(older)
+    // A secret may be younger than the messages that contain its value.
+    const safe = context.redactor()?.text(text) ?? text
+    const request = new UserMessage(safe, { clock, ids })
     const turn = await context.generateAside(side, [request])
     const at = context.at()
     const summary = turn.response.text

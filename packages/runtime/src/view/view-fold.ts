@@ -214,8 +214,13 @@ export class ViewFold {
       this.#children.set(reference, child)
       if (toolCallId !== undefined) this.#setCall(toolCallId, { childId: reference })
     },
-    subagent_updated: ({ reference, status, statusText }) =>
-      this.#setChild(reference, { status, statusText }),
+    subagent_updated: ({ reference, status, statusText }) => {
+      const before = this.#children.get(reference)
+      // While a child waits for a person, its session goes on, and so its text stays.
+      const goesOn = before?.status !== 'idle' && status !== 'idle'
+      const kept = goesOn ? before?.statusText : undefined
+      this.#setChild(reference, { status, statusText: statusText ?? kept })
+    },
     subagent_ended: ({ reference, outcome }) =>
       this.#setChild(reference, { status: outcome, statusText: undefined }),
 

@@ -146,7 +146,7 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
           as a page
         </To>
         <Badge shape={shape}>
-          {known?.statusText === undefined ? word : line(known.statusText, 60)}
+          {known?.statusText === undefined || shape === 'wait' ? word : line(known.statusText, 60)}
         </Badge>
         <span className="soft">
           {isBackground ? 'in the background' : shape === 'run' && 'the call waits for it'}
