@@ -6,6 +6,7 @@ import type { SubagentToolConfig } from '@skein/runtime'
 import {
   burn,
   child,
+  finish,
   finished,
   linesOf,
   pair,

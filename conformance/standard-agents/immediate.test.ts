@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { calls, fails, says } from '@skein/ai/testing'
 import { defineTool, type AgentDefinition } from '@skein/runtime'
-import { child, linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import {
+  child,
+  finish,
+  linesOf,
+  pair,
+  requestsOf,
+  solo,
+  tool,
+  type SideSetup,
+} from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
 

@@ -4,6 +4,7 @@ import { calls, says } from '@skein/ai/testing'
 import type { SideConfig } from '@skein/runtime'
 import {
   child,
+  finish,
   finished,
   linesOf,
   pair,

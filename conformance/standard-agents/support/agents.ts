@@ -116,7 +116,8 @@ export function linesOf(request: LLMRequest | undefined): string[] {
   })
 }
 
-const finish = tool('finish', () => 'the tool says this')
+/** The tool with which a `child` ends its session. What it returns must reach nobody. */
+export const finish: ToolDefinition = tool('finish', () => 'the tool says this')
 const fail = tool('fail', () => 'the tool says this')
 
 /** What the model of a `child` says to end its session. */
