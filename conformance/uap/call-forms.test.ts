@@ -9,8 +9,8 @@ import {
   type RunOptions,
 } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
-import { UserMessage, type Tool, type Turn } from '@skein/ai'
-import { calls, says, scripted, stops } from '@skein/ai/testing'
+import { isUPPError, UserMessage, type Tool, type Turn } from '@skein/ai'
+import { calls, fails, says, scripted, stops } from '@skein/ai/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { recordingStore } from './support/state.ts'
 import { add } from './support/tools.ts'
@@ -71,6 +71,27 @@ describe.each(Object.entries(forms))('%s', (_, run) => {
       expect(model.requests).toEqual([])
     }
   })
+
+  test.each(['before', 'after', 'onError'] as const)(
+    'UAP-001 fails with a UPPError if %s of a middleware throws something else',
+    async (hook) => {
+      for (const cause of [new TypeError('broken'), 'broken']) {
+        const failing: Middleware = {
+          name: 'failing',
+          [hook]: () => {
+            throw cause
+          },
+        }
+        const model = scripted([hook === 'onError' ? fails('down') : says('ok')])
+        const failed = await run(agent({ model, middleware: [failing] })).catch(
+          (error: unknown) => error,
+        )
+        expect(isUPPError(failed)).toBe(true)
+        expect(failed).toMatchObject({ code: 'INVALID_REQUEST', cause })
+        expect((failed as Error).message).toContain(`${hook} of the middleware "failing" failed`)
+      }
+    },
+  )
 
   test('UAP-021 arms no timer while a tool works', async () => {
     const { promise: isWorking, resolve: works } = Promise.withResolvers<void>()

@@ -79,32 +79,36 @@ describe.each(forms)('%s', (form) => {
     }
   })
 
-  test('UAP-052 abort ends the model that it was given, and its own stream', async () => {
-    const seen: ExecutionContext[] = []
-    const aborted: unknown[] = []
-    const model = scripted([waits(Infinity)])
-    const plain = custom((context) => seen.push(context))
-    const execution: ExecutionStrategy = {
-      ...plain,
-      stream: (context) => ({ ...plain.stream(context), abort: (why) => void aborted.push(why) }),
-    }
-    const controller = new AbortController()
-    const worker = agent({ model, execution })
-    const options = { signal: controller.signal }
-    const running =
-      form === 'generate'
-        ? worker.generate('x', start, options)
-        : worker.stream('x', start, options).result
-    const failed = expect(running).rejects.toMatchObject({ code: 'CANCELLED' })
-    while (model.requests.length === 0) await new Promise((resolve) => setImmediate(resolve))
-    controller.abort('enough')
-    await failed
-    expect(seen[0]!.signal!.aborted).toBe(true)
-    expect(seen[0]!.signal!.reason).toBe('enough')
-    // The request itself was aborted, not only forgotten.
-    expect(model.requests[0]!.signal.aborted).toBe(true)
-    expect(aborted).toEqual(form === 'stream' ? ['enough'] : [])
-  })
+  test.each(['the call', 'the agent', 'the stream'] as const)(
+    'UAP-052 UAP-055 an abort by %s ends the model that it was given, and its own stream',
+    async (by) => {
+      if (by === 'the stream' && form === 'generate') return expect(form).toBe('generate')
+      const seen: ExecutionContext[] = []
+      const aborted: unknown[] = []
+      const model = scripted([waits(Infinity)])
+      const plain = custom((context) => seen.push(context))
+      const execution: ExecutionStrategy = {
+        ...plain,
+        stream: (context) => ({ ...plain.stream(context), abort: (why) => void aborted.push(why) }),
+      }
+      const controller = new AbortController()
+      const { signal } = controller
+      const worker = agent({ model, execution, ...(by === 'the agent' && { signal }) })
+      const options = by === 'the call' ? { signal } : {}
+      const stream = form === 'stream' ? worker.stream('x', start, options) : undefined
+      const running = stream ? stream.result : worker.generate('x', start, options)
+      const failed = expect(running).rejects.toMatchObject({ code: 'CANCELLED' })
+      while (model.requests.length === 0) await new Promise((resolve) => setImmediate(resolve))
+      if (by === 'the stream') stream?.abort('enough')
+      else controller.abort('enough')
+      await failed
+      expect(seen[0]!.signal!.aborted).toBe(true)
+      expect(seen[0]!.signal!.reason).toBe('enough')
+      // The request itself was aborted, not only forgotten.
+      expect(model.requests[0]!.signal.aborted).toBe(true)
+      expect(aborted).toEqual(form === 'stream' ? ['enough'] : [])
+    },
+  )
 
   test('UAP-052 UAP-032 its tools and its model name the agent to tools, also when it runs them itself', async () => {
     const given: object[] = []
