@@ -101,7 +101,7 @@ test('SA-06 SA-07 SA-08 so does the list of agents over HTTP', async () => {
     side(name, 'a', `Worker of ${name}`, ['look']),
     side(name, 'b', `${name}_b`, ['look', 'done']),
   ]
-  const title = { title: 'Team', description: 'Two people.' }
+  const title = { title: 'Team', description: 'Two people.', icon: '/team.svg' }
   expect(await read('/agents')).toEqual({
     agents: [
       { name: 'team', type: 'dual_ai', ...title, sides: both('team'), variables: [] },
