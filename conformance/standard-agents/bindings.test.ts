@@ -156,7 +156,9 @@ describe('messageProperty', () => {
     ['a text', { summary: 'All good.' }, 'All good.'],
     ['an object, as JSON', { summary: { score: 9 } }, '{"score":9}'],
     ['a number, as JSON', { summary: 7 }, '7'],
+    ['false, as JSON', { summary: false }, 'false'],
     ['nothing, when it is missing', { other: 'x', message: 'y', text: 'z' }, ''],
+    ['nothing, when it is null', { summary: null, message: 'y' }, ''],
     [
       'a text with paragraphs and blanks around it',
       { summary: ' One.\n\nTwo.\n' },
@@ -166,6 +168,36 @@ describe('messageProperty', () => {
     for (const kind of ['sessionStop', 'sessionFail']) {
       const agent = ended({ [kind]: { name: 'end', messageProperty: 'summary' } }, [
         [says('I judge.'), calls('end', args)],
+      ])
+      const it = await simulate({ agents: [agent] })
+      const { id, text } = await it.ask('go')
+      expect(text).toBe(expected)
+      expect((await it.events(id, 'session_end'))[0]?.message).toBe(expected)
+    }
+    const tells = solo('tells', {
+      script: [calls('end', args), says('Done.')],
+      tools: [end],
+      sessionStatus: { name: 'end', messageProperty: 'summary' },
+    })
+    const it = await simulate({ agents: [tells] })
+    const { id } = await it.ask('go')
+    const texts = (await it.events(id, 'status_changed')).flatMap(({ text: told }) => told ?? [])
+    expect(texts).toEqual([expected])
+  })
+
+  test.each([
+    ['a text', 'Fine.', 'Fine.'],
+    ['an object, as JSON', { score: 9 }, '{"score":9}'],
+    ['0, as JSON', 0, '0'],
+    ['false, as JSON', false, 'false'],
+    ['an empty list, as JSON', [], '[]'],
+    ['nothing for null', null, ''],
+    ['nothing for a tool that returns nothing', undefined, ''],
+  ])('SA-28 SA-29 without it, the message is the result: %s', async (_, result, expected) => {
+    const answers = tool('answers', () => result)
+    for (const kind of ['sessionStop', 'sessionFail']) {
+      const agent = ended({ tools: [answers], [kind]: 'answers' }, [
+        calls('answers', { text: 'x' }),
       ])
       const it = await simulate({ agents: [agent] })
       const { id, text } = await it.ask('go')

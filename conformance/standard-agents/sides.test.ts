@@ -306,7 +306,14 @@ describe('the end of a turn', () => {
     ['arguments that are no text', { args: { text: { a: 1 } }, result: '' }, '{"a":1}'],
     ['an argument that is 0', { args: { text: 0 }, result: { text: 'from result' } }, '0'],
     ['a result that is false', { args: {}, result: { text: false } }, 'false'],
+    [
+      'the result, if null',
+      { args: { text: null }, result: { text: 'from result' } },
+      'from result',
+    ],
     ['nowhere', { args: {}, result: 'plain words' }, 'Beside it.'],
+    ['nowhere, if both are null', { args: { text: null }, result: '{"text":null}' }, 'Beside it.'],
+    ['nowhere, if the result is null', { args: {}, result: null }, 'Beside it.'],
     [
       'nowhere, though the result has other properties',
       { args: { result: 'a', message: 'b' }, result: { result: 'c', message: 'd' } },
