@@ -74,7 +74,7 @@ test('SA-10 the tool description is what a model reads about the callable', asyn
 test('SA-10 so it is in every form of listing, though the agent has a description too', async () => {
   const said = (name: string) => ({
     description: `What people read about ${name}.`,
-    toolDescription: `What models read about ${name}.`,
+    toolDescription: `What models read about ${name}.\n\nAnd more of ${name}.`,
   })
   const never = { script: () => says('x') }
   const prompted = { ...never, prompt: { toolDescription: 'What is read of a prompt.' } }
@@ -96,15 +96,15 @@ test('SA-10 so it is in every form of listing, though the agent has a descriptio
   const { tools } = requestsOf(agent)[0]!
   const read = Object.fromEntries(tools.map(({ name, description }) => [name, description]))
   const { subagent_create: creates, subagent_message: _, ...direct } = read
+  const wordsOf = (name: string) => said(name).toolDescription
   expect(direct).toEqual({
-    desk: 'What models read about desk.',
-    plain: 'What models read about plain.',
-    configured: 'What models read about configured.',
-    own: 'What models read about own.',
-    alias: 'What models read about renamed.',
+    desk: wordsOf('desk'),
+    plain: wordsOf('plain'),
+    configured: wordsOf('configured'),
+    own: wordsOf('own'),
+    alias: wordsOf('renamed'),
   })
-  for (const name of ['kept', 'other'])
-    expect(creates).toContain(`${name}: What models read about ${name}.`)
+  for (const name of ['kept', 'other']) expect(creates).toContain(`${name}: ${wordsOf(name)}`)
   expect(JSON.stringify(tools)).not.toMatch(/What people read|What is read of a prompt/)
 })
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { agent as uapAgent } from '@skein/agents'
+import { loop } from '@skein/agents/execution'
 import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
 import { defineAgent, type SessionToolBinding } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
@@ -356,15 +357,18 @@ describe('on a side that is an agent()', () => {
   ])(
     'SA-22 SA-25 SA-26 a call of %s ends what it is bound to, and nothing is asked after it',
     async (name, expected) => {
-      const model = scripted([calls(name, { text: `it is ${name}` }), says('never')])
-      const alone = defineAgent({
-        name: 'alone',
-        sideA: { agent: uapAgent({ model, tools }), ...side },
-      })
-      const it = await simulate({ agents: [alone] })
-      const { outcome, reason, text } = await it.ask('go')
-      expect({ outcome, reason, text }).toEqual(expected)
-      expect(model.requests).toHaveLength(1)
+      // Also where the strategy of the agent ends with the same step.
+      for (const execution of [loop(), loop({ maxIterations: 1 }), loop({ maxIterations: 2 })]) {
+        const model = scripted([calls(name, { text: `it is ${name}` }), says('never')])
+        const alone = defineAgent({
+          name: 'alone',
+          sideA: { agent: uapAgent({ model, tools, execution }), ...side },
+        })
+        const it = await simulate({ agents: [alone] })
+        const { outcome, reason, text } = await it.ask('go')
+        expect({ outcome, reason, text }).toEqual(expected)
+        expect(model.requests).toHaveLength(1)
+      }
     },
   )
 
