@@ -1,9 +1,9 @@
 // Names by which definitions refer to each other are found exactly as they are written.
 import { describe, expect, test } from 'vitest'
-import { says, scripted } from '@skein/ai/testing'
+import { calls, says, scripted } from '@skein/ai/testing'
 import { createRegistry, DefinitionError, type Problem, type RegistryOptions } from '@skein/runtime'
+import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
 import { simulate } from './support/simulate.ts'
-import { solo } from './support/agents.ts'
 
 const model = { kind: 'model', name: 'small', model: scripted([says('x')]) }
 const note = {
@@ -94,4 +94,68 @@ test('SA-02 a thread is created only for the exact name of an agent', async () =
   for (const agent of ['Desk', 'DESK', ' desk', 'desk ', 'des', '', '__proto__', 'constructor'])
     await expect(it.create({ agent })).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' })
   expect(await it.threads.list()).toEqual([])
+})
+
+describe('SA-38 a name in the list of tools that several definitions have', () => {
+  const namesake = { ...plain, name: 'helper', toolDescription: 'Asks a prompt.', tools: [] }
+  const kindsOf = (listed: unknown, others: object): readonly string[] => {
+    const own = { ...plain, name: 'own', tools: [listed] }
+    const options = {
+      agents: [{ name: 'one', sideA: { prompt: own } }, helper],
+      prompts: [plain],
+      tools: [note],
+      models: [model],
+      ...others,
+    }
+    const registry = createRegistry(options as unknown as RegistryOptions)
+    return registry.agent('one').a.prompt.tools.map(({ kind }) => kind)
+  }
+
+  test('SA-38 means the agent, not a prompt of the same name', () => {
+    const prompts = [plain, namesake]
+    for (const listed of ['helper', { name: 'helper' }, { name: 'helper', resumable: {} }])
+      expect(kindsOf(listed, { prompts })).toEqual(['subagent'])
+    // By object it is the prompt.
+    expect(kindsOf(namesake, { prompts })).toEqual(['prompt'])
+  })
+
+  test('SA-38 means the tool, not a prompt of the same name', () => {
+    const prompts = [plain, { ...namesake, name: 'note' }]
+    expect(kindsOf('note', { prompts })).toEqual(['tool'])
+    expect(kindsOf({ name: 'note' }, { prompts })).toEqual(['tool'])
+  })
+
+  test('SA-38 means the prompt, if no tool and no agent has it', () => {
+    const prompts = [plain, { ...namesake, name: 'third' }]
+    expect(kindsOf('third', { prompts })).toEqual(['prompt'])
+  })
+})
+
+test('SA-38 SA-57 subagent_create makes only an agent that is listed, by its exact name', async () => {
+  const finish = tool('finish')
+  const pairOf = (name: string) =>
+    pair(name, {
+      a: { script: () => calls('finish'), tools: [finish], sessionStop: finish },
+      b: { script: [] },
+    })
+  for (const listed of [['helper'], ['helper', 'second']]) {
+    const names = ['other', 'Helper', 'helper ', '', null, 7, undefined]
+    const create = (agent: unknown) =>
+      calls('subagent_create', {
+        ...(agent !== undefined && { agent }),
+        name: 'Ada',
+        message: 'go',
+      })
+    const boss = solo('boss', {
+      script: [...names.map(create), says('So.')],
+      tools: listed.map((name) => ({ name: pairOf(name), resumable: {} })),
+    })
+    const it = await simulate({ agents: [boss, pairOf('other')] })
+    const { id } = await it.ask('hi')
+    // Where only one is listed, its name may be left out.
+    const made = (await it.events(id, 'subagent_created')).map(({ name }) => name)
+    expect(made).toEqual(listed.length === 1 ? ['helper'] : [])
+    const refused = linesOf(requestsOf(boss).at(-1)).filter((line) => line.includes(' ! '))
+    expect(refused).toHaveLength(names.length - made.length)
+  }
 })
