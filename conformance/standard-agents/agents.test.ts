@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
 import { agent as uapAgent } from '@skein/agents'
 import { calls, says, scripted } from '@skein/ai/testing'
-import { createRegistry, defineAgent, defineHook } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
+import { createRegistry, defineAgent, defineHook, type SideConfig } from '@skein/runtime'
+import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { simulate } from './support/simulate.ts'
+
+const broken = tool('hand', () => {
+  throw new Error('no')
+})
 
 test('SA-06 two that never end are ended at the cap, which counts completed turns of both sides', async () => {
   const look = tool('look')
@@ -30,6 +34,46 @@ test('SA-06 two that never end are ended at the cap, which counts completed turn
   await it.threads.resume(id)
   await it.idle()
   expect(await it.events(id, 'turn_start')).toHaveLength(15)
+})
+
+test.each<readonly [ends: string, side: SideSetup | SideConfig]>([
+  ['a response', { script: () => says('More.') }],
+  [
+    'the stop tool',
+    { script: () => calls('hand', { text: 'More.' }), tools: [tool('hand')], stopTool: 'hand' },
+  ],
+  [
+    'a stop tool that fails',
+    { script: () => calls('hand'), tools: [broken], stopTool: 'hand', stopOnResponse: false },
+  ],
+  [
+    'text beside a call',
+    {
+      script: () => [says('More.'), calls('look')],
+      tools: [tool('look')],
+      stopOnResponse: false,
+    },
+  ],
+  ['the end of its strategy', { agent: uapAgent({ model: scripted(() => says('More.')) }) }],
+  ['the answer of code', { handler: () => 'More.' }],
+])('SA-06 a turn that ends with %s counts, on either side', async (_, side) => {
+  const other = { script: () => says('Again.') }
+  const agents = ['a', 'b'].map((letter) => {
+    const given = 'script' in side ? side : other
+    const sides = letter === 'a' ? { a: given, b: other } : { a: other, b: given }
+    const field = letter === 'a' ? 'sideA' : 'sideB'
+    const more = 'script' in side ? {} : { [field]: side }
+    return pair(`endless_${letter}`, sides, { maxSessionTurns: 5, ...more })
+  })
+  const it = await simulate({ agents })
+  for (const { name } of agents) {
+    const id = await it.create({ agent: name })
+    const { outcome, reason } = await it.run(id, 'Begin.')
+    expect({ outcome, reason }).toEqual({ outcome: 'failed', reason: 'max_session_turns' })
+    expect((await it.events(id, 'turn_start')).map(({ agentId }) => agentId)).toEqual(
+      ['a', 'b', 'a', 'b', 'a'].map((letter) => `${name}/${letter}`),
+    )
+  }
 })
 
 test('SA-06 an agent that faces a person has no cap over its sessions', async () => {
