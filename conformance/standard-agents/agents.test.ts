@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
 import { agent as uapAgent } from '@skein/agents'
 import { calls, says, scripted } from '@skein/ai/testing'
-import { createRegistry, defineAgent, defineHook } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
+import { createRegistry, defineAgent, defineHook, type SideConfig } from '@skein/runtime'
+import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { simulate } from './support/simulate.ts'
+
+const broken = tool('hand', () => {
+  throw new Error('no')
+})
 
 test('SA-06 two that never end are ended at the cap, which counts completed turns of both sides', async () => {
   const look = tool('look')
@@ -30,6 +34,46 @@ test('SA-06 two that never end are ended at the cap, which counts completed turn
   await it.threads.resume(id)
   await it.idle()
   expect(await it.events(id, 'turn_start')).toHaveLength(15)
+})
+
+test.each<readonly [ends: string, side: SideSetup | SideConfig]>([
+  ['a response', { script: () => says('More.') }],
+  [
+    'the stop tool',
+    { script: () => calls('hand', { text: 'More.' }), tools: [tool('hand')], stopTool: 'hand' },
+  ],
+  [
+    'a stop tool that fails',
+    { script: () => calls('hand'), tools: [broken], stopTool: 'hand', stopOnResponse: false },
+  ],
+  [
+    'text beside a call',
+    {
+      script: () => [says('More.'), calls('look')],
+      tools: [tool('look')],
+      stopOnResponse: false,
+    },
+  ],
+  ['the end of its strategy', { agent: uapAgent({ model: scripted(() => says('More.')) }) }],
+  ['the answer of code', { handler: () => 'More.' }],
+])('SA-06 a turn that ends with %s counts, on either side', async (_, side) => {
+  const other = { script: () => says('Again.') }
+  const agents = ['a', 'b'].map((letter) => {
+    const given = 'script' in side ? side : other
+    const sides = letter === 'a' ? { a: given, b: other } : { a: other, b: given }
+    const field = letter === 'a' ? 'sideA' : 'sideB'
+    const more = 'script' in side ? {} : { [field]: side }
+    return pair(`endless_${letter}`, sides, { maxSessionTurns: 5, ...more })
+  })
+  const it = await simulate({ agents })
+  for (const { name } of agents) {
+    const id = await it.create({ agent: name })
+    const { outcome, reason } = await it.run(id, 'Begin.')
+    expect({ outcome, reason }).toEqual({ outcome: 'failed', reason: 'max_session_turns' })
+    expect((await it.events(id, 'turn_start')).map(({ agentId }) => agentId)).toEqual(
+      ['a', 'b', 'a', 'b', 'a'].map((letter) => `${name}/${letter}`),
+    )
+  }
 })
 
 test('SA-06 an agent that faces a person has no cap over its sessions', async () => {
@@ -74,7 +118,7 @@ test('SA-10 the tool description is what a model reads about the callable', asyn
 test('SA-10 so it is in every form of listing, though the agent has a description too', async () => {
   const said = (name: string) => ({
     description: `What people read about ${name}.`,
-    toolDescription: `What models read about ${name}.`,
+    toolDescription: `What models read about ${name}.\n\nAnd more of ${name}.`,
   })
   const never = { script: () => says('x') }
   const prompted = { ...never, prompt: { toolDescription: 'What is read of a prompt.' } }
@@ -96,15 +140,15 @@ test('SA-10 so it is in every form of listing, though the agent has a descriptio
   const { tools } = requestsOf(agent)[0]!
   const read = Object.fromEntries(tools.map(({ name, description }) => [name, description]))
   const { subagent_create: creates, subagent_message: _, ...direct } = read
+  const wordsOf = (name: string) => said(name).toolDescription
   expect(direct).toEqual({
-    desk: 'What models read about desk.',
-    plain: 'What models read about plain.',
-    configured: 'What models read about configured.',
-    own: 'What models read about own.',
-    alias: 'What models read about renamed.',
+    desk: wordsOf('desk'),
+    plain: wordsOf('plain'),
+    configured: wordsOf('configured'),
+    own: wordsOf('own'),
+    alias: wordsOf('renamed'),
   })
-  for (const name of ['kept', 'other'])
-    expect(creates).toContain(`${name}: What models read about ${name}.`)
+  for (const name of ['kept', 'other']) expect(creates).toContain(`${name}: ${wordsOf(name)}`)
   expect(JSON.stringify(tools)).not.toMatch(/What people read|What is read of a prompt/)
 })
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { agent as uapAgent } from '@skein/agents'
+import { loop } from '@skein/agents/execution'
 import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
 import { defineAgent, type SessionToolBinding } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
@@ -156,7 +157,9 @@ describe('messageProperty', () => {
     ['a text', { summary: 'All good.' }, 'All good.'],
     ['an object, as JSON', { summary: { score: 9 } }, '{"score":9}'],
     ['a number, as JSON', { summary: 7 }, '7'],
+    ['false, as JSON', { summary: false }, 'false'],
     ['nothing, when it is missing', { other: 'x', message: 'y', text: 'z' }, ''],
+    ['nothing, when it is null', { summary: null, message: 'y' }, ''],
     [
       'a text with paragraphs and blanks around it',
       { summary: ' One.\n\nTwo.\n' },
@@ -166,6 +169,36 @@ describe('messageProperty', () => {
     for (const kind of ['sessionStop', 'sessionFail']) {
       const agent = ended({ [kind]: { name: 'end', messageProperty: 'summary' } }, [
         [says('I judge.'), calls('end', args)],
+      ])
+      const it = await simulate({ agents: [agent] })
+      const { id, text } = await it.ask('go')
+      expect(text).toBe(expected)
+      expect((await it.events(id, 'session_end'))[0]?.message).toBe(expected)
+    }
+    const tells = solo('tells', {
+      script: [calls('end', args), says('Done.')],
+      tools: [end],
+      sessionStatus: { name: 'end', messageProperty: 'summary' },
+    })
+    const it = await simulate({ agents: [tells] })
+    const { id } = await it.ask('go')
+    const texts = (await it.events(id, 'status_changed')).flatMap(({ text: told }) => told ?? [])
+    expect(texts).toEqual([expected])
+  })
+
+  test.each([
+    ['a text', 'Fine.', 'Fine.'],
+    ['an object, as JSON', { score: 9 }, '{"score":9}'],
+    ['0, as JSON', 0, '0'],
+    ['false, as JSON', false, 'false'],
+    ['an empty list, as JSON', [], '[]'],
+    ['nothing for null', null, ''],
+    ['nothing for a tool that returns nothing', undefined, ''],
+  ])('SA-28 SA-29 without it, the message is the result: %s', async (_, result, expected) => {
+    const answers = tool('answers', () => result)
+    for (const kind of ['sessionStop', 'sessionFail']) {
+      const agent = ended({ tools: [answers], [kind]: 'answers' }, [
+        calls('answers', { text: 'x' }),
       ])
       const it = await simulate({ agents: [agent] })
       const { id, text } = await it.ask('go')
@@ -324,15 +357,18 @@ describe('on a side that is an agent()', () => {
   ])(
     'SA-22 SA-25 SA-26 a call of %s ends what it is bound to, and nothing is asked after it',
     async (name, expected) => {
-      const model = scripted([calls(name, { text: `it is ${name}` }), says('never')])
-      const alone = defineAgent({
-        name: 'alone',
-        sideA: { agent: uapAgent({ model, tools }), ...side },
-      })
-      const it = await simulate({ agents: [alone] })
-      const { outcome, reason, text } = await it.ask('go')
-      expect({ outcome, reason, text }).toEqual(expected)
-      expect(model.requests).toHaveLength(1)
+      // Also where the strategy of the agent ends with the same step.
+      for (const execution of [loop(), loop({ maxIterations: 1 }), loop({ maxIterations: 2 })]) {
+        const model = scripted([calls(name, { text: `it is ${name}` }), says('never')])
+        const alone = defineAgent({
+          name: 'alone',
+          sideA: { agent: uapAgent({ model, tools, execution }), ...side },
+        })
+        const it = await simulate({ agents: [alone] })
+        const { outcome, reason, text } = await it.ask('go')
+        expect({ outcome, reason, text }).toEqual(expected)
+        expect(model.requests).toHaveLength(1)
+      }
     },
   )
 

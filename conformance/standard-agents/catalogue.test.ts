@@ -77,6 +77,22 @@ test('SA-06 SA-07 SA-08 the catalogue shows each agent as it is defined', () => 
   ])
 })
 
+test('SA-09 the catalogue says which agents are for use as tools: only those that say so', () => {
+  const never = { script: () => says('x') }
+  const toolDescription = 'x'
+  for (const exposeAsTool of [undefined, false, true]) {
+    const given = { exposeAsTool, toolDescription }
+    const agents = [
+      solo('one', never, given),
+      pair('two', { a: never, b: never }, given),
+      pair('two_capped', { a: never, b: never }, { ...given, maxSessionTurns: 3 }),
+    ]
+    expect(catalogue(createRegistry({ agents })).map((entry) => entry.exposeAsTool)).toEqual(
+      agents.map(() => exposeAsTool === true),
+    )
+  }
+})
+
 test('SA-13 fields for packing change no title, and no hash of what a session runs with', () => {
   const { packageName: _1, version: _2, author: _3, license: _4, title: _5, ...bare } = desk
   const packed = { ...bare, packageName: 'p', version: '9', author: 'a', license: 'l' }
@@ -101,7 +117,7 @@ test('SA-06 SA-07 SA-08 so does the list of agents over HTTP', async () => {
     side(name, 'a', `Worker of ${name}`, ['look']),
     side(name, 'b', `${name}_b`, ['look', 'done']),
   ]
-  const title = { title: 'Team', description: 'Two people.' }
+  const title = { title: 'Team', description: 'Two people.', icon: '/team.svg' }
   expect(await read('/agents')).toEqual({
     agents: [
       { name: 'team', type: 'dual_ai', ...title, sides: both('team'), variables: [] },

@@ -442,12 +442,23 @@ describe('SA-37 a subagent is always dual_ai', () => {
   })
 
   test('SA-37 and among the subagents that a side lists itself', () => {
-    for (const listed of [desk, 'desk', { agent: desk }, { agent: 'desk', blocking: false }]) {
-      const parent = { ...single, sideA: { prompt: plain, subagents: [listed] } }
-      expect(problemsOf({ agents: [parent, desk] })).toEqual([
-        problem('agent "single"', 'sideA.subagents[0]', 'a subagent must have two sides'),
-      ])
-    }
+    const configs = [
+      {},
+      { blocking: false },
+      { resumable: {} },
+      { resumable: { maxInstances: 1 }, blocking: false },
+      { immediate: true },
+      { immediate: true, hidden: true },
+      { as: 'other', optional: 'ON' },
+    ]
+    const forms = configs.flatMap((config) => [desk, 'desk'].map((agent) => ({ agent, ...config })))
+    for (const listed of [desk, 'desk', ...forms])
+      for (const side of ['sideA', 'sideB']) {
+        const parent = { ...pair, [side]: { prompt: plain, subagents: [listed] } }
+        expect(problemsOf({ agents: [parent, desk] })).toEqual([
+          problem('agent "pair"', `${side}.subagents[0]`, 'a subagent must have two sides'),
+        ])
+      }
   })
 
   test('SA-37 ai_human listed plainly is a handoff instead', () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { calls, says } from '@skein/ai/testing'
 import type { SubagentToolConfig } from '@skein/runtime'
+import { threadView } from '@skein/runtime/view'
 import {
   burn,
   child,
@@ -56,6 +57,9 @@ test('SA-36 SA-40 every level of a tree knows its parent, its root, its owner an
     const [created] = await it.events(threadId, 'thread_created')
     expect(created).toMatchObject({ threadId, agent, depth })
     expect(created!.parentThreadId ?? null).toBe(parentId)
+    const view = threadView(await it.threads.events(threadId))
+    expect(view).toMatchObject({ threadId, agent })
+    expect(view.parentThreadId ?? null).toBe(parentId)
   }
   expect((await it.threads.list({ tenant: 'acme', owner: 'ann', rootId: id })).length).toBe(3)
 })

@@ -65,6 +65,63 @@ test('SA-16 each side sees itself as assistant and the other as user, without th
   ])
 })
 
+test.each([
+  [{}, {}],
+  [{ includePastTools: false }, {}],
+  [{}, { includePastTools: false }],
+  [{ includePastTools: false }, { includePastTools: false }],
+])('SA-16 so it is whichever side is not shown its past calls: %j and %j', async (a, b) => {
+  const looks = (text: string) => [says(text), calls('look')]
+  const agent = pair('mirror', {
+    a: {
+      script: [
+        looks('I look.'),
+        says('draft 1'),
+        looks('Again.'),
+        says('draft 2'),
+        says('draft 3'),
+      ],
+      tools: [look],
+      prompt: a,
+    },
+    b: {
+      script: [looks('Well.'), says('no'), looks('Hm.'), says('no!'), calls('done')],
+      tools: [look, done],
+      sessionStop: 'done',
+      prompt: b,
+    },
+  })
+  const it = await simulate({ agents: [agent] })
+  await it.ask('Write.')
+  const looked = (text: string, { includePastTools = true }) =>
+    includePastTools
+      ? [`assistant: ${text} [look({})]`, 'tool_result: look = "ok"']
+      : [`assistant: ${text}`]
+  expect(linesOf(requestsOf(agent, 'a').at(-1))).toEqual([
+    'user: Write.',
+    ...looked('I look.', a),
+    'assistant: draft 1',
+    'user: Well.',
+    'user: no',
+    ...looked('Again.', a),
+    'assistant: draft 2',
+    'user: Hm.',
+    'user: no!',
+  ])
+  expect(linesOf(requestsOf(agent, 'b').at(-1))).toEqual([
+    'user: Write.',
+    'user: I look.',
+    'user: draft 1',
+    ...looked('Well.', b),
+    'assistant: no',
+    'user: Again.',
+    'user: draft 2',
+    ...looked('Hm.', b),
+    'assistant: no!',
+    'user: draft 3',
+  ])
+})
+
 test('SA-16 both sides see what a person attaches and what comes in the middle of a turn', async () => {
   const started = latch()
   const go = latch()
@@ -306,7 +363,14 @@ describe('the end of a turn', () => {
     ['arguments that are no text', { args: { text: { a: 1 } }, result: '' }, '{"a":1}'],
     ['an argument that is 0', { args: { text: 0 }, result: { text: 'from result' } }, '0'],
     ['a result that is false', { args: {}, result: { text: false } }, 'false'],
+    [
+      'the result, if null',
+      { args: { text: null }, result: { text: 'from result' } },
+      'from result',
+    ],
     ['nowhere', { args: {}, result: 'plain words' }, 'Beside it.'],
+    ['nowhere, if both are null', { args: { text: null }, result: '{"text":null}' }, 'Beside it.'],
+    ['nowhere, if the result is null', { args: {}, result: null }, 'Beside it.'],
     [
       'nowhere, though the result has other properties',
       { args: { result: 'a', message: 'b' }, result: { result: 'c', message: 'd' } },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { calls, says, type ScriptStep } from '@skein/ai/testing'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
 import type { SideSetup } from './support/agents.ts'
@@ -58,6 +59,47 @@ describe('the order of stop rules', () => {
         reason: 'session_fail',
         text: 'give_up',
       })
+    }
+  })
+
+  test.each([
+    ['finish', { outcome: 'completed', reason: 'session_stop', text: 'say' }],
+    ['give_up', { outcome: 'failed', reason: 'session_fail', text: 'say' }],
+    ['hand', { outcome: 'completed', reason: 'stop_tool', text: 'say' }],
+  ])('SA-32 SA-33 a call that fails beside %s changes nothing', async (name, expected) => {
+    const broken = tool('broken', () => {
+      throw new Error('no')
+    })
+    const end = calls(name, { say: 'say' })
+    for (const step of [
+      [calls('broken'), end],
+      [end, calls('broken')],
+      [says('text'), calls('unknown'), end, calls('broken'), calls('look')],
+    ]) {
+      const agent = solo('alone', { ...all, tools: [...tools, broken], script: [step] })
+      const it = await simulate({ agents: [agent] })
+      const { outcome, reason, text } = await it.ask('go')
+      expect({ outcome, reason, text }).toEqual(expected)
+    }
+  })
+
+  test('SA-33 what a tool ends need not have the shape that the prompt asks of answers', async () => {
+    const output = z.object({ score: z.number() })
+    for (const [name, reason] of [
+      ['finish', 'session_stop'],
+      ['give_up', 'session_fail'],
+      ['hand', 'stop_tool'],
+    ] as const) {
+      const prompt = { output }
+      const alone = solo('alone', { ...all, prompt, script: [calls(name, { say: 'words' })] })
+      const it = await simulate({ agents: [alone] })
+      expect(await it.ask('go')).toMatchObject({ reason, text: 'words' })
+      // In a pair, the turn is handed over.
+      const both = judged([calls(name, { say: 'words' })], { prompt })
+      const two = await simulate({ agents: [both] })
+      const { id } = await two.ask('go')
+      expect((await two.events(id, 'turn_end'))[0]).toMatchObject({ reason })
+      expect(requestsOf(both, 'a')).toHaveLength(1)
     }
   })
 

@@ -51,7 +51,9 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
     await answerableView(context, side) // adds a note if there is no message to answer
   }
   const answered = turn.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
-  const settled = answered ? await settledCalls(context, answered) : new Map<string, ToolOutcome>()
+  const settled = answered
+    ? await settledCalls(context, side, answered)
+    : new Map<string, ToolOutcome>()
   const end = await new StrategyReplay(context, side, settled).run()
   if (context.signal.aborted || end.type === 'left' || cutOf(state)) return
   if (end.type === 'failed') {

@@ -36,7 +36,7 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
   const { state, agent } = context
   const turn = state.session!.turn! // only a turn can be cut
   const entry = turn.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
-  if (entry) await settledCalls(context, entry) // answers that no drain has used yet
+  if (entry) await settledCalls(context, sideOf(agent, turn), entry) // answers that no drain has used yet
   const open = openCalls(state)
   for (const call of open) await withdraw(context, call)
   const ended = open.map((call) => endOf(context, call))

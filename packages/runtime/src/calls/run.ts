@@ -52,7 +52,7 @@ export async function runCalls(
   const events = executeTools({
     calls: orderedCalls(context.state, side, entry),
     tools: context.tools(side),
-    settled: await settledCalls(context, entry),
+    settled: await settledCalls(context, side, entry),
     mode: side.prompt.definition.parallelToolCalls ? 'parallel' : 'sequential',
     open: (call) => new RunningCall(context, side, call),
     clock: environment.clock,
@@ -112,6 +112,7 @@ export class CallSettledError extends Error {}
  */
 export async function settledCalls(
   context: DrainContext,
+  side: ResolvedSide,
   { calls }: Entry,
 ): Promise<ReadonlyMap<string, ToolOutcome>> {
   const { state } = context
@@ -130,14 +131,30 @@ export async function settledCalls(
       const answered = await answeredOutcome(context, { call, answer: open.answer, isInDoubt })
       if (!answered) continue
       const outcome = withPictures(state, answered, open.attachments)
+      const status = statusOf(context, side, { call, outcome })
       await context.commit('call_end', {
-        events: [endEvent(context, call, outcome)],
+        events: [endEvent(context, call, outcome), ...status],
+        others: status.flatMap((changed) => statusToParent(context, changed)),
         isProgress: true,
       })
       settled.set(call.toolCallId, outcome)
     }
   }
   return settled
+}
+
+/**
+ * Returns the event by which a successful call of the agent's status tool publishes a text about the progress
+ * (Standard Agents §7.10).
+ */
+function statusOf(
+  context: DrainContext,
+  { sessionStatus }: ResolvedSide,
+  { call, outcome }: { readonly call: ToolCall; readonly outcome: SettledOutcome },
+): RuntimeEvent[] {
+  if (sessionStatus?.name !== call.toolName || outcome.type !== 'done') return []
+  const text = boundMessage({ call, outcome }, sessionStatus)
+  return [{ type: 'status_changed', at: context.at(), status: 'running', text }]
 }
 
 /**
@@ -511,28 +528,21 @@ export class RunningCall implements CallPorts {
   /** Commits the outcome together with the changes, the child and the status text that belong to it. */
   async #end(call: ToolCall, outcome: SettledOutcome): Promise<void> {
     const { drain, side, plan } = this
-    const { toolCallId, toolName } = call
+    const { toolCallId } = call
     // A deploy removed the tool while its call waited for an approval, so the governor of calls still waits for it.
     if (!this.#tool && isReviewed(drain.state, toolCallId))
       await withdrawReview(drain, call, {
         type: 'deny',
         reason: 'The tool is not defined any more.',
       })
-    const at = drain.at()
     const own = this.#write
     const asked = this.requests.flatMap((request) => request.events)
     const made = [...(own?.events ?? []), ...(plan?.events ?? []), ...asked]
-    const events = [...made, endEvent(drain, call, outcome)]
-    const others = [...(plan?.others ?? []), ...(own?.others ?? [])]
-    const status = side.sessionStatus
-    if (status?.name === toolName && outcome.type === 'done') {
-      // A successful call of the agent's status tool publishes a text about the progress (Standard Agents §7.10).
-      const text = boundMessage({ call, outcome }, status)
-      const changed: RuntimeEvent = { type: 'status_changed', at, status: 'running', text }
-      events.push(changed)
-      others.push(...statusToParent(drain, changed))
-    }
-    if (this.#isHidden) events.push({ type: 'tool_call_hidden', at, toolCallId })
+    const status = statusOf(drain, side, { call, outcome })
+    const events = [...made, endEvent(drain, call, outcome), ...status]
+    const listed = status.flatMap((changed) => statusToParent(drain, changed))
+    const others = [...(plan?.others ?? []), ...(own?.others ?? []), ...listed]
+    if (this.#isHidden) events.push({ type: 'tool_call_hidden', at: drain.at(), toolCallId })
     const frames = this.requests.flatMap((request) => request.blobs)
     const blobs = [...(own?.blobs ?? []), ...(plan?.blobs ?? []), ...frames]
     let told = outcome

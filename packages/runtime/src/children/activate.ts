@@ -25,27 +25,32 @@ import { payloadOf } from './tools.ts'
 export async function activate(context: DrainContext): Promise<void> {
   const { agent, state } = context
   if (state.immediateFor === undefined && state.entries.length === 0) {
-    const use = { side: agent.a, name: 'after_thread_created', args: () => [] } as const
-    await runHooks(context, use, undefined)
+    // A hook that both sides list runs once.
+    const { a, b } = agent
+    const sides = b ? [a, { ...b, hooks: b.hooks.filter((hook) => !a.hooks.includes(hook)) }] : [a]
+    for (const side of sides) {
+      const use = { side, name: 'after_thread_created', args: () => [] } as const
+      await runHooks(context, use, undefined)
+    }
   }
   const events: RuntimeEvent[] = []
   const others: ThreadChange[] = []
   const blobs: Blob[] = []
-  const created: SpawnPlan[] = []
+  const created: (readonly [SpawnPlan, ResolvedSide])[] = []
   for (const found of relationsOf(context)) {
     if (!found.relation.isImmediate) continue
     const plan = await planImmediate(context, found)
     events.push(...plan.events)
     others.push(...plan.others)
     blobs.push(...(plan.blobs ?? []))
-    if (plan.reference !== '') created.push(plan)
+    if (plan.reference !== '') created.push([plan, found.side])
   }
   // A stop may have cut off the request to the model for a child's first instruction. That is no failure: the
   // children are created later.
   if (context.signal.aborted) return
   events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })
   await context.commit('activate', { events, others, blobs, isProgress: true })
-  for (const plan of created) await afterSpawn(context, plan)
+  for (const [plan, side] of created) await afterSpawn(context, plan, side)
 }
 
 function relationsOf({ agent }: DrainContext): OwnedRelation[] {
@@ -167,7 +172,7 @@ export async function bootChild(context: DrainContext, requestId: string): Promi
     const { others, blobs = [] } = plan
     const events = [...plan.events, settled({ reference: plan.reference })]
     await context.commit('boot_child', { events, others, blobs, isProgress: true })
-    await afterSpawn(context, plan)
+    await afterSpawn(context, plan, side)
   } catch (error) {
     if (!(error instanceof Error) || isStoreError(error)) throw error
     const events = [settled({ error: error.message })]

@@ -198,12 +198,17 @@ export function refuseDisabled({ optional, key }: Relation, env: EnvReader): voi
     throw new Error(`"${key}" is switched off by ${optional}.`)
 }
 
-/** Returns the names of required variables that have no value (Standard Agents §7.8). */
+/**
+ * Returns the names of required variables that have no value (Standard Agents §7.8), neither of the parent nor
+ * by the child's definitions.
+ */
 export function missingVariables(
   { requiredVariables }: Relation,
   env: EnvReader,
 ): readonly string[] {
-  return requiredVariables.map(({ name }) => name).filter((name) => env.get(name) === undefined)
+  return requiredVariables
+    .filter(({ name, hasDefault }) => !hasDefault && env.get(name) === undefined)
+    .map(({ name }) => name)
 }
 
 /**
@@ -266,7 +271,7 @@ export function variablesError(
 export async function afterSpawn(
   context: DrainContext,
   plan: SpawnPlan | undefined,
-  side: ResolvedSide = context.agent.a,
+  side: ResolvedSide,
 ): Promise<void> {
   if (!plan?.others.some(({ create }) => create)) return
   const { reference } = plan

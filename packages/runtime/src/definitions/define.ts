@@ -70,7 +70,9 @@ export function asSubagent(
     exposeAsTool: true,
     toolDescription: described,
     sideA: { ...agent.sideA, sessionStopOnResponse: true },
-    sideB: { prompt: definePrompt({ name: `${name}_nobody`, prompt: '', model: nobody }) },
+    sideB: {
+      prompt: definePrompt({ name: `${name}_nobody`, prompt: '', model: nobody, hooks: [] }),
+    },
   })
 }
 

@@ -138,7 +138,10 @@ export interface Relation {
   /** Whether the child is hidden from models, so that no call can create it. */
   readonly isHidden: boolean
   /** The scoped variables that the child's prompts and its descendants require. */
-  readonly requiredVariables: readonly VariableDefinition[]
+  readonly requiredVariables: readonly (VariableDefinition & {
+    /** Whether every agent that requires the variable has a value of its own, so that the parent needs none. */
+    readonly hasDefault?: boolean
+  })[]
 }
 
 /** All definitions, resolved and checked. */

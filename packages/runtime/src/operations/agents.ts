@@ -19,6 +19,7 @@ export interface AgentSummary {
   readonly type: 'ai_human' | 'dual_ai'
   readonly title?: string
   readonly description?: string
+  readonly icon?: string
   readonly sides: readonly {
     readonly side: 'a' | 'b'
     readonly label: string
@@ -168,7 +169,7 @@ export const agentOperations: readonly OperationRoute[] = [
 ]
 
 function summaryOf({ name, type, definition, a, b }: ResolvedAgent): AgentSummary {
-  const { title, description } = definition
+  const { title, description, icon } = definition
   const sides = b ? [a, b] : [a]
   const variables = new Map<string, VariableDefinition>()
   for (const { prompt } of sides) {
@@ -182,6 +183,7 @@ function summaryOf({ name, type, definition, a, b }: ResolvedAgent): AgentSummar
     type,
     title,
     description,
+    icon,
     sides: sides.map(({ side, label, prompt }) => ({
       side,
       label,

@@ -233,6 +233,7 @@ const agent = {
   name: string,
   'title?': string,
   'description?': string,
+  'icon?': string,
   type: choice('ai_human', 'dual_ai'),
   variables: arrayOf(
     answer({

@@ -100,10 +100,7 @@ export function boundMessage(
   binding: ResolvedBinding,
 ): string {
   const { messageProperty } = binding
-  if (messageProperty !== undefined) {
-    const value = call.arguments[messageProperty]
-    return value === undefined ? '' : toText(value)
-  }
+  if (messageProperty !== undefined) return toText(call.arguments[messageProperty])
   return outcome?.type === 'done' ? toText(outcome.result) : ''
 }
 
@@ -118,17 +115,20 @@ export function boundAttachments(
   return paths.filter((path) => typeof path === 'string' && path !== '') as string[]
 }
 
-/** Converts a value to text: a string stays as it is, anything else becomes JSON. */
+/** Converts a value to text: a string stays as it is, a missing value or null is empty, anything else becomes JSON. */
 export function toText(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+  return typeof value === 'string' ? value : (JSON.stringify(value ?? undefined) ?? '')
 }
 
-/** Returns the text of a stop tool: the configured property of its arguments or, if missing, of its JSON result. */
+/**
+ * Returns the text of a stop tool: the configured property of its arguments or, if it is missing or null, of its
+ * JSON result.
+ */
 export function stopText({ call, outcome }: CallState, side: ResolvedSide): string | undefined {
   const property = side.stopToolResponseProperty
   if (property === undefined) return undefined
   const given = call.arguments[property]
-  if (given !== undefined) return toText(given)
+  if (given !== undefined && given !== null) return toText(given)
   let result: unknown = outcome?.type === 'done' ? outcome.result : undefined
   if (typeof result === 'string')
     try {
@@ -137,7 +137,7 @@ export function stopText({ call, outcome }: CallState, side: ResolvedSide): stri
       return undefined // a result that is not JSON has no properties
     }
   const found = isPlainObject(result) ? result[property] : undefined
-  return found === undefined ? undefined : toText(found)
+  return found === undefined || found === null ? undefined : toText(found)
 }
 
 /** Returns the handoff to another agent, or a failure if the thread was handed over too often. */

@@ -116,7 +116,7 @@ export function fillRequiredVariables(agents: ReadonlyMap<string, ResolvedAgent>
       relations: prompts.flatMap(({ tools }) => relationsOf(tools)),
     })
   }
-  const requiredBy = (agent: string): readonly VariableDefinition[] => {
+  const requiredBy = (agent: string): Relation['requiredVariables'] => {
     const reached = new Set([agent])
     const declared: VariableDefinition[] = []
     for (const name of reached) {
@@ -124,9 +124,11 @@ export function fillRequiredVariables(agents: ReadonlyMap<string, ResolvedAgent>
       declared.push(...variables)
       for (const { agent: child } of relations) reached.add(child)
     }
-    return mergeVariables(declared).filter(({ scoped, required }) => scoped && required)
+    return mergeVariables(declared)
+      .filter(({ scoped, required }) => scoped && required)
+      .map((one) => (needsValue(agents, agent, one.name) ? one : { ...one, hasDefault: true }))
   }
-  const required = new Map<string, readonly VariableDefinition[]>()
+  const required = new Map<string, Relation['requiredVariables']>()
   for (const { relations } of facts.values()) {
     for (const relation of relations) {
       const known = required.get(relation.agent) ?? requiredBy(relation.agent)
@@ -135,6 +137,28 @@ export function fillRequiredVariables(agents: ReadonlyMap<string, ResolvedAgent>
       open.requiredVariables = known
     }
   }
+}
+
+/**
+ * Whether an agent, or a child that it may create, requires a variable for which neither the agent that
+ * requires it nor one on the way to it has a value. A child gets the value that its parent's side reads.
+ */
+function needsValue(
+  agents: ReadonlyMap<string, ResolvedAgent>,
+  agent: string,
+  variable: string,
+): boolean {
+  const reached = new Set([agent])
+  for (const name of reached) {
+    const found = agents.get(name)
+    if (!found || Object.hasOwn(found.definition.env ?? {}, variable)) continue
+    for (const { prompt } of sidesOf(found)) {
+      if (Object.hasOwn(prompt.definition.env ?? {}, variable)) continue
+      if (prompt.variables.some((one) => one.name === variable && one.required)) return true
+      for (const { agent: child } of relationsOf(prompt.tools)) reached.add(child)
+    }
+  }
+  return false
 }
 
 /** Hex digits of a hash: 128 bits. */
