@@ -70,13 +70,19 @@ describe.each(Object.entries(strategies))('with %s', (_name, strategy) => {
       code: 'INVALID_RESPONSE',
       issues: [{ pointer: '/n' }],
     })
-    answers.unshift('{"n":"one"}')
-    const { turn, state } = await agent({ ...once, repair: 1 }).generate('x', start)
-    expect(turn.data).toEqual({ n: 1 })
-    expect(state.messages.at(-1)).toBe(turn.response)
-    expect(state.messages.map(({ text }) => text)).toContain('{"n":"one"}')
-    expect(turn.messages).toEqual(state.messages)
-    expect(turn.cycles).toBe(turn.messages.filter(({ type }) => type === 'assistant').length)
+    const repaired = agent({ ...once, repair: 1 })
+    for (const form of [
+      () => repaired.generate('x', start),
+      () => repaired.stream('x', start).result,
+    ]) {
+      answers.splice(0, 2, '{"n":"one"}', '{"n":1}')
+      const { turn, state } = await form()
+      expect(turn.data).toEqual({ n: 1 })
+      expect(state.messages.at(-1)).toBe(turn.response)
+      expect(state.messages.map(({ text }) => text)).toContain('{"n":"one"}')
+      expect(turn.messages).toEqual(state.messages)
+      expect(turn.cycles).toBe(turn.messages.filter(({ type }) => type === 'assistant').length)
+    }
   })
 })
 

@@ -81,7 +81,7 @@ describe.each(Object.entries(stores))('%s', (name, open) => {
     expect(await store.loadMetadata!('nobody')).toMatchObject({ step: 0, agentId: '' })
   })
 
-  test('UAP-154 UAP-159 a journal is added to its state, which keeps its id, and goes with its session', async () => {
+  test('UAP-154 UAP-159 UAP-126 a journal is added to its state, which keeps its id, and goes with its session', async () => {
     const store = open()
     if (!store.record) {
       expect(name).toBe('encrypted files') // the only one without a journal
@@ -91,15 +91,21 @@ describe.each(Object.entries(stores))('%s', (name, open) => {
     const state = start
       .withMessages([new UserMessage('x'), new AssistantMessage('', toolCalls)])
       .toJSON()
-    const result = { toolCallId: 'c', toolName: 't', result: 1, isError: false }
-    const message = messageToJSON(new ToolResultMessage([result]))
     await store.save('s', state)
-    await store.record('s', { toolCallId: 'c', message })
-    const loaded = await store.load('s')
-    expect(loaded).toEqual({
-      ...state,
-      suspension: { answered: expect.objectContaining({ results: [result] }), deferred: [] },
-    })
+    // A call that is tried again after a crash has two entries: of both, result and trace of the last one count.
+    for (const attempt of [0, 1]) {
+      const result = { toolCallId: 'c', toolName: 't', result: attempt, isError: false }
+      const message = messageToJSON(new ToolResultMessage([result]))
+      const times = { startTime: 1, endTime: 2, success: true }
+      const names = { subagentId: `s${attempt}`, subagentType: 't', parentToolCallId: 'c' }
+      const trace = { ...names, prompt: 'p', ...times }
+      await store.record('s', { toolCallId: 'c', message, traces: [trace] })
+      expect(await store.load('s')).toEqual({
+        ...state,
+        subagentTraces: [trace],
+        suspension: { answered: expect.objectContaining({ results: [result] }), deferred: [] },
+      })
+    }
     await store.delete('s')
     await store.save('s', state)
     expect(await store.load('s')).toEqual(state)

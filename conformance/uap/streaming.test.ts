@@ -123,10 +123,28 @@ test('UAP-147 events of the model are its own objects', async () => {
   const delta = { type: 'text_delta', index: 0, delta: { text: 'hi' } } as const
   const block = { type: 'content_block_start', index: 0, delta: { block: 'text' } } as const
   const stop = { type: 'content_block_stop', index: 0, delta: {} } as const
-  const events = await collect(
-    agent({ model: scripted([emits(block, delta, stop)]) }).stream('x', start),
-  )
-  for (const own of [block, delta, stop]) expect(events.some(({ upp }) => upp === own)).toBe(true)
+  const empty = { type: 'text_delta', index: 0, delta: { text: '' } } as const
+  const sent = [block, empty, delta, empty, stop]
+  const events = await collect(agent({ model: scripted([emits(...sent)]) }).stream('x', start))
+  // All of them, in their order, between the start and the end of the message.
+  const own = events.flatMap(({ upp }) => upp ?? []).slice(1, -1)
+  expect(own).toHaveLength(sent.length)
+  own.forEach((event, index) => expect(event).toBe(sent[index]))
+})
+
+test('UAP-149 UAP-150 an answer that is no plan is in the state, and the model sees it when it is asked again', async () => {
+  for (const streaming of [false, true]) {
+    const model = scripted([says('no plan'), planned, adding, says('ok')])
+    const worker = agent({ model, tools: [add], execution: plan() })
+    const { state, turn } = await (streaming
+      ? worker.stream('x', start).result
+      : worker.generate('x', start))
+    expect(state.messages).toEqual(turn.messages)
+    const texts = (messages: readonly { readonly text?: string }[]) =>
+      messages.map(({ text }) => text)
+    expect(texts(state.messages as never)).toContain('no plan')
+    expect(texts(model.requests[1]!.messages as never)).toContain('no plan')
+  }
 })
 
 test('UAP-146 the data of each event is what its type promises', async () => {

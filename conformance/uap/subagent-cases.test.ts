@@ -207,8 +207,15 @@ describe('a sub-agent that waited for an answer', () => {
       uap && 'subagentId' in uap.data ? [uap.data.subagentId] : [],
     )
     expect(new Set(ids).size).toBe(1)
-    const ends = [first, second].map(({ types }) => of(types, 'subagent_end').length)
-    expect(ends).toEqual([1, 1])
+    for (const { types } of [first, second]) {
+      const told = types.filter((type) => type.startsWith('subagent'))
+      expect([told[0], told.at(-1)]).toEqual(['subagent_start', 'subagent_end'])
+      expect(new Set(told.slice(1, -1))).toEqual(new Set(['subagent_event']))
+    }
+    const starts = [first, second].flatMap(({ events }) =>
+      events.flatMap(({ uap }) => (uap?.type === 'subagent_start' ? [uap.data] : [])),
+    )
+    expect(starts[1]).toEqual(starts[0]) // with the prompt and the time of the beginning
   })
 
   test('UAP-124 UAP-127 has in its trace every call, before and after, with texts as they were', async () => {

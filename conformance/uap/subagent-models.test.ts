@@ -111,3 +111,38 @@ describe.each(forms)('%s', (form) => {
     }
   })
 })
+
+test('UAP-119 the tool has every field of its definition', () => {
+  const child = agent({ model: model() })
+  const fields = {
+    name: 'helper',
+    description: 'Helps.',
+    parameters: { type: 'object', properties: { query: { type: 'string' } } },
+    metadata: { own: { a: 1 } },
+    risk: 'write_high_risk',
+    sequential: true,
+    dependsOn: ['look'],
+    timeoutMs: 1234,
+  } as const
+  const approval = () => true
+  const made = subagent({ ...fields, approval, agent: child, prompt: () => 'go' })
+  expect(made).toMatchObject(fields)
+  expect(made.approval).toBeTypeOf('function')
+  const plain = subagent({
+    name: 'n',
+    description: 'd',
+    parameters,
+    agent: child,
+    prompt: () => '',
+  })
+  for (const name of [
+    'metadata',
+    'risk',
+    'sequential',
+    'dependsOn',
+    'timeoutMs',
+    'approval',
+  ] as const)
+    // prettier-ignore
+    expect(plain[name], name).toBeUndefined()
+})
