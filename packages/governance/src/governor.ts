@@ -8,6 +8,7 @@ import { closedResult, deliver, failAttempt, type Delivery } from './governor/de
 import { drive, type Body } from './governor/drive.ts'
 import { brokenResult, failSafe } from './governor/fail.ts'
 import {
+  assertOutermost,
   draftRequest,
   loadState,
   openRequest,
@@ -291,14 +292,4 @@ class JournalGovernor implements Governor {
     if (delivery.type !== 'repair') this.#live.delete(requestId)
     return delivery
   }
-}
-
-/**
- * Throws for a child that has not ended. Only its parent can continue it, because the policies and limits of
- * the parent bind it.
- */
-function assertOutermost(request: GovernedRequest): GovernedRequest {
-  const { parent } = request.state.opened
-  if (parent === undefined || isClosed(request.state)) return request
-  throw conflict(request, `it is a child of ${parent}`)
 }

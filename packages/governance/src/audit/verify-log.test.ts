@@ -168,6 +168,13 @@ describe('finds impossible sequences, even in a log that is sealed and pinned', 
     'a delivery on evidence nobody collected': without(3),
     'a delivery on a report nobody made': without(9),
     'a delivery that is no success': at(10, { outcome: 'uncertain' }),
+    'a delivery on a report that did not pass': at(9, { outcome: 'failure' }),
+    ...Object.fromEntries(
+      (['success', 'failure', 'pending'] as const).map((outcome) => [
+        `a fail-safe that ends with ${outcome}`,
+        [...steps.slice(0, 4), ...failing(outcome)],
+      ]),
+    ),
     'an entry outside its state': at(3, { state: 'plan' }),
     'an entry after the end': [...steps, steps[3]!],
     'a call started twice': [...steps.slice(0, 7), steps[6]!, ...steps.slice(7)],
@@ -189,6 +196,19 @@ describe('finds impossible sequences, even in a log that is sealed and pinned', 
     })
   }
 })
+
+function failing(outcome: 'success' | 'failure' | 'pending'): typeof steps {
+  const data = { reasons: [], missing: [], undo: [] }
+  return [
+    { state: 'verify', event: { type: 'transition', data: { from: 'execute' } } },
+    {
+      state: 'fail_safe',
+      outcome: 'uncertain',
+      event: { type: 'transition', data: { from: 'verify' } },
+    },
+    { state: 'fail_safe', outcome, event: { type: 'failed_safe', data } },
+  ]
+}
 
 function withoutDigest<T extends { readonly digest?: unknown }>(data: T): Omit<T, 'digest'> {
   const { digest: _digest, ...rest } = data

@@ -17,7 +17,7 @@ import { type GovernorState } from '../journal/journal.ts'
 import { findSchemaIssues, isBareUuid, isTraceId } from '../schema/validate.ts'
 import { IDENTITY_SCHEMA } from '../schema/schemas.ts'
 import type { GovernorCore } from './options.ts'
-import { GovernedRequest, policiesOf } from './request.ts'
+import { conflict, GovernedRequest, policiesOf } from './request.ts'
 import type { Failure } from './verify.ts'
 
 const DEFAULT_DEPTH = 3
@@ -241,4 +241,14 @@ export function reviveRequest(
   request.first = first
   request.last = last
   return request
+}
+
+/**
+ * Throws for a child that has not ended. Only its parent can continue it, because the policies and limits of
+ * the parent bind it.
+ */
+export function assertOutermost(request: GovernedRequest): GovernedRequest {
+  const { parent } = request.state.opened
+  if (parent === undefined || isClosed(request.state)) return request
+  throw conflict(request, `it is a child of ${parent}`)
 }

@@ -205,6 +205,26 @@ test('UAICP-16 a repair goes on counting, also when it streams the same text aga
   expect((await entries()).filter(({ type }) => type === 'chunk')).toHaveLength(6)
 })
 
+test('UAICP-14 a run that fails after a repair retracts the chunks of all its attempts', async () => {
+  const { governor } = await kit()
+  const chunks: Envelope[] = []
+  const result = await governor.run(
+    taskOf({ tools: [], repair: { max: 1 } }),
+    { ...init, onChunk: (chunk) => chunks.push(chunk) },
+    async (run) => {
+      run.chunk('a guess')
+      if (run.attempt === 1) run.chunk('another')
+      throw new Error('no')
+    },
+  )
+  expect(result.state).toBe('fail_safe')
+  expect(chunks.at(-1)?.streaming).toMatchObject({
+    stream_index: 3,
+    'uaicp:verified': false,
+    'uaicp:retracted': 3,
+  })
+})
+
 test('UAICP-14 a repair that streams nothing confirms nothing of what was streamed before it', async () => {
   const { governor } = await kit()
   const chunks: Envelope[] = []
