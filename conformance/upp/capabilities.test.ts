@@ -64,7 +64,7 @@ describe('capabilities', () => {
         expect(Reflect.set(capabilities(), 'streaming', 'changed')).toBe(false)
         expect(capabilities()).toEqual(before)
       }
-      },
+    },
   )
 
   const names = Object.keys(llm({ model: scripted([]) }).capabilities) as (keyof LLMCapabilities)[]

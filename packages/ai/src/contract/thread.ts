@@ -52,7 +52,7 @@ export class Thread implements Iterable<Message> {
     const { id, messages = [], ids = uuidV4, clock = systemClock } = options
     this.id = id ?? ids()
     this.#sources = { ids, clock }
-    this.#messages = this.#checked(messages)
+    this.#messages = this.#checked(messages, 'Item')
     this.#createdAt = this.#updatedAt = new Date(clock.now())
   }
 
@@ -113,15 +113,15 @@ export class Thread implements Iterable<Message> {
   }
 
   #add(messages: readonly Message[]): this {
-    for (const message of this.#checked(messages)) this.#messages.push(message)
+    for (const message of this.#checked(messages, 'Argument')) this.#messages.push(message)
     return this.#changed()
   }
 
   /** Returns the messages as instances, also those that are parsed JSON. */
-  #checked(messages: readonly Message[]): Message[] {
+  #checked(messages: readonly Message[], name: string): Message[] {
     return messages.map((message, index) => {
       if (isMessage(message)) return asMessage(message, this.#sources)
-      throw invalidValue(`Item ${index} of the messages of a thread is not a message.`)
+      throw invalidValue(`${name} ${index} is not a message of a thread.`)
     })
   }
 
