@@ -118,6 +118,10 @@ test('UAP-156 timestamps are ISO 8601, and the same instant when read', () => {
   expect(json.messages[0]?.timestamp).toBe('2026-01-02T03:04:05.678Z')
   const [first] = AgentState.fromJSON(json).messages
   expect(first?.timestamp).toEqual(new Date('2026-01-02T03:04:05.678Z'))
+  for (const timestamp of [0, 1767323045678, null, true, [], '', 'soon', undefined])
+    expect(() =>
+      AgentState.fromJSON({ ...json, messages: [{ ...json.messages[0]!, timestamp }] }),
+    ).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }))
 })
 
 test('UAP-157 bytes are base64 in the JSON and bytes again when read', () => {

@@ -54,9 +54,14 @@ test('UAP-130 each hook of the middleware has its order, before every inference 
   await agent({ model, tools: [get], middleware, strategy }).generate('x', start)
   const inference = (cycle: number) => [...['a', 'b', 'c'].map((name) => `${name} inference ${cycle}`), 'hook'] // prettier-ignore
   expect(log).toEqual([
-    ...['a before', 'b before', 'c before'],
-    ...[...inference(1), ...inference(2)],
-    ...['c after', 'b after', 'a after'],
+    'a before',
+    'b before',
+    'c before',
+    ...inference(1),
+    ...inference(2),
+    'c after',
+    'b after',
+    'a after',
   ])
   // Each was given what the one before it had left.
   const texts = model.requests[0]!.messages.map(({ text }) => text)

@@ -15,7 +15,14 @@ import {
   memoryCheckpoints,
   sqliteCheckpoints,
 } from '@skein/agents/checkpoint'
-import { AssistantMessage, messageToJSON, ToolResultMessage, UserMessage } from '@skein/ai'
+import {
+  AssistantMessage,
+  defer,
+  messageToJSON,
+  type Tool,
+  ToolResultMessage,
+  UserMessage,
+} from '@skein/ai'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { manualClock, sequentialIds } from '@skein/base'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -23,7 +30,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { custom } from './support/custom-strategy.ts'
-import { recordingStore } from './support/state.ts'
+import { recordingStore, uuidV4 } from './support/state.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'store-cases-'))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -291,4 +298,36 @@ test('UAP-154 UAP-169 of an encrypted state its store sees ids and step, and not
     metadata: { sessionId: 's', agentId: 'a', sealed: true },
   })
   expect(JSON.stringify(seen)).not.toContain('secret')
+})
+
+test('UAP-163 UAP-029 a session id in the state that is no text, or empty, is replaced by a made one', async () => {
+  for (const known of ['', 0, 7, null, true, {}, ['s']]) {
+    const checkpoints = recordingStore()
+    const one = agent({ model: scripted([says('hi')]), checkpoints })
+    const { state } = await one.generate('x', start.withMetadata('sessionId', known))
+    await one.flush()
+    const [[sessionId, saved]] = checkpoints.saves as [[string, AgentStateJSON]]
+    expect(sessionId, JSON.stringify(known)).toMatch(uuidV4)
+    expect([state.metadata['sessionId'], saved.metadata['sessionId']]).toEqual([
+      sessionId,
+      sessionId,
+    ])
+  }
+})
+
+test('UAP-164 a run that is resumed with answers is not held up by a save that never ends', async () => {
+  const store = recordingStore()
+  const ask: Tool = {
+    name: 'ask',
+    description: 'd',
+    parameters: { type: 'object' },
+    run: () => defer({ kind: 'input', request: null }),
+  }
+  const script = [calls('ask', {}, { id: 'a' }), says('done')]
+  const { state } = await worker({ model: scripted(script), tools: [ask] }).generate('x', start)
+  const checkpoints = { ...store, save: () => new Promise<void>(() => {}) }
+  const again = worker({ model: scripted(() => says('done')), tools: [ask], checkpoints })
+  const answers = { a: { type: 'result', value: 1 } } as const
+  for (const end of [again.resume(state, answers), again.resumeStream(state, answers).result])
+    expect((await end).stopReason).toBe('complete')
 })

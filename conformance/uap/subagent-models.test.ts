@@ -55,7 +55,7 @@ describe.each(forms)('%s', (form) => {
       [plain, [], [undefined as never]],
     ]
     for (const [child, byTop, byOwn] of cases) {
-      for (const one of [top, own]) one.requests.length = 0
+      for (const { requests } of [top, own]) (requests as unknown[]).length = 0
       const tools = [helper('child', child)]
       const parent = agent({ model: top, config: headers('top'), system: 'child', tools })
       const { state, interrupts } = await run(parent)
@@ -63,7 +63,7 @@ describe.each(forms)('%s', (form) => {
       expect(configs(top)).toEqual([{ 'x-of': 'top' }, ...byTop])
       expect(configs(own)).toEqual(byOwn)
       const asked = [top, own].map(systems)
-      for (const one of [top, own]) one.requests.length = 0
+      for (const { requests } of [top, own]) (requests as unknown[]).length = 0
       const restored = AgentState.fromJSON(JSON.parse(JSON.stringify(state)))
       const answers = { [interrupts![0]!.id]: { type: 'result', value: 'yes' } } as const
       const end = await (form === 'generate'
