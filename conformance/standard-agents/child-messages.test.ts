@@ -1,5 +1,6 @@
 // Messages between parents and children, and silent ones: which of them are sent, heard and answered, and when.
 import { expect, test } from 'vitest'
+import type { JsonValue } from '@skein/base'
 import { calls, says, waits } from '@skein/ai/testing'
 import type { AgentDefinition } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
@@ -21,7 +22,7 @@ function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
   })
 }
 
-const values: readonly [value: unknown, text: string][] = [
+const values: readonly [value: JsonValue, text: string][] = [
   [' as it is \n', ' as it is \n'],
   ['', ''],
   [{ ships: [3] }, '{"ships":[3]}'],

@@ -1,5 +1,6 @@
 // Files that parents and children hand over: the form of their paths, their type, and how long they live.
 import { expect, test } from 'vitest'
+import type { JsonValue } from '@skein/base'
 import { calls, says } from '@skein/ai/testing'
 import type { AgentDefinition } from '@skein/runtime'
 import { pair, solo, tool, type SideSetup } from './support/agents.ts'
@@ -39,7 +40,7 @@ async function filesOf(it: Simulation, id: string) {
   )
 }
 
-const forms: readonly [form: unknown, texts: readonly string[]][] = [
+const forms: readonly [form: JsonValue, texts: readonly string[]][] = [
   ['/out/one', ['one']],
   [['/out/one'], ['one']],
   [

@@ -1,6 +1,6 @@
 // The same agent by itself and as a child: what it does and how its sessions end.
 import { describe, expect, test } from 'vitest'
-import { calls, says, type ScriptStep } from '@skein/ai/testing'
+import { calls, says, type ScriptFunction } from '@skein/ai/testing'
 import { asSubagent, type AgentDefinition, type RuntimeEvent } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
@@ -19,7 +19,7 @@ const side = {
 const boss = (agent: AgentDefinition) =>
   solo('boss', { script: [calls(agent.name, { message: 'go' }), says('So.')], tools: [agent] })
 
-const endings: readonly [ends: string, step: ScriptStep, isFailure?: true][] = [
+const endings: readonly [ends: string, step: ReturnType<ScriptFunction>, isFailure?: true][] = [
   ['a response', says('It is 42.')],
   ['the stop tool', calls('hand', { text: 'It is 42.' })],
   ['the stop tool, with text beside it', [says('It is 42.'), calls('hand')]],

@@ -1,5 +1,6 @@
 // Names by which definitions refer to each other are found exactly as they are written.
 import { describe, expect, test } from 'vitest'
+import type { JsonValue } from '@skein/base'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { createRegistry, DefinitionError, type Problem, type RegistryOptions } from '@skein/runtime'
 import { linesOf, pair, requestsOf, solo, tool } from './support/agents.ts'
@@ -140,7 +141,7 @@ test('SA-38 SA-57 subagent_create makes only an agent that is listed, by its exa
     })
   for (const listed of [['helper'], ['helper', 'second']]) {
     const names = ['other', 'Helper', 'helper ', '', null, 7, undefined]
-    const create = (agent: unknown) =>
+    const create = (agent: JsonValue | undefined) =>
       calls('subagent_create', {
         ...(agent !== undefined && { agent }),
         name: 'Ada',

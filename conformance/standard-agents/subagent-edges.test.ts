@@ -92,7 +92,11 @@ describe('several immediate children', () => {
     async (fault, config, place) => {
       const needs = fault === 'lacks a variable' ? { prompt: { variables: [key] } } : {}
       const names = ['one', 'two']
-      const tools = names.map((name) => ({ name: child(name), immediate: true, blocking: false }))
+      const tools: SubagentToolConfig[] = names.map((name) => ({
+        name: child(name),
+        immediate: true,
+        blocking: false,
+      }))
       const bad = { name: child('bad', needs), immediate: true, blocking: false, ...config }
       const top = solo('boss', {
         script: () => says('I see.'),

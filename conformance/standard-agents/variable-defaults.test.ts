@@ -135,7 +135,8 @@ describe.each(Object.keys(forms))('a %s child', (form) => {
   })
 
   test('SA-61 SA-62 is asked for what has no default; what has one may be given as well', async () => {
-    for (const given of [{}, { KEY: 'given' }]) {
+    const answers: Record<string, string>[] = [{}, { KEY: 'given' }]
+    for (const given of answers) {
       const seen: string[] = []
       const other = { name: 'OTHER', required: true, scoped: true }
       const helper = reader(seen, { env, a: { variables: [key, other] } })
@@ -144,7 +145,7 @@ describe.each(Object.keys(forms))('a %s child', (form) => {
       expect(request).toMatchObject({ required: ['KEY', 'OTHER'], missing: ['OTHER'] })
       await it.threads.variables.provide(id, request!.requestId, { OTHER: 'x', ...given })
       await it.idle()
-      const value = given.KEY ?? 'default'
+      const value = given['KEY'] ?? 'default'
       expect(seen).toEqual([`helper/a ${value}`, `helper/b ${value}`])
     }
   })

@@ -8,7 +8,16 @@ import {
   type SubagentToolConfig,
   type ThreadState,
 } from '@skein/runtime'
-import { child, linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import {
+  child,
+  finish,
+  linesOf,
+  pair,
+  requestsOf,
+  solo,
+  tool,
+  type SideSetup,
+} from './support/agents.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
 
 describe('SA-56', () => {

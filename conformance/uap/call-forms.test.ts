@@ -94,8 +94,10 @@ describe.each(Object.entries(forms))('%s', (_, run) => {
   )
 
   test('UAP-021 arms no timer while a tool works', async () => {
-    const { promise: isWorking, resolve: works } = Promise.withResolvers<void>()
-    const { promise: result, resolve: end } = Promise.withResolvers<string>()
+    let works!: () => void
+    let end!: (result: string) => void
+    const isWorking = new Promise<void>((resolve) => (works = resolve))
+    const result = new Promise<string>((resolve) => (end = resolve))
     const slow: Tool = { ...add, run: () => (works(), result) }
     vi.useFakeTimers()
     try {

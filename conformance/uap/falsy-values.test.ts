@@ -67,7 +67,7 @@ test.each(['', 0, false, null, []])(
 )
 
 test('UAP-007 UAP-033 a branch with an empty name keeps it, and an id of its own', () => {
-  const tree = ThreadTree.fromJSON(new ThreadTree(start).toJSON())
+  const tree = ThreadTree.fromJSON(new ThreadTree({ state: start }).toJSON())
   const ids = ['', '', undefined, 'a', 'a'].map((name) => tree.branch(tree.root.id, name))
   expect(new Set([tree.root.id, ...ids]).size).toBe(6)
   for (const id of ids) expect(id).toMatch(uuidV4)

@@ -1,11 +1,12 @@
 import { messageOf } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
+import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../contract/event.ts'
 import { requestedRelation, type OwnedRelation } from '../contract/state.ts'
 import { runHooks } from '../hooks/hooks.ts'
 import { envContext } from '../secrets/vault.ts'
 import { type Blob, isStoreError, type ThreadChange } from '../store/store.ts'
-import { isEnabled } from '../thread/env.ts'
+import { isEnabled, refuseDisabled } from '../thread/env.ts'
 import {
   afterSpawn,
   missingVariables,
@@ -14,7 +15,6 @@ import {
   type NewChild,
   type SpawnPlan,
   refuseBeyondLimits,
-  refuseDisabled,
 } from './spawn.ts'
 import { payloadOf } from './tools.ts'
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { agentRegistrations, EVENT_VERSION, type RuntimeEvent } from '../contract/event.ts'
 import type { Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
-import { type EnvReader, isEnabled, scopedNames } from '../thread/env.ts'
+import { type EnvReader, scopedNames } from '../thread/env.ts'
 import { envContext } from '../secrets/vault.ts'
 import type { Blob, ThreadChange } from '../store/store.ts'
 import type { FileStat } from '../contract/thread-state.ts'
@@ -187,15 +187,6 @@ export function messageToChild(
       parentInterruptId: interruptId,
     },
   )
-}
-
-/**
- * Throws when a variable switches this kind of child off (Standard Agents §7.5). A call may have changed the variable
- * after the tools of its message were listed.
- */
-export function refuseDisabled({ optional, key }: Relation, env: EnvReader): void {
-  if (optional !== undefined && !isEnabled(env.get(optional)))
-    throw new Error(`"${key}" is switched off by ${optional}.`)
 }
 
 /**

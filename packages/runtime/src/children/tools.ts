@@ -10,8 +10,8 @@ import {
   type SpawnPlan,
   variablesError,
   refuseBeyondLimits,
-  refuseDisabled,
 } from './spawn.ts'
+import { refuseDisabled } from '../thread/env.ts'
 import { findFiles, copyFiles } from '../thread/paths.ts'
 
 /** A call that creates or messages a child. `plan`, the changes of both threads, is committed with its outcome. */
@@ -219,12 +219,9 @@ async function createdPayload(
 
 async function create(
   call: SpawningCall,
-  {
-    relation,
-    args,
-    toolCallId,
-  }: { readonly relation: Relation; readonly args: JsonObject; readonly toolCallId: string },
+  made: { readonly relation: Relation; readonly args: JsonObject; readonly toolCallId: string },
 ): Promise<unknown> {
+  const { relation, args, toolCallId } = made
   const { drain, side } = call
   const env = drain.env(side)
   refuseDisabled(relation, env)

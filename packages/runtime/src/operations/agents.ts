@@ -173,10 +173,8 @@ function summaryOf({ name, type, definition, a, b }: ResolvedAgent): AgentSummar
   const sides = b ? [a, b] : [a]
   const variables = new Map<string, VariableDefinition>()
   for (const { prompt } of sides) {
-    for (const tool of prompt.tools)
-      if (tool.kind === 'tool')
-        for (const variable of tool.tool.variables ?? []) variables.set(variable.name, variable)
-    for (const variable of prompt.variables) variables.set(variable.name, variable)
+    const own = prompt.tools.flatMap((one) => ('tool' in one && one.tool.variables) || [])
+    for (const variable of [...own, ...prompt.variables]) variables.set(variable.name, variable)
   }
   return {
     name,

@@ -52,6 +52,12 @@ export function isEnabled(value: string | undefined): boolean {
   return value !== undefined && ['true', '1', 'yes'].includes(value.trim().toLowerCase())
 }
 
+/** Throws when a variable switches this kind of child off, also if a call of the same message has just done so. */
+export function refuseDisabled({ optional, key }: Relation, env: EnvReader): void {
+  if (optional !== undefined && !isEnabled(env.get(optional)))
+    throw new Error(`"${key}" is switched off by ${optional}.`)
+}
+
 /** Returns the name; throws `ENV_INVALID` if it cannot be the name of a variable. */
 export function checkEnvName(name: string): string {
   if (typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && name.length <= 256)
