@@ -74,22 +74,17 @@ export const zeroUsage: TokenUsage = Object.freeze({
  * the application leaves out is zero.
  */
 export function addUsage(a: TokenUsage, b: TokenUsage): TokenUsage {
-  const reasoningTokens = addNumbers(a.reasoningTokens, b.reasoningTokens)
-  const cacheWriteTokensByTtl = addRecords(a.cacheWriteTokensByTtl, b.cacheWriteTokensByTtl)
-  const tokensByModality = addRecords(a.tokensByModality, b.tokensByModality)
-  const serverToolUse = addRecords(a.serverToolUse, b.serverToolUse)
-  const costUsd = addNumbers(a.costUsd, b.costUsd)
   return Object.freeze({
     inputTokens: addNumbers(a.inputTokens, b.inputTokens) ?? 0,
     outputTokens: addNumbers(a.outputTokens, b.outputTokens) ?? 0,
     totalTokens: addNumbers(a.totalTokens, b.totalTokens) ?? 0,
     cacheReadTokens: addNumbers(a.cacheReadTokens, b.cacheReadTokens) ?? 0,
     cacheWriteTokens: addNumbers(a.cacheWriteTokens, b.cacheWriteTokens) ?? 0,
-    reasoningTokens,
-    cacheWriteTokensByTtl,
-    tokensByModality,
-    serverToolUse,
-    costUsd,
+    reasoningTokens: addNumbers(a.reasoningTokens, b.reasoningTokens),
+    cacheWriteTokensByTtl: addRecords(a.cacheWriteTokensByTtl, b.cacheWriteTokensByTtl),
+    tokensByModality: addRecords(a.tokensByModality, b.tokensByModality),
+    serverToolUse: addRecords(a.serverToolUse, b.serverToolUse),
+    costUsd: addNumbers(a.costUsd, b.costUsd),
   })
 }
 
