@@ -166,26 +166,6 @@ test('UPP-137 the usage and the metadata of a stream are those of its last image
 })
 
 test.each([
-  [[5, undefined], 5],
-  [[undefined, 5], 5],
-  [[0, undefined, 7, undefined], 7],
-  [[7, 0], 0],
-  [[undefined], undefined],
-])(
-  'UPP-137 of images with the output tokens %j, the stream has the last: %j',
-  async (given, last) => {
-    const usageOf = (tokens?: number) =>
-      tokens === undefined ? {} : { usage: { output_tokens: tokens } }
-    const type = 'image_generation.completed'
-    const events = given.map((tokens) => ({ type, b64_json: png, ...usageOf(tokens) }))
-    const { images, usage } = await rig('openai', { answer: frames(...events) }).model.stream('x')
-      .result
-    expect(images).toHaveLength(given.length)
-    expect(usage?.outputTokens).toBe(last)
-  },
-)
-
-test.each([
   ['with a type', { type: 'error', error: { message: 'No.', code: 'moderation_blocked' } }],
   ['without a type', { error: { message: 'No.', code: 'moderation_blocked' } }],
 ])('UPP-150 an error in a stream %s fails it, also after a preview', async (_, error) => {

@@ -81,30 +81,6 @@ test('UPP-126 members beyond the schema stay, also beside a null for an absent o
   }
 })
 
-const row = { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] }
-const rows = { type: 'object', properties: { rows: { type: 'array', items: row } } }
-test.each([
-  ['of a required property', person, '{"name":null}'],
-  ['of a required property in a list', { ...rows, required: ['rows'] }, '{"rows":[{"id":null}]}'],
-  ['in place of a list', { ...rows, required: ['rows'] }, '{"rows":null}'],
-  ['in a list', rows, '{"rows":[null,{"id":"a"},null]}'],
-  ['below another type', person, '{"name":{"a":null}}'],
-  ['in a list below another type', person, '{"name":[null]}'],
-  ['of a branch', { anyOf: [row, { type: 'number' }] }, '{"id":null}'],
-  ['of a reference', { $ref: '#/$defs/row', $defs: { row } }, '{"id":null}'],
-  [
-    'of an optional property that may be null',
-    { ...rows, properties: { rows: {} } },
-    '{"rows":null}',
-  ],
-  ['of an unknown property', row, '{"id":"a","more":null}'],
-  ['of a record', { type: 'object', additionalProperties: { type: 'string' } }, '{"a":null}'],
-])('UPP-126 a null %s stays in the data', async (_, structure, text) => {
-  const instance = llm({ model: scripted([says(text), says(text)]), structure })
-  for (const asking of [instance.generate('x'), instance.stream('x').turn])
-    expect((await asking).data).toEqual(JSON.parse(text))
-})
-
 test('UPP-126 without `validate` nothing is repaired that is JSON', async () => {
   for (const text of ['"just text"', '[]', '{"name":7}']) {
     const model = scripted([says(text), says('{"name":"Ann"}')])

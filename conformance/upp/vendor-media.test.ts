@@ -4,9 +4,7 @@ import {
   Audio,
   Document,
   Image,
-  llm,
   UserMessage,
-  Video,
   type ModelReference,
   type UserContent,
 } from '@skein/ai'
@@ -17,11 +15,9 @@ import { ollama } from '@skein/ai/ollama'
 import { openai } from '@skein/ai/openai'
 import { openaiCompatible } from '@skein/ai/openai-compatible'
 import { openrouter } from '@skein/ai/openrouter'
-import { xai } from '@skein/ai/xai'
 import { describe, expect, test } from 'vitest'
 import { lastOf, sentBody } from './support/sent-body.ts'
 import { png } from './support/stub.ts'
-import { llmVendors } from './support/vendors.ts'
 
 const chat = openaiCompatible({ name: 'local', baseUrl: 'https://x.test/v1' })
 const responses = openai('m')
@@ -153,46 +149,5 @@ describe('documents, images and audio', () => {
       await sentBody(ollama('m'), say([{ type: 'text', text: 'Two' }, dot, dot])),
     )
     expect(message).toEqual({ role: 'user', content: 'Two', images: [png, png] })
-  })
-})
-
-describe('media that a vendor takes are sent, others are refused', () => {
-  const bytes = (text: string) => Uint8Array.from(text, (letter) => letter.charCodeAt(0))
-  const mp4 = Uint8Array.from([0, 0, 0, 24, ...bytes('ftypisom')])
-  const zip: UserContent = { type: 'binary', data: Uint8Array.of(80, 75), mimeType: 'a/zip' }
-  const models: Record<string, ModelReference> = {
-    ...Object.fromEntries(llmVendors.map(({ name, provider }) => [name, provider('m')])),
-    'openai chat': openai('m', { api: 'chat' }),
-    'openrouter responses': openrouter('m', { api: 'responses' }),
-    'xai responses': xai('m', { api: 'responses' }),
-  }
-
-  test.each(Object.entries(models))('UPP-148 UPP-167 %s', async (_, model) => {
-    const { capabilities } = llm({ model })
-    const blocks: [UserContent, boolean][] = [
-      [Image.fromBase64(png).toBlock(), capabilities.imageInput],
-      [Document.fromBase64('JVBERi0x', 'application/pdf').toBlock(), capabilities.documentInput],
-      [Audio.fromBytes(bytes('RIFF\0\0\0\0WAVEfmt ')).toBlock(), capabilities.audioInput],
-      [Video.fromBytes(mp4).toBlock(), capabilities.videoInput],
-    ]
-    for (const [block, isTaken] of blocks)
-      for (const content of [[block], [{ type: 'text', text: 'x' } as const, block]]) {
-        const sent = await sentBody(model, say(content)).catch((error: unknown) => error)
-        if (isTaken) expect(lastOf(sent as JsonObject)).toBeDefined()
-        else expect(sent).toMatchObject({ name: 'UPPError', code: 'INVALID_REQUEST' })
-      }
-  })
-
-  test('UPP-148 a file of any kind is for vendors of documents with a place for it', async () => {
-    const taken: string[] = []
-    for (const [name, model] of Object.entries(models)) {
-      const sent = await sentBody(model, say([zip])).catch((error: unknown) => error)
-      if (sent instanceof Error) expect(sent).toMatchObject({ code: 'INVALID_REQUEST' })
-      else taken.push(name)
-    }
-    const documents = Object.keys(models).filter(
-      (name) => llm({ model: models[name]! }).capabilities.documentInput,
-    )
-    expect(taken).toEqual(documents.filter((name) => name !== 'anthropic'))
   })
 })

@@ -157,10 +157,8 @@ class ImageMaker implements ImageInstance {
   }
 
   async generate(input: ImageInput, options: ImageCallOptions = {}): Promise<ImageResult> {
-    const fields = await this.#prepare(() => {
-      if (!this.capabilities.generate) throw this.#unsupported('make an image from a prompt')
-      return { prompt: this.#promptOf(input) }
-    })
+    if (!this.capabilities.generate) throw this.#unsupported('make an image from a prompt')
+    const fields = { prompt: this.#promptOf(input) }
     return this.#call(fields, options, (request) => this.model.generate(request))
   }
 
@@ -178,33 +176,12 @@ class ImageMaker implements ImageInstance {
   }
 
   stream(input: ImageInput, { signal }: ImageCallOptions = {}): ImageStream {
+    if (!this.capabilities.streaming || !this.model.stream) {
+      throw this.#unsupported('stream previews')
+    }
     const controller = new AbortController()
-    try {
-      if (!this.capabilities.streaming || !this.model.stream) {
-        throw this.#unsupported('stream previews')
-      }
-      const steps = this.#stream({ prompt: this.#promptOf(input) }, signal, controller)
-      return new ResultStream(steps, controller, this.#origin)
-    } catch (error) {
-      // The caller gets the error at once, so the hooks are not awaited; their errors are dropped.
-      void this.#refuse(error, true)
-      throw error
-    }
-  }
-
-  /** Returns the fields of a call. If they are invalid, the hooks get the error before the caller. */
-  async #prepare<T>(toFields: () => T): Promise<T> {
-    try {
-      return toFields()
-    } catch (error) {
-      throw await this.#refuse(error, false)
-    }
-  }
-
-  /** Reports a call that cannot be made to the hooks. Never rejects. */
-  #refuse(error: unknown, streaming: boolean): Promise<Error> {
-    const { signal } = new AbortController()
-    return this.#middlewareRun({ prompt: '' }, signal, streaming).refuse(error)
+    const steps = this.#stream({ prompt: this.#promptOf(input) }, signal, controller)
+    return new ResultStream(steps, controller, this.#origin)
   }
 
   async #call(

@@ -6,6 +6,7 @@ import {
   toJsonSchema,
   uuidV4,
 } from '@skein/base'
+import { failing } from './contract/abort-race.ts'
 import {
   type CallMessages,
   checkOf,
@@ -31,7 +32,7 @@ import type {
 import type { StreamEvent } from './contract/event.ts'
 import type { Message } from './contract/message.ts'
 import type { Middleware } from './contract/middleware.ts'
-import { type MiddlewareCall, MiddlewareRun } from './turn/run-middleware.ts'
+import { MiddlewareRun } from './turn/run-middleware.ts'
 import { runTurn, toolHooks, type TurnTask } from './turn/run-turn.ts'
 import { StreamResult } from './turn/batch-reader.ts'
 import { type ErrorOrigin, hookError, invalidRequest, invalidValue } from './contract/error.ts'
@@ -199,7 +200,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
   }
 
   async generate(...given: readonly (History | InferenceInput)[]): Promise<Turn<Data, Calls>> {
-    const turn = this.#tryRun(given, { streaming: false })
+    const turn = this.#run(this.#toMessages(given), { streaming: false })
     for (;;) {
       const step = await turn.next()
       if (step.done) return step.value
@@ -244,11 +245,20 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
 
   async *executeTools(toolRun: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult> {
     const { streaming = true, state, ...batch } = toolRun
-    const { toolStrategy, open } = this.#options
-    const { provider } = this.model
+    const { middleware = [], toolStrategy, open } = this.#options
+    const { modelId, provider } = this.model
     const { clock, tools } = this.#base
     const signal = anySignal(batch.signal, this.#options.signal)
-    const run = this.#middlewareRun({ streaming, signal, state })
+    const request = { ...this.#base, messages: [], signal }
+    const run = new MiddlewareRun(middleware, {
+      modality: 'llm',
+      modelId,
+      provider,
+      streaming,
+      request,
+      clock,
+      state,
+    })
     const task: ToolBatch = {
       ...batch,
       tools: batch.tools ?? tools,
@@ -273,7 +283,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
     }
   }
 
-  /** Starts a run. Invalid inputs do not throw here: the run fails with the error when it is read. */
+  /** Starts a run. Invalid inputs do not throw here: the stream fails with the error when it is read. */
   #tryRun(
     given: readonly (History | InferenceInput)[],
     options: RunOptions,
@@ -281,30 +291,8 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
     try {
       return this.#run(this.#toMessages(given), options)
     } catch (error) {
-      return this.#refuse(hookError(error, 'Reading the inputs', this.#origin), options)
+      return failing(error)
     }
-  }
-
-  /** A run without a request, because the inputs are invalid: the middleware gets the error, then the reader. */
-  // oxlint-disable-next-line require-yield -- it has nothing to yield
-  async *#refuse(error: unknown, { streaming }: RunOptions): AsyncGenerator<never, never> {
-    throw await this.#middlewareRun({ streaming, signal: anySignal() }).refuse(error)
-  }
-
-  /** The hooks of a call that has no messages. */
-  #middlewareRun(
-    call: Pick<MiddlewareCall, 'streaming' | 'state'> & { readonly signal: AbortSignal },
-  ): MiddlewareRun {
-    const { signal, ...rest } = call
-    const { modelId, provider } = this.model
-    return new MiddlewareRun(this.#options.middleware ?? [], {
-      ...rest,
-      modality: 'llm',
-      modelId,
-      provider,
-      request: { ...this.#base, messages: [], signal },
-      clock: this.#base.clock,
-    })
   }
 
   #run(

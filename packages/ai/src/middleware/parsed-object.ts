@@ -32,8 +32,6 @@ export function parsedObjectMiddleware({
   return {
     name: 'parsedObject',
     onCycle({ structure }, _cycle, { state, readData }) {
-      // Also before each message, because a middleware before this one may drop `message_start`.
-      state.set(stateKey, new Map<number, PartialJson>())
       if (structure && readData)
         state.set(readKey, (data: unknown) => readData(structure, data, true))
     },

@@ -216,10 +216,9 @@ async function judge(
     return { call: requested, refused: failed(`"${toolName}" did not run. ${refusal}`) }
 
   signal.throwIfAborted()
-  const before =
-    (await strategyHook(settings, 'onBeforeCall', () =>
-      strategy?.onBeforeCall?.(tool, requested.arguments, requested),
-    )) ?? true // nothing returned, or null
+  const before = await strategyHook(settings, 'onBeforeCall', () =>
+    strategy?.onBeforeCall?.(tool, requested.arguments, requested),
+  )
   const call = withArguments(requested, (typeof before === 'object' && before.params) || undefined)
   const proceeds = typeof before === 'object' ? before.proceed : before !== false
   if (!proceeds) {

@@ -215,10 +215,7 @@ export function parseData(
   origin: ErrorOrigin,
 ): unknown {
   try {
-    const data: unknown = JSON.parse(text)
-    // The beginning of a number is a number too: 1234 that was cut at a limit may be 12.
-    if (typeof data !== 'number' || stopReason !== 'max_tokens') return data
-    throw new RangeError('The number may be cut off.')
+    return JSON.parse(text) as unknown
   } catch (cause) {
     throw new UPPError(`The structured answer is not JSON (stop reason: ${stopReason}).`, {
       code: ErrorCode.InvalidResponse,

@@ -16,7 +16,7 @@ import type {
   StreamContext,
 } from '../contract/middleware.ts'
 import { secretsIn } from '../transport/redact.ts'
-import type { LLMRequest, ProviderConfig } from '../contract/provider.ts'
+import type { LLMRequest } from '../contract/provider.ts'
 import type { ToolCall, ToolOutcome } from '../contract/tool.ts'
 import { redactUPPError } from '../transport/redact.ts'
 import type { Turn } from '../contract/turn.ts'
@@ -47,7 +47,6 @@ export class MiddlewareRun {
   readonly #streamContext: StreamContext
   readonly #origin: ErrorOrigin
   readonly #clock: Clock
-  readonly #config: ProviderConfig
 
   constructor(middleware: readonly Middleware[], call: MiddlewareCall) {
     const { modality, modelId, provider, streaming, request, clock, readData } = call
@@ -68,7 +67,6 @@ export class MiddlewareRun {
     this.#streamContext = Object.freeze({ state })
     this.#origin = { provider, modality }
     this.#clock = clock
-    this.#config = request.config
   }
 
   /** True if there is no middleware, so that no hook needs to be awaited. */
@@ -79,21 +77,8 @@ export class MiddlewareRun {
   /** Runs the hooks before the request; afterwards `context.request` is the request to send. */
   async start(): Promise<void> {
     const { context } = this
-    await this.#begin()
+    await this.#each('onStart', this.#middleware, (one) => one.onStart?.(context))
     await this.#each('onRequest', this.#middleware, (one) => one.onRequest?.(context))
-  }
-
-  /**
-   * Reports a call that has no request, because its inputs are invalid or the model cannot do it. Returns the
-   * error to throw.
-   */
-  async refuse(error: unknown): Promise<UPPError> {
-    return this.fail(
-      await this.#begin().then(
-        () => error,
-        (thrown: unknown) => thrown,
-      ),
-    )
   }
 
   /** Runs `onCycle` and returns the request of one inference of the tool loop; `cycle` starts at 1. */
@@ -144,8 +129,7 @@ export class MiddlewareRun {
     const { context } = this
     // Secrets are removed here too: the transport did so for its own
     // errors, but providers and hooks may not have.
-    // A hook may have replaced the request, also by one without a config.
-    const secrets = [this.#config, context.request?.config ?? {}].flatMap(secretsIn)
+    const secrets = secretsIn(context.request.config)
     const failure = redactUPPError(toUPPError(error, this.#origin), secrets)
     context.endTime ??= this.#clock.now()
     for (const one of this.#middleware) {
@@ -167,10 +151,6 @@ export class MiddlewareRun {
     await this.#each('onToolResult', this.#middleware, (one) =>
       one.onToolResult?.(call, result, this.context, outcome),
     )
-  }
-
-  async #begin(): Promise<void> {
-    await this.#each('onStart', this.#middleware, (one) => one.onStart?.(this.context))
   }
 
   async #streamEnd(): Promise<void> {

@@ -24,7 +24,9 @@ import { toObjectEvents } from './message-events.ts'
 /** One `generate`, `stream` or `infer` call. */
 export interface TurnTask {
   readonly model: BoundLLMModel
-  /** The request. The object and its list of messages belong to this call alone; hooks may edit them. */
+  /**
+   * The request. The object and its list of messages belong to this call alone, because hooks may edit them.
+   */
   readonly request: Omit<LLMRequest, 'signal'>
   /** The controller of this call alone; the request uses its signal. */
   readonly controller: AbortController
@@ -139,11 +141,9 @@ class Call {
     })
     this.race = new AbortRace(signal, () => this.cancelled())
     this.draft = new TurnDraft(inputs, request, this.#origin)
-    this.#source = this.run.wrap((asked) => {
-      // `onCycle` and `wrapInference` may have changed the request that `prepare` checked.
-      if (!this.run.isEmpty) checkRequest(asked, model, streaming)
-      return streaming ? model.stream(asked) : completed(model, asked)
-    })
+    this.#source = this.run.wrap((asked) =>
+      streaming ? model.stream(asked) : completed(model, asked),
+    )
   }
 
   /** Returns the request of the whole call after the middleware's changes, and checks it. */

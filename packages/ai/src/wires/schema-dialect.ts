@@ -184,8 +184,7 @@ const MAX_OPENING = 1000
 /**
  * Removes the wrapper `{"value": … }` from a streamed answer (see `toDialect`), so that callers
  * receive the JSON they asked for. Text that does not start with the wrapper is passed on unchanged;
- * if the text is cut off before the wrapper closes, everything received is kept, and a number together with the
- * wrapper, because it may be incomplete. The cost is linear.
+ * if the text is cut off before the wrapper closes, everything received is kept. The cost is linear.
  */
 export function unwrapValue(): ValueUnwrapper {
   let state: 'opening' | 'inside' | 'plain' = 'opening'
@@ -196,11 +195,9 @@ export function unwrapValue(): ValueUnwrapper {
     const start = held + text
     held = ''
     const opening = /^\s*\{\s*"value"\s*:\s*/.exec(start)?.[0]
-    const value = opening === undefined ? '' : start.slice(opening.length)
-    // A number is held back until other text follows, because a cut 1234 is a number too.
-    if (/[^-+.\deE]/.test(value)) {
+    if (opening !== undefined && opening.length < start.length) {
       state = 'inside'
-      return pass(value)
+      return pass(start.slice(opening.length))
     }
     const canOpen = opening !== undefined || '{"value":'.startsWith(start.replace(/\s+/g, ''))
     if (canOpen && start.length <= MAX_OPENING) {
