@@ -72,7 +72,6 @@ export const accountRule: DataRule = {
   'origin?': 'string',
   revision: count,
   steps: count,
-  'rounds?': count,
   subagentSteps: count,
   durationMs: count,
   usage: usageRule,

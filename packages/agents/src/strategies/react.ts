@@ -30,8 +30,9 @@ export function react(options: ReactOptions = {}): ExecutionStrategy {
         run.prompt(ACT, 'act')
       }
       const result = await run.ask({ runsTools: run.mayRunTools })
-      const limit = run.steps >= maxSteps ? 'max_steps' : undefined
-      const stop = await run.endStep(await run.endAfter(result), limit)
+      let end = await run.endAfter(result)
+      if (!end && run.steps >= maxSteps) end = 'max_steps'
+      const stop = await run.endStep(end)
       if (stop) return run.result(stop)
     }
   })
