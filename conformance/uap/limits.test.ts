@@ -97,6 +97,69 @@ test('UAP-022 UAP-058 a resumed run counts its rounds and steps from the start',
   }
 })
 
+describe.each(Object.entries(places).slice(0, 4))('%s, resumed', (_, [strategy, planned]) => {
+  const waiting = (id: string) => calls('guarded', {}, { id })
+  const worker = (limit: number, told: number[]) => {
+    const model = scripted(({ structure, tools, messages }) => {
+      if (structure) return says(planned)
+      if (tools.length === 0) return says('I add.')
+      const done = messages.filter(({ type }) => type === 'tool_result').length
+      return done < 6 ? [adding, waiting(`c${done}`)] : says('done')
+    })
+    const toolStrategy = { maxIterations: limit, onMaxIterations: (n: number) => void told.push(n) }
+    return agent({ model, tools: [add, guarded], execution: strategy(), toolStrategy })
+  }
+
+  test.each([1, 2, 3])(
+    'UAP-022 the limit of the tool strategy is for the whole run, however often it waits (%d)',
+    async (limit) => {
+      const told: number[] = []
+      const answering = worker(limit, told)
+      let result = await answering.generate('x', start)
+      const ran = [result.turn.toolExecutions.length]
+      while (result.interrupts) {
+        const stored = AgentState.fromJSON(JSON.parse(JSON.stringify(result.state)))
+        const [{ id } = { id: '' }] = result.interrupts
+        result = await answering.resume(stored, { [id]: { type: 'approve' } })
+        ran.push(result.turn.toolExecutions.length)
+      }
+      // Each round has a call that runs at once, and one that waits.
+      expect([ran.reduce((sum, one) => sum + one), result.stopReason]).toEqual([
+        2 * limit,
+        'max_iterations',
+      ])
+      expect([told, result.turn.openCalls.length]).toEqual([[limit], 2])
+      expect(result.state.run?.rounds).toBe(limit)
+      const next = await answering.generate('y', result.state)
+      expect([next.stopReason, next.state.run?.rounds]).toEqual(['interrupted', undefined])
+    },
+  )
+})
+
+test.each([
+  ['loop', () => loop({ maxIterations: 2 }), [adding, says('done')], 'max_iterations'],
+  [
+    'react',
+    () => react({ maxSteps: 2 }),
+    [says('r'), adding, says('r'), says('done')],
+    'max_steps',
+  ],
+] as const)(
+  'UAP-022 UAP-065 UAP-058 a message that comes in during the last step of %s starts no further one',
+  async (_, execution, script, reason) => {
+    for (const isSteered of [true, false]) {
+      const model = scripted([...script])
+      const stream = agent({ model, tools: [add], execution: execution() }).stream('x', start)
+      for await (const { upp } of stream)
+        if (isSteered && upp?.type === 'message_stop' && model.requests.length === script.length)
+          stream.steer('One more thing.')
+      const { state, stopReason, turn } = await stream.result
+      expect([state.step, turn.response.text]).toEqual([2, 'done'])
+      expect(stopReason).toBe(isSteered ? reason : 'complete')
+    }
+  },
+)
+
 test('UAP-065 UAP-067 react goes on after resume: the waiting call first, then reasons again', async () => {
   const waiting = calls('guarded', {}, { id: 'c' })
   const model = scripted([says('r1'), adding, says('r2'), waiting, says('r3'), adding])

@@ -152,8 +152,8 @@ export interface AgentRun<
   /** The state after the last completed step, also of a run that was aborted or failed. */
   readonly state: AgentState
   /**
-   * Adds a message before the next inference. A run that was about to end continues with it. Throws
-   * INVALID_REQUEST if the run is over, because nobody would read the message.
+   * Adds a message before the next inference. A run that was about to end continues with it, unless its limit of
+   * steps is reached. Throws INVALID_REQUEST if the run is over, because nobody would read the message.
    */
   steer(message: AgentInput): void
 }

@@ -72,6 +72,7 @@ export const accountRule: DataRule = {
   'origin?': 'string',
   revision: count,
   steps: count,
+  'rounds?': count,
   subagentSteps: count,
   durationMs: count,
   usage: usageRule,

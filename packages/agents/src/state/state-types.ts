@@ -32,6 +32,8 @@ export type RunAccount = {
    */
   readonly revision: number
   readonly steps: number
+  /** Finished rounds of tool calls. Absent before the first. */
+  readonly rounds?: number
   /** Steps of sub-agents that have ended and share the budget of this run. */
   readonly subagentSteps: number
   /** Milliseconds of work, without the time between an interrupt and `resume`. */

@@ -21,9 +21,8 @@ export function loop({ maxIterations = Infinity }: LoopOptions = {}): ExecutionS
     for (;;) {
       await run.beginStep()
       const result = await run.ask({ runsTools: maxIterations > 0 && run.mayRunTools })
-      let end = await run.endAfter(result)
-      if (!end && run.steps >= maxIterations) end = 'max_iterations'
-      const stop = await run.endStep(end)
+      const limit = run.steps >= maxIterations ? 'max_iterations' : undefined
+      const stop = await run.endStep(await run.endAfter(result), limit)
       if (stop) return run.result(stop)
     }
   })

@@ -30,9 +30,8 @@ export function react(options: ReactOptions = {}): ExecutionStrategy {
         run.prompt(ACT, 'act')
       }
       const result = await run.ask({ runsTools: run.mayRunTools })
-      let end = await run.endAfter(result)
-      if (!end && run.steps >= maxSteps) end = 'max_steps'
-      const stop = await run.endStep(end)
+      const limit = run.steps >= maxSteps ? 'max_steps' : undefined
+      const stop = await run.endStep(await run.endAfter(result), limit)
       if (stop) return run.result(stop)
     }
   })

@@ -71,8 +71,6 @@ export class StrategyRun {
   step: number
   /** The number of steps that the run has started, before and after each `resume`. */
   steps: number
-  /** The number of rounds of tool calls that this call of the agent has run. */
-  rounds = 0
   interrupts: readonly Interrupt[] = []
   readonly context: ExecutionContext
   readonly record: RunRecord = new RunRecord()
@@ -147,6 +145,11 @@ export class StrategyRun {
     return this.state.messages.at(-1)?.type === 'assistant' && !this.hasOpenCalls
   }
 
+  /** The number of rounds of tool calls that the run has finished, before and after each `resume`. */
+  get rounds(): number {
+    return this.#account.rounds ?? 0
+  }
+
   /**
    * Whether another round of tool calls is allowed. The limit of the tool strategy is for the whole run; by
    * default there is no limit (UAP §2.4).
@@ -162,7 +165,7 @@ export class StrategyRun {
   }: StepResult): AgentStopReason | undefined | Promise<AgentStopReason> {
     if (this.state.suspension) return 'interrupted'
     if (openCalls.length > 0) return this.#endAtLimit()
-    return turn && !turn.response.hasToolCalls ? 'complete' : undefined
+    return turn && !turn.response.toolCalls?.length ? 'complete' : undefined
   }
 
   async #endAtLimit(): Promise<AgentStopReason> {
@@ -375,7 +378,9 @@ export class StrategyRun {
     this.record.addExecutions(executions, warnings)
     this.record.openCalls = openCalls
     this.interrupts = interrupts
-    if (executions.length > 0) this.rounds++
+    // A round with calls that wait is counted when a resumed run has finished it.
+    if (executions.length > 0 && !this.state.suspension)
+      this.#account = { ...this.#account, rounds: this.rounds + 1 }
     for (const { toolName, isError } of executions) if (!isError) this.#succeeded?.add(toolName)
     const { usage = zeroUsage, steps = 0 } = this.#running ?? {}
     if (usage !== zeroUsage || steps > 0)
@@ -433,16 +438,20 @@ export class StrategyRun {
 
   /**
    * Ends a step: calls `onStepEnd`, checks the stop conditions, yields `step_end` and saves the state.
-   * Returns why the run ends after this step, or undefined if the run continues.
+   * Returns why the run ends after this step, or undefined if the run continues. `limit` is given if the run
+   * has no step left.
    */
-  async endStep(end?: AgentStopReason): Promise<AgentStopReason | undefined> {
+  async endStep(
+    end?: AgentStopReason,
+    limit?: AgentStopReason,
+  ): Promise<AgentStopReason | undefined> {
     this.state = this.#stamp(this.state)
     const adopted = await this.hook('onStepEnd', (hooks) => {
       const turn = this.record.stepTurn(this.#lastAnswer())
       return hooks.onStepEnd?.(this.step, { turn, state: this.state })
     })
     if (adopted) this.#adopt(this.#stamp(adopted))
-    const stopReason = await this.#isOver(end)
+    const stopReason = await this.#isOver(end ?? limit, limit)
     await this.#reportConflicts()
     if (this.#live) {
       const usage = this.record.stepUsage
@@ -466,13 +475,19 @@ export class StrategyRun {
     }
   }
 
-  /** Returns why the run ends. A steering message keeps a run going that was about to complete. */
-  async #isOver(end: AgentStopReason | undefined): Promise<AgentStopReason | undefined> {
+  /**
+   * Returns why the run ends. A steering message keeps a run going that was about to complete, unless the limit
+   * of its steps is reached.
+   */
+  async #isOver(
+    end: AgentStopReason | undefined,
+    limit: AgentStopReason | undefined,
+  ): Promise<AgentStopReason | undefined> {
     if (end === 'interrupted') return end
     if (await this.#stops()) return 'stop_condition'
     if (end !== 'complete') return end
     this.#steering = this.context.takeSteering?.() ?? []
-    return this.#steering.length > 0 ? undefined : end
+    return this.#steering.length > 0 ? limit : end
   }
 
   async #stops(): Promise<boolean> {
