@@ -7,16 +7,7 @@ import {
   type PromptDefinition,
   type RuntimeEvent,
 } from '@skein/runtime'
-import {
-  burn,
-  child,
-  linesOf,
-  pair,
-  requestsOf,
-  solo,
-  tool,
-  type SideSetup,
-} from './support/agents.ts'
+import { child, linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
 

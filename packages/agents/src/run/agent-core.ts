@@ -46,7 +46,7 @@ export class AgentCore {
     if (!model)
       throw invalidUse(
         'This agent has no model.',
-        'Pass `model` to agent(), or run it as a sub-agent: subagent() lends it its caller’s.',
+        'Pass `model` to agent(), or run it with subagent().',
       )
     const { tools, toolStrategy = unlimited } = this.agent
     this.#llm = llm({ ...this.options, model, tools, toolStrategy, middleware })
@@ -117,10 +117,7 @@ export function withoutLimit(strategy: ToolUseStrategy): ToolUseStrategy {
 /** Returns the given state; throws if it is not a state. */
 export function checkState(state: unknown): AgentState {
   if (isState(state)) return state
-  throw invalidUse(
-    'An agent needs a state.',
-    'Pass AgentState.initial(), the state of an earlier result, or AgentState.fromJSON(…).',
-  )
+  throw invalidUse('An agent needs a state.', 'Pass AgentState.initial() or the state of a result.')
 }
 
 /** Checks the shape, so that a state of another copy of this package is accepted too. */
@@ -160,6 +157,6 @@ export function unansweredInterrupts(interrupts: readonly Interrupt[]): Error {
   const ids = interrupts.map(({ id }) => id).join(', ')
   return invalidUse(
     `A call of this run waits for an answer (${ids}), but the state to resume from is dropped here.`,
-    'Use generate() and resume(); inside a tool, run the agent with subagent().',
+    'Use generate() and resume(), or subagent() inside a tool.',
   )
 }

@@ -233,7 +233,7 @@ function checked(messages: readonly Message[]): readonly Message[] {
   if (wrong < 0) return messages
   throw invalidUse(
     `Item ${wrong} of the messages is not a message.`,
-    'Make messages with UserMessage, AssistantMessage or ToolResultMessage of @skein/ai.',
+    'Make messages with the classes of @skein/ai.',
   )
 }
 

@@ -129,8 +129,6 @@ export class SubagentSink {
   steps = 0
   readonly #open = new Map<string, { start: SubagentStart; inner: SubagentSink }>()
   readonly #forward: ((event: SubagentEvent) => void | Promise<void>) | undefined
-  /** Step and agent of the event that was followed last, in the sink of a sub-agent's own sub-agents. */
-  #origin: UAPEvent | undefined
   #isClosed = false
 
   constructor(forward?: (event: SubagentEvent) => void | Promise<void>) {
@@ -150,8 +148,7 @@ export class SubagentSink {
 
   /** Reports the end of sub-agents that are still running when the agent's run ends before its tools do. */
   close(error: string, timestamp: number): void {
-    for (const { start, inner } of this.#open.values()) {
-      inner.close(error, timestamp)
+    for (const { start } of this.#open.values()) {
       const { prompt: _, ...identity } = start
       void this.push({ ...identity, type: 'subagent_end', success: false, error, timestamp })
     }
@@ -160,7 +157,7 @@ export class SubagentSink {
 
   #follow(event: SubagentEvent): void {
     if (event.type === 'subagent_start')
-      this.#open.set(event.subagentId, { start: event, inner: this.#innerSink(event) })
+      this.#open.set(event.subagentId, { start: event, inner: new SubagentSink() })
     else if (event.type === 'subagent_end') this.#end(event)
     else {
       const open = this.#open.get(event.subagentId)
@@ -168,22 +165,11 @@ export class SubagentSink {
     }
   }
 
-  /** Returns the sink for the sub-agents of a sub-agent. It forwards only the ends that `close` reports. */
-  #innerSink({ subagentId, subagentType, parentToolCallId }: SubagentStart): SubagentSink {
-    const identity = { subagentId, subagentType, parentToolCallId }
-    const inner: SubagentSink = new SubagentSink(({ type, ...data }) => {
-      const innerEvent = uapEvent(inner.#origin!, type, data) // an event was followed: the start
-      return this.#forward?.({ type: 'subagent_event', ...identity, innerEvent })
-    })
-    return inner
-  }
-
   #followInner(event: UAPEvent | undefined): void {
     switch (event?.type) {
       case 'subagent_start':
       case 'subagent_event':
       case 'subagent_end':
-        this.#origin = event
         // The cast is safe: an event of these types has the data of its type, which TypeScript cannot see in
         // the union.
         this.#follow({ type: event.type, ...event.data } as SubagentEvent)

@@ -176,10 +176,7 @@ function toStep(item: unknown): PlanStep | undefined {
     description,
     tool: typeof tool === 'string' && tool !== '' ? tool : undefined,
     // Some models write one id instead of a list, or an empty text for none.
-    dependsOn: [dependsOn ?? []]
-      .flat()
-      .map(String)
-      .filter((other) => other !== ''),
+    dependsOn: [dependsOn ?? []].flat().map(String).filter(Boolean),
     status: 'pending',
   }
 }

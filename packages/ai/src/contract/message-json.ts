@@ -35,7 +35,7 @@ export function messageToJSON(given: Message): MessageJSON {
 /** Reads a time, given as a date or as text. */
 export function dateOf(time: unknown, name: string): Date {
   const date = new Date(time instanceof Date || typeof time === 'string' ? time : Number.NaN)
-  if (Number.isNaN(date.getTime())) throw invalidValue(`${name} is not an ISO 8601 time.`)
+  if (Number.isNaN(date.getTime())) throw invalidValue(`${name} is not an ISO time.`)
   return date
 }
 
