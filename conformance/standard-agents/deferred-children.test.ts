@@ -190,3 +190,25 @@ test('SA-54 SA-64 a hint that a person gave later is a hint as well', async () =
   expect(linesOf(requestsOf(helper)[0])).toEqual(['user: Ada, look.'])
   expect(await it.threads.get(reference)).toMatchObject({ title: 'Ada' })
 })
+
+test.each([1, 2, 3, 4])(
+  'SA-61 a variable that is required on level %i below the parent is asked for when the first child is created',
+  async (level) => {
+    let below: AgentDefinition | undefined
+    for (const depth of [4, 3, 2, 1])
+      below = child(`level_${depth}`, {
+        tools: below ? [below] : [],
+        prompt: { variables: depth === level ? [key] : [] },
+      })
+    const top = solo('boss', {
+      script: [calls('level_1', { message: 'go' }), says('Later.')],
+      tools: [below!],
+    })
+    const it = await simulate({ agents: [top] })
+    const { id } = await it.ask('hi')
+    expect(await it.events(id, 'variables_requested')).toMatchObject([
+      { relation: 'level_1', required: ['KEY'], missing: ['KEY'] },
+    ])
+    expect(await it.events(id, 'subagent_created')).toEqual([])
+  },
+)
