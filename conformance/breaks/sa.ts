@@ -437,8 +437,8 @@ export const breaks: Breaks = {
   'SA-27': [
     {
       clause: 'the status is published',
-      in: 'runtime/RunningCall',
-      swap: ['events.push(changed)', ''],
+      in: 'runtime/statusOf',
+      swap: ['return [{ type', `if (text !== '') return []\n  return [{ type`],
     },
     {
       clause: 'the run continues',
@@ -447,8 +447,8 @@ export const breaks: Breaks = {
     },
     {
       clause: 'a call that fails publishes nothing',
-      in: 'runtime/RunningCall',
-      swap: [`status?.name === toolName && outcome.type === 'done'`, 'status?.name === toolName'],
+      in: 'runtime/statusOf',
+      swap: [` || outcome.type !== 'done'`, ''],
     },
   ],
   'SA-28': [
@@ -478,19 +478,19 @@ export const breaks: Breaks = {
     {
       clause: 'a text is picked',
       in: 'runtime/boundMessage',
-      swap: ['if (messageProperty !== undefined) {', `if (messageProperty === '') {`],
+      swap: ['if (messageProperty !== undefined)', `if (messageProperty === '')`],
     },
     {
       clause: 'an object is picked as JSON',
       in: 'runtime/toText',
-      swap: [`(JSON.stringify(value) ?? '')`, 'String(value)'],
+      swap: [`(JSON.stringify(value ?? undefined) ?? '')`, `String(value ?? '')`],
     },
     {
       clause: 'a missing property is no text',
       in: 'runtime/boundMessage',
       swap: [
-        'if (messageProperty !== undefined) {',
-        'if (messageProperty !== undefined && call.arguments[messageProperty] !== undefined) {',
+        'if (messageProperty !== undefined)',
+        'if (messageProperty !== undefined && call.arguments[messageProperty] !== undefined)',
       ],
     },
   ],
@@ -518,12 +518,12 @@ export const breaks: Breaks = {
     {
       clause: 'the parent hears the mapped field of a stop',
       in: 'runtime/boundMessage',
-      swap: ['if (messageProperty !== undefined) {', `if (messageProperty === 'why') {`],
+      swap: ['if (messageProperty !== undefined)', `if (messageProperty === 'why')`],
     },
     {
       clause: 'the parent hears the mapped field of a failure',
       in: 'runtime/boundMessage',
-      swap: ['if (messageProperty !== undefined) {', `if (messageProperty === 'summary') {`],
+      swap: ['if (messageProperty !== undefined)', `if (messageProperty === 'summary')`],
     },
     {
       clause: 'the mapped field of a failure is the whole text',
@@ -1081,7 +1081,7 @@ export const breaks: Breaks = {
     {
       clause: 'the error names what is missing',
       in: 'runtime/missingVariables',
-      swap: ['.filter((name) => env.get(name) === undefined)', ''],
+      swap: ['.filter(({ name, hasDefault }) => !hasDefault && env.get(name) === undefined)', ''],
     },
   ],
   'SA-62': [
@@ -1164,7 +1164,7 @@ export const breaks: Breaks = {
     {
       clause: 'the object form',
       in: 'runtime/boundMessage',
-      swap: ['if (messageProperty !== undefined) {', `if (messageProperty === '') {`],
+      swap: ['if (messageProperty !== undefined)', `if (messageProperty === '')`],
     },
   ],
   'SA-66': [

@@ -535,7 +535,7 @@ export const breaks: Breaks = {
     {
       clause: 'its state is saved',
       in: 'agents/Attempt.executeForeign',
-      swap: ['if (!this.#hasSaved) await saver?.save(state)', ''],
+      swap: ['if (this.#savedTraces < sink.traces.length) await saver?.save(state)', ''],
     },
     {
       clause: 'its hooks save',
@@ -548,7 +548,7 @@ export const breaks: Breaks = {
       clause: 'ends when no tool is called',
       in: 'agents/StrategyRun.endAfter',
       swap: [
-        `turn && !turn.response.hasToolCalls ? 'complete' : undefined`,
+        `turn && !turn.response.toolCalls?.length ? 'complete' : undefined`,
         `turn ? 'complete' : undefined`,
       ],
     },
@@ -562,7 +562,11 @@ export const breaks: Breaks = {
     {
       clause: 'reaching it is no error',
       in: 'agents/loop',
-      swap: [`end = 'max_iterations'`, `throw new Error('limit')`],
+      swap: [
+        `const stop =`,
+        `if (limit) throw new Error('limit')
+      const stop =`,
+      ],
     },
   ],
   'UAP-059': [
@@ -862,7 +866,7 @@ export const breaks: Breaks = {
     {
       clause: 'what JSON cannot say fails',
       in: 'agents/writeStateJSON',
-      swap: [`checkJson(metadata, 'metadata')`, ''],
+      swap: ['if (part) checkJson(part, path)', ''],
     },
     {
       clause: 'the plan is in it',
@@ -1180,17 +1184,17 @@ export const breaks: Breaks = {
     {
       clause: 'duration',
       in: 'agents/toToolTrace',
-      swap: ['result: text, isError, duration }', 'result: text, isError }'],
+      swap: ['isError, duration }\n', 'isError }\n'],
     },
     {
       clause: 'arguments',
       in: 'agents/toToolTrace',
-      swap: ['arguments: args, result: text', 'arguments: {}, result: text'],
+      swap: ['arguments: args, result: textOf', 'arguments: {}, result: textOf'],
     },
     {
       clause: 'results are text, without loss',
       in: 'agents/toToolTrace',
-      swap: [`typeof result === 'string' ? result : stringify(result)`, 'String(result)'],
+      swap: ['textOf(result)', 'String(result)'],
     },
     {
       clause: 'endTime',
@@ -1232,7 +1236,7 @@ export const breaks: Breaks = {
     {
       clause: 'before may replace',
       in: 'agents/MiddlewareChain.before',
-      swap: ['if (changed) this.#context = level.context = changed', ''],
+      swap: ['if (changed) this.context = level.context = changed', ''],
     },
   ],
   'UAP-132': [
@@ -1572,12 +1576,12 @@ export const breaks: Breaks = {
       in: 'agents/checkpointer',
       swap: [
         `    } catch (error) {
-      reportError(onError, error, sessionId)
+      void reportError(onError, error, sessionId)
     }
   }
   /**`,
         `    } catch (error) {
-      reportError(onError, error, sessionId)
+      void reportError(onError, error, sessionId)
       throw error
     }
   }
@@ -1751,8 +1755,8 @@ export { fileCheckpoints } from './checkpoint/file-checkpoints-node.ts'`,
       clause: 'input and answer once',
       in: 'agents/Attempt.executeForeign',
       swap: [
-        'next.withSubagentTrace(trace), result.state)',
-        'next.withSubagentTrace(trace), result.state.withMessages([context.input]))',
+        'this.#withTraces(result.state)',
+        'this.#withTraces(result.state.withMessages([context.input]))',
       ],
     },
   ],

@@ -1636,12 +1636,12 @@ export const breaks: Breaks = {
     {
       clause: 'input tokens are summed',
       in: 'ai/addUsage',
-      swap: ['a.inputTokens + b.inputTokens', 'b.inputTokens'],
+      swap: ['addNumbers(a.inputTokens, b.inputTokens)', 'b.inputTokens'],
     },
     {
       clause: 'cache tokens are summed',
       in: 'ai/addUsage',
-      swap: ['a.cacheWriteTokens + b.cacheWriteTokens', 'a.cacheWriteTokens'],
+      swap: ['addNumbers(a.cacheWriteTokens, b.cacheWriteTokens)', 'a.cacheWriteTokens'],
     },
     {
       clause: 'the counters of a vendor are read',

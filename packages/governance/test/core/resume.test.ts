@@ -522,8 +522,8 @@ test('UAICP-27 a call that cannot be judged has its entry, and is refused alike 
   const said: string[][] = []
   const body: Body = async (run) => {
     const codes: string[] = []
-    for (const call of [run.call(double, {}), run.call(read, { n: 1n } as never)])
-      await call.catch(({ code }: { code: string }) => codes.push(code))
+    for (const call of [() => run.call(double, {}), () => run.call(read, { n: 1n } as never)])
+      await call().catch(({ code }: { code: string }) => codes.push(code))
     said.push(codes)
     await run.call(high, {})
     return 1
@@ -537,9 +537,10 @@ test('UAICP-27 a call that cannot be judged has its entry, and is refused alike 
     ['TOOL_UNKNOWN', 'SCHEMA_INVALID'],
   ])
   const refused = (await made.entries()).filter(({ type }) => type === 'call_refused')
+  const envelope = { outcome: 'failure' }
   expect(refused).toMatchObject([
-    { outcome: 'failure', data: { call: '1.1', tool: 'read', risk: 'write_high_risk' } },
-    { outcome: 'failure', data: { call: '1.2', tool: 'read', risk: 'read_only' } },
+    { envelope, data: { call: '1.1', tool: 'read', risk: 'write_high_risk' } },
+    { envelope, data: { call: '1.2', tool: 'read', risk: 'read_only' } },
   ])
 })
 
