@@ -8,6 +8,7 @@ import type {
   MessageItem,
   ResultItem,
   FoldedThread,
+  TurnItem,
   UserTurnState,
 } from './folded-thread.ts'
 import type {
@@ -49,16 +50,13 @@ export function threadFromState(
 ): Converted<Thread> {
   const lost: Loss[] = []
   const turns: Turn[] = []
-  // A UserTurn cannot contain events, so the events of a user turn are put at the start of the next agent
-  // turn.
-  let waiting: SystemMessage[] = []
+  // A UserTurn cannot contain events, so the events of a user turn, and those before the first turn, are put
+  // at the start of the next agent turn.
+  let waiting = systemMessages(state.beforeTurns ?? [], state)
   state.turns.forEach((turn, index) => {
     const pointer = `/turns/${index}`
     if (turn.kind === 'user') {
-      for (const item of turn.items) {
-        if (item.kind === 'event')
-          waiting.push(systemMessageOf(item.event, (id) => state.interrupts[id]))
-      }
+      waiting.push(...systemMessages(turn.items, state))
       turns.push(userTurn(turn, pointer, lost))
     } else if (turn.outcome === 'running' && !includeRunning) {
       lost.push({ pointer, reason: 'the turn is still running' })
@@ -111,6 +109,15 @@ interface Unnamed {
   readonly provider_finish_reason?: string
 }
 
+function systemMessages(
+  items: readonly TurnItem[],
+  { interrupts }: FoldedThread,
+): SystemMessage[] {
+  return items.flatMap((item) =>
+    item.kind === 'event' ? systemMessageOf(item.event, (id) => interrupts[id]) : [],
+  )
+}
+
 /** Returns the callback for the blocks of a prompt that have no place in the document. */
 function reportLoss(pointer: string, lost: Loss[]): (index: number, reason: string) => void {
   return (_index, reason) => lost.push({ pointer, reason })
@@ -150,6 +157,7 @@ function agentTurn(
     ...before,
     ...agentMessages(turn, state, reportLoss(pointer, lost)),
     ...draftMessage(turn, endedAt, pointer, lost),
+    ...systemMessages(turn.draft?.events ?? [], state),
   ]
   const usage = sumUsage(messages.map((message) => (message as ThreadMessage).usage))
   const { outcome } = turn

@@ -24,6 +24,8 @@ export interface FoldedThread {
   readonly metadata: Readonly<Record<string, unknown>>
   readonly agents: Readonly<Record<string, AgentConfig>>
   readonly turns: readonly TurnState[]
+  /** The events that arrived before the first turn. */
+  readonly beforeTurns?: readonly EventItem[]
   readonly status: ThreadStatus
   readonly statusText?: string
   readonly interrupts: Readonly<Record<string, InterruptState>>

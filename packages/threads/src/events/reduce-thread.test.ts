@@ -1187,7 +1187,7 @@ describe('TP-54 the fold, event by event', () => {
     expect(cut).not.toHaveProperty('reason')
     expect(turnOf(piece, ended('completed'))).not.toHaveProperty('draft')
     expect(turnOf(ended('parked'))).not.toHaveProperty('draft')
-    // Before the first turn there is no place; an unknown turn means the last one.
+    // Before the first turn there is no turn to put it in; an unknown turn means the last one.
     expect(fold(note(1)).turns).toEqual([])
     const other = { ...start, turnId: 't2' }
     const two = fold(start, other, note(1, 't'), note(2, 'nobody'), note(3))

@@ -1,5 +1,5 @@
 import type { ThreadEvent, TurnEnd, TurnStart, UnknownThreadEvent } from './event.ts'
-import type { AgentTurnState, DraftBlock, DraftState, TurnState } from './folded-thread.ts'
+import type { AgentTurnState, DraftBlock, DraftState, EventItem, TurnState } from './folded-thread.ts'
 import type { StateDraft } from './reduce-thread.ts'
 import { setOwn } from '../json/json-parse.ts'
 
@@ -97,7 +97,7 @@ function appendDelta(edit: StateEditor, turn: Writable<AgentTurnState>, delta: D
 /**
  * Adds an event at the end of the turn with its `turnId`, or of the last turn if there is no such turn. While
  * a message of the turn is being streamed, the event is stored with that draft. Events before the first turn
- * are dropped.
+ * are stored in the state itself.
  */
 export function addItem(
   edit: StateEditor,
@@ -108,12 +108,17 @@ export function addItem(
   const index =
     (typeof turnId === 'string' ? getKey(state.index.turns, turnId) : undefined) ??
     state.turns.length - 1
-  if (index < 0) return
+  const item: EventItem = { kind: 'event', event }
+  if (index < 0) {
+    state.beforeTurns ??= []
+    edit.at(state, 'beforeTurns').push(item)
+    return
+  }
   const turn = edit.at(edit.at(state, 'turns'), index)
   if (turn.kind === 'agent' && turn.draft && turn.outcome === 'running') {
     const draft = edit.at(turn as { draft: DraftState }, 'draft')
-    edit.at(draft, 'events').push({ kind: 'event', event })
-  } else edit.at(turn, 'items').push({ kind: 'event', event })
+    edit.at(draft, 'events').push(item)
+  } else edit.at(turn, 'items').push(item)
 }
 
 /**
