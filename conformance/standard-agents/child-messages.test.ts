@@ -2,25 +2,9 @@
 import { expect, test } from 'vitest'
 import type { JsonValue } from '@skein/base'
 import { calls, says, waits } from '@skein/ai/testing'
-import type { AgentDefinition } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import { child, finished, linesOf, requestsOf, solo, tool } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
-
-const finish = tool('finish')
-
-function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair(name, {
-    a: {
-      script: () => calls('finish', { summary: `${name} is done` }),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      ...rest,
-      tools: [finish, ...tools],
-    },
-    b: { script: [] },
-  })
-}
 
 const values: readonly [value: JsonValue, text: string][] = [
   [' as it is \n', ' as it is \n'],
@@ -68,7 +52,7 @@ test('SA-57 SA-59 subagent_message does not reach a disposable child that works'
     script: async () => {
       begun.open()
       await go.reached
-      return calls('finish', { summary: 'done' })
+      return finished('done')
     },
   })
   const top = solo('boss', {

@@ -2,23 +2,18 @@
 import { expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
 import type { AgentDefinition, SubagentToolConfig, VariableDefinition } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import {
+  child,
+  finish,
+  finished,
+  linesOf,
+  pair,
+  requestsOf,
+  type SideSetup,
+  solo,
+  tool,
+} from './support/agents.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
-
-const finish = tool('finish')
-
-function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair(name, {
-    a: {
-      script: () => calls('finish', { summary: `${name} is done` }),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      ...rest,
-      tools: [finish, ...tools],
-    },
-    b: { script: [] },
-  })
-}
 
 const key: VariableDefinition = { name: 'KEY', required: true, scoped: true }
 const canary = 'canary-7731-blue'
@@ -31,8 +26,7 @@ function needy(variable: VariableDefinition = key) {
     return state.env('KEY')
   })
   const helper = child('helper', {
-    script: ({ messages }) =>
-      messages.at(-1)!.type === 'user' ? calls('read') : calls('finish', { summary: 'done' }),
+    script: ({ messages }) => (messages.at(-1)!.type === 'user' ? calls('read') : finished('done')),
     tools: [read],
     // A variable that is declared as a secret may not be in a prompt.
     ...(variable.type !== 'secret' && { system: [{ type: 'env', property: 'KEY' }] }),
@@ -100,7 +94,7 @@ test.each(['a', 'b'] as const)(
     const seen: string[] = []
     const look = tool('look', (state) => void seen.push(state.env('PORT')))
     const helper = child('helper', {
-      script: [calls('look'), calls('finish', { summary: 'done' })],
+      script: [calls('look'), finished('done')],
       tools: [look],
       prompt: { variables: [key] },
     })

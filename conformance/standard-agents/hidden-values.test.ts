@@ -1,24 +1,8 @@
 // Values that models must not see (Standard Agents §7.6) inside other texts.
 import { expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
-import type { AgentDefinition } from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+import { child, finished, linesOf, requestsOf, solo, tool } from './support/agents.ts'
 import { simulate } from './support/simulate.ts'
-
-const finish = tool('finish')
-
-function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair(name, {
-    a: {
-      script: () => calls('finish', { summary: `${name} is done` }),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      ...rest,
-      tools: [finish, ...tools],
-    },
-    b: { script: [] },
-  })
-}
 
 const canary = 'canary-7731-blue'
 
@@ -73,7 +57,7 @@ test.each(['the thread above', 'a tool before it', 'a tool while it lives'])(
     })
     const helper = child('helper', {
       script: ({ messages }) =>
-        messages.at(-1)!.type === 'user' ? calls('read') : calls('finish', { summary: 'done' }),
+        messages.at(-1)!.type === 'user' ? calls('read') : finished('done'),
       tools: [read],
       system: [{ type: 'env', property: 'URL' }],
     })

@@ -9,23 +9,8 @@ import {
   type AgentDefinition,
   type HookDefinition,
 } from '@skein/runtime'
-import { pair, solo, tool, type SideSetup } from './support/agents.ts'
+import { child, finish, finished, pair, type SideSetup, solo } from './support/agents.ts'
 import { simulate } from './support/simulate.ts'
-
-const finish = tool('finish')
-
-function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair(name, {
-    a: {
-      script: () => calls('finish', { summary: `${name} is done` }),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      ...rest,
-      tools: [finish, ...tools],
-    },
-    b: { script: [] },
-  })
-}
 
 describe('after_thread_created', () => {
   /** Hooks that note their id and the side whose variables they read. */
@@ -61,7 +46,7 @@ describe('after_thread_created', () => {
     const seen: string[] = []
     const mark = marks(seen)
     const side = (name: string, ids: Ids) => ({
-      script: () => calls('finish', { summary: 'done' }),
+      script: () => finished('done'),
       tools: [finish],
       sessionStop: finish,
       prompt: { env: { SIDE: name }, ...(ids && { hooks: mark(...ids) }) },
@@ -136,7 +121,7 @@ describe('after_subagent_created', () => {
   /** A pair; each side has a hook and children of its own that start by themselves. */
   function family(seen: string[], kids: { readonly a: AgentDefinition[]; b: AgentDefinition[] }) {
     const side = (name: 'a' | 'b'): SideSetup => ({
-      script: () => calls('finish', { summary: 'over' }),
+      script: () => finished('over'),
       tools: [finish, ...kids[name].map((kid) => ({ name: kid, immediate: true as const }))],
       sessionStop: finish,
       prompt: { env: { SIDE: name }, hooks: [marks(seen, `of_${name}`)] },

@@ -1,30 +1,20 @@
 // Subagents in states, lists and with values that are rarely met together.
 import { describe, expect, test } from 'vitest'
 import { calls, fails, says } from '@skein/ai/testing'
+import { defineEffect, defineTool, type SubagentToolConfig } from '@skein/runtime'
 import {
-  defineEffect,
-  defineTool,
-  type AgentDefinition,
-  type SubagentToolConfig,
-} from '@skein/runtime'
-import { linesOf, pair, requestsOf, solo, tool, type SideSetup } from './support/agents.ts'
+  child,
+  finish,
+  finished,
+  linesOf,
+  pair,
+  requestsOf,
+  type SideSetup,
+  solo,
+  tool,
+} from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
-
-const finish = tool('finish')
-
-function child(name: string, side: Partial<SideSetup> = {}): AgentDefinition {
-  const { tools = [], ...rest } = side
-  return pair(name, {
-    a: {
-      script: () => calls('finish', { summary: `${name} is done` }),
-      sessionStop: { name: finish, messageProperty: 'summary' },
-      ...rest,
-      tools: [finish, ...tools],
-    },
-    b: { script: [] },
-  })
-}
 
 const states = ['running', 'idle', 'awaiting_human', 'stopped', 'failed'] as const
 
@@ -35,13 +25,12 @@ test.each(states)(
     const ask = defineTool({ name: 'ask', description: 'Asks a person.', risk: 'read_only' })
     const helper = child('helper', {
       script: async ({ messages }, index) => {
-        if (index > 0 || JSON.stringify(messages).includes('more'))
-          return calls('finish', { summary: 'done' })
+        if (index > 0 || JSON.stringify(messages).includes('more')) return finished('done')
         begun.open()
         if (state === 'awaiting_human') return calls('ask')
         if (state === 'failed') return fails('no')
         if (state !== 'idle') await go.reached
-        return calls('finish', { summary: 'done' })
+        return finished('done')
       },
       tools: [ask],
     })
@@ -147,7 +136,7 @@ test.each([{}, { immediate: { scopedEnv: ['OWN'] } }])(
       seen.push(names.map((name) => (state.hasEnv(name) ? state.env(name) : undefined)))
     })
     const helper = child('helper', {
-      script: [calls('read'), calls('finish', { summary: 'done' })],
+      script: [calls('read'), finished('done')],
       tools: [read],
       prompt: { variables: [{ name: 'KEY', required: true, scoped: true }] },
     })
@@ -207,7 +196,7 @@ test('SA-48 SA-76 the entry of a disposable child has the fields of the spec, to
     script: async () => {
       begun.open()
       await go.reached
-      return calls('finish', { summary: 'done' })
+      return finished('done')
     },
   })
   const top = solo('boss', {
