@@ -220,6 +220,9 @@ export function parseData(
   origin: ErrorOrigin,
 ): unknown {
   try {
+    // JSON that ends with a digit is one number. In an answer that was cut off, more of its digits may be missing.
+    if (/max_tokens|context_window|content_filter/.test(stopReason) && /\d$/.test(text))
+      throw new Error('The number at its end may be incomplete.')
     return JSON.parse(text) as unknown
   } catch (cause) {
     throw new UPPError(`The structured answer is not JSON (stop reason: ${stopReason}).`, {
