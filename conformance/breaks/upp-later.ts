@@ -244,7 +244,7 @@ export const breaks: Breaks = {
     {
       clause: 'onStreamEnd fires',
       in: 'ai/MiddlewareRun.end',
-      swap: ['if (context.streaming) await this.#streamEnd()', ''],
+      swap: [`this.#each('onStreamEnd', this.#middleware,`, `this.#each('onStreamEnd', [],`],
     },
     {
       clause: 'an async hook is awaited',
@@ -320,10 +320,7 @@ export const breaks: Breaks = {
     {
       clause: 'the accumulation is in the state',
       in: 'ai/parsedObjectMiddleware',
-      swap: [
-        `if (event.type === 'message_start') state.set(stateKey, new Map<number, PartialJson>())`,
-        '',
-      ],
+      swap: ['state.set(stateKey, new Map<number, PartialJson>())', ''],
     },
   ],
   'UPP-101': [
@@ -378,6 +375,37 @@ export const breaks: Breaks = {
         `return isUPPError(error) ? failure : this.run.fail(failure)`,
       ],
     },
+    {
+      clause: 'inputs that are refused',
+      in: 'ai/LLM.generate',
+      swap: [
+        'this.#tryRun(given, { streaming: false })',
+        'this.#run(this.#toMessages(given), { streaming: false })',
+      ],
+    },
+    {
+      clause: 'a refused call has started',
+      in: 'ai/runTurn',
+      swap: [
+        'if (!run.isEmpty || task.refuse) await race.run(run.start(task.refuse))',
+        'task.refuse?.()\n    if (!run.isEmpty) await race.run(run.start())',
+      ],
+    },
+    {
+      clause: 'images: a stream that is refused',
+      in: 'ai/ImageMaker.stream',
+      swap: ['void stream.result', ''],
+    },
+    {
+      clause: 'a request without config',
+      in: 'ai/MiddlewareRun.fail',
+      swap: ['context.request?.config ?? {}', 'context.request.config'],
+    },
+    {
+      clause: 'the first key stays secret',
+      in: 'ai/MiddlewareRun.fail',
+      swap: ['[this.#config, context.request', '[context.request'],
+    },
   ],
   'UPP-104': [
     {
@@ -410,13 +438,16 @@ export const breaks: Breaks = {
     },
     {
       clause: 'images: onError runs',
-      in: 'ai/ImageMaker.call',
+      in: 'ai/ImageMaker.run',
       swap: ['throw await run.fail(error)', 'throw error'],
     },
     {
       clause: 'images: a stream ends with onEnd',
-      in: 'ai/ImageMaker.stream',
-      swap: ['return await race.run(run.end(result))', 'return result'],
+      in: 'ai/ImageMaker.run',
+      swap: [
+        'return await race.run(run.end({ ...result, images }))',
+        'return { ...result, images }',
+      ],
     },
   ],
   'UPP-106': [
@@ -482,8 +513,8 @@ export const breaks: Breaks = {
       clause: 'each message starts anew',
       in: 'ai/parsedObjectMiddleware',
       swap: [
-        `if (event.type === 'message_start') state.set(stateKey, new Map<number, PartialJson>())`,
-        '',
+        'state.set(stateKey, new Map<number, PartialJson>())',
+        'state.set(stateKey, state.get(stateKey) ?? new Map<number, PartialJson>())',
       ],
     },
     {
@@ -739,6 +770,11 @@ export const breaks: Breaks = {
       swap: ['strategy?.onError?.(tool, call.arguments, errorOf(own), call)', 'undefined'],
     },
     {
+      clause: 'null lets a call go on',
+      in: 'ai/judge',
+      swap: ['answer ?? true', 'answer'],
+    },
+    {
       clause: 'false stops a call',
       in: 'ai/judge',
       swap: ['before.proceed : before !== false', 'before.proceed : true'],
@@ -756,10 +792,7 @@ export const breaks: Breaks = {
     {
       clause: 'onMaxIterations is told the rounds',
       in: 'ai/Call.isAtLimit',
-      swap: [
-        'await strategy.onMaxIterations?.(this.draft.rounds)',
-        'await strategy.onMaxIterations?.(0)',
-      ],
+      swap: ['strategy.onMaxIterations?.(this.draft.rounds)', 'strategy.onMaxIterations?.(0)'],
     },
     {
       clause: 'the hooks get the call',
@@ -875,6 +908,11 @@ export const breaks: Breaks = {
       clause: 'an empty answer is no data',
       in: 'ai/parseData',
       swap: ['return JSON.parse(text) as unknown', `return JSON.parse(text || 'null') as unknown`],
+    },
+    {
+      clause: 'a number that was cut off is no data',
+      in: 'ai/parseData',
+      swap: ['/max_tokens|context_window|content_filter/', '/context_window|content_filter/'],
     },
   ],
   'UPP-128': [
@@ -1059,23 +1097,23 @@ export const breaks: Breaks = {
     {
       clause: 'generate takes options',
       in: 'ai/ImageMaker.generate',
-      swap: [
-        'return this.#call(fields, options, (request) => this.model.generate(request))',
-        'return this.#call(fields, {}, (request) => this.model.generate(request))',
-      ],
+      swap: ['{ prompt: promptOf(input) }, options).result', '{ prompt: promptOf(input) }).result'],
     },
     {
       clause: 'no stream where the model has none',
-      in: 'ai/ImageMaker.stream',
+      in: 'ai/ImageMaker.check',
       swap: [
-        'if (!this.capabilities.streaming || !this.model.stream) {',
-        'if (!this.model.stream) {',
+        'if (!capabilities[operation] ||',
+        `if ((operation !== 'streaming' && !capabilities[operation]) ||`,
       ],
     },
     {
       clause: 'no edit where the model has none',
-      in: 'ai/ImageMaker.edit',
-      swap: ['if (!capabilities.edit || !model.edit)', 'if (!model.edit)'],
+      in: 'ai/ImageMaker.check',
+      swap: [
+        'if (!capabilities[operation] ||',
+        `if ((operation !== 'edit' && !capabilities[operation]) ||`,
+      ],
     },
     {
       clause: 'capabilities are those of the model',
@@ -1710,7 +1748,7 @@ export const breaks: Breaks = {
     {
       clause: 'addresses that nobody can fetch',
       in: 'ai/checkedUrl',
-      swap: [`if (parsed?.protocol === 'gs:') return url`, `if (parsed) return url`],
+      swap: [`['https:', 'http:', 'gs:'].includes(new URL(url).protocol)`, 'new URL(url)'],
     },
   ],
   'UPP-162': [
@@ -1852,6 +1890,11 @@ export const breaks: Breaks = {
       clause: 'generate still works without streaming',
       in: 'ai/checkRequest',
       swap: ['if (streaming && !capabilities.streaming)', 'if (!capabilities.streaming)'],
+    },
+    {
+      clause: 'requests that hooks give',
+      in: 'ai/Call.constructor',
+      swap: ['checkRequest(given, model, streaming)', 'given'],
     },
   ],
 }

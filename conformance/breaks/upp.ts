@@ -1129,8 +1129,8 @@ export const breaks: Breaks = {
       clause: 'it does not throw',
       in: 'ai/Call.isAtLimit',
       swap: [
-        'await strategy.onMaxIterations?.(this.draft.rounds)',
-        "await strategy.onMaxIterations?.(this.draft.rounds)\n      throw new Error('the limit')",
+        'strategy.onMaxIterations?.(this.draft.rounds),',
+        "{\n      void strategy.onMaxIterations?.(this.draft.rounds)\n      throw new Error('the limit')\n    },",
       ],
     },
     {

@@ -148,6 +148,15 @@ test.each([false, { proceed: false }, { proceed: false, params: { x: 2 } }])(
   },
 )
 
+test.each([undefined, null, true, { proceed: true }])(
+  'UPP-122 a call goes on when onBeforeCall gives %j',
+  async (answer) => {
+    const toolStrategy: ToolUseStrategy = { onBeforeCall: async () => answer as undefined }
+    const { told } = await runCalls([tool('act', (args) => args)], undefined, { toolStrategy })
+    expect(told).toEqual([{ result: { x: 1 }, isError: false }])
+  },
+)
+
 test.each([new Error('x'), new TypeError('x'), 'text', null, undefined])(
   'UPP-114 an approval that throws %s does not let the call run',
   async (thrown) => {

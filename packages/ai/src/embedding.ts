@@ -218,8 +218,7 @@ class Embedder implements EmbeddingInstance {
     }
     return new MiddlewareRun(middleware, {
       modality: 'embedding',
-      modelId: this.model.modelId,
-      provider: this.model.provider,
+      model: this.model,
       streaming: options.chunked === true,
       request,
       clock,

@@ -131,6 +131,21 @@ function toImage(block: ImageBlock): Image {
   return block instanceof Image ? block : Image.fromBlock(block)
 }
 
+/** The fields of a request that a call gives. */
+type ImageFields = Pick<ImageRequest, 'prompt' | 'images' | 'mask'>
+
+/** The operations by capability, in the words for a model that lacks it. */
+const operations = {
+  generate: 'make an image from a prompt',
+  edit: 'edit images',
+  streaming: 'stream previews',
+}
+type Operation = keyof typeof operations
+
+function promptOf(input: ImageInput): string {
+  return typeof input === 'string' ? input : input?.prompt // `#check` refuses other values
+}
+
 function toGenerated(generated: GeneratedImage<ImageBlock>): GeneratedImage {
   return { ...generated, image: toImage(generated.image) }
 }
@@ -156,74 +171,60 @@ class ImageMaker implements ImageInstance {
     this.#config = protectConfig(options.config)
   }
 
-  async generate(input: ImageInput, options: ImageCallOptions = {}): Promise<ImageResult> {
-    if (!this.capabilities.generate) throw this.#unsupported('make an image from a prompt')
-    const fields = { prompt: this.#promptOf(input) }
-    return this.#call(fields, options, (request) => this.model.generate(request))
+  async generate(input: ImageInput, options?: ImageCallOptions): Promise<ImageResult> {
+    return this.#start('generate', { prompt: promptOf(input) }, options).result
   }
 
-  async edit(input: ImageEditInput, options: ImageCallOptions = {}): Promise<ImageResult> {
-    const { model, capabilities } = this
-    if (!capabilities.edit || !model.edit) throw this.#unsupported('edit images')
-    const prompt = this.#promptOf(input)
-    const { image: one, mask } = input
-    const images = input.images ?? (one ? [one] : [])
-    if (!(images.length > 0)) {
-      throw invalidRequest('There is no image to edit.', this.#origin, 'Pass image or images.')
-    }
-    const fields = { prompt, images, mask }
-    return this.#call(fields, options, (request) => model.edit!(request))
+  async edit(input: ImageEditInput, options?: ImageCallOptions): Promise<ImageResult> {
+    const { image: one, mask } = input ?? {}
+    const images = input?.images ?? (one && [one])
+    return this.#start('edit', { prompt: promptOf(input), images, mask }, options).result
   }
 
-  stream(input: ImageInput, { signal }: ImageCallOptions = {}): ImageStream {
-    if (!this.capabilities.streaming || !this.model.stream) {
-      throw this.#unsupported('stream previews')
+  stream(input: ImageInput, options?: ImageCallOptions): ImageStream {
+    const fields = { prompt: promptOf(input) }
+    const stream = this.#start('streaming', fields, options)
+    try {
+      this.#check('streaming', fields)
+    } catch (error) {
+      void stream.result // the middleware is told; the caller gets the error at once
+      throw error
     }
+    return stream
+  }
+
+  #start(
+    operation: Operation,
+    fields: ImageFields,
+    { signal }: ImageCallOptions = {},
+  ): ImageStream {
     const controller = new AbortController()
-    const steps = this.#stream({ prompt: this.#promptOf(input) }, signal, controller)
+    const steps = this.#run(operation, fields, signal, controller)
     return new ResultStream(steps, controller, this.#origin)
   }
 
-  async #call(
-    fields: Pick<ImageRequest, 'prompt' | 'images' | 'mask'>,
-    { signal = new AbortController().signal }: ImageCallOptions,
-    send: (request: ImageRequest) => Promise<ImageResult<ImageBlock>>,
-  ): Promise<ImageResult> {
-    const run = this.#middlewareRun(fields, signal, false)
-    const race = this.#race(signal)
-    try {
-      await race.run(run.start())
-      race.throwIfAborted()
-      const result = await race.run(send(run.context.request as ImageRequest))
-      return await race.run(run.end({ ...result, images: result.images.map(toGenerated) }))
-    } catch (error) {
-      throw await run.fail(error)
-    } finally {
-      race.dispose()
-    }
-  }
-
-  async *#stream(
-    fields: Pick<ImageRequest, 'prompt'>,
-    signal: AbortSignal | undefined,
+  /** Runs a call of any kind; without streaming, it yields nothing and the caller gets the result. */
+  async *#run(
+    operation: Operation,
+    fields: ImageFields,
+    given: AbortSignal | undefined,
     controller: AbortController,
   ): AsyncGenerator<ImageStreamEvent, ImageResult> {
-    const unlink = linkAbort([signal], controller)
-    const run = this.#middlewareRun(fields, controller.signal, true)
-    const race = this.#race(controller.signal)
+    const { model } = this
+    const unlink = linkAbort([given], controller)
+    const { signal } = controller
+    const run = this.#middlewareRun(fields, signal, operation === 'streaming')
+    const request = (): ImageRequest => run.context.request as ImageRequest // of an image call
+    const race = new AbortRace(signal, () => cancelledError(signal, this.#origin))
     try {
-      await race.run(run.start())
-      const images: GeneratedImage[] = []
-      let end: ImageStreamEvent & { type: 'end' } = { type: 'end' }
-      const events = this.model.stream!(run.context.request as ImageRequest)
-      for await (const event of race.each(events)) {
-        if (event.type === 'end') yield (end = event)
-        else if (event.type === 'preview') yield { ...event, image: toImage(event.image) }
-        else yield { ...event, image: (images[event.index] = toGenerated(event.image)) }
-      }
-      const { usage, metadata } = end
-      const result = { images, usage, metadata }
-      return await race.run(run.end(result))
+      await race.run(run.start(() => this.#check(operation, request())))
+      race.throwIfAborted()
+      const result =
+        operation === 'streaming'
+          ? yield* readStream(race.each(model.stream!(request())))
+          : await race.run(model[operation]!(request()))
+      const images = result.images.map(toGenerated)
+      return await race.run(run.end({ ...result, images }))
     } catch (error) {
       throw await run.fail(error)
     } finally {
@@ -232,31 +233,42 @@ class ImageMaker implements ImageInstance {
     }
   }
 
-  #race(signal: AbortSignal): AbortRace {
-    return new AbortRace(signal, () => cancelledError(signal, this.#origin))
-  }
-
-  #middlewareRun(
-    fields: Pick<ImageRequest, 'prompt' | 'images' | 'mask'>,
-    signal: AbortSignal,
-    streaming: boolean,
-  ): MiddlewareRun {
+  #middlewareRun(fields: ImageFields, signal: AbortSignal, streaming: boolean): MiddlewareRun {
     const { params = {}, middleware = [], clock = systemClock } = this.#options
+    const { model } = this
     const request: ImageRequest = { ...fields, params, config: this.#config, signal }
-    const { modelId, provider } = this.model
-    const call = { modality: 'image', modelId, provider, streaming, request, clock } as const
-    return new MiddlewareRun(middleware, call)
+    return new MiddlewareRun(middleware, { modality: 'image', model, streaming, request, clock })
   }
 
-  #promptOf(input: ImageInput): string {
-    const prompt: unknown = typeof input === 'string' ? input : input?.prompt
-    if (typeof prompt === 'string') return prompt
-    throw invalidRequest(`The prompt is ${typeof prompt}.`, this.#origin, 'Pass it as a string.')
+  /** Throws if the model cannot do what is asked, or if the request lacks what it needs. */
+  #check(operation: Operation, { prompt, images }: ImageFields): void {
+    const { model, capabilities } = this
+    const refuse = (message: string, hint: string): never => {
+      throw invalidRequest(message, this.#origin, hint)
+    }
+    if (!capabilities[operation] || !model[operation === 'streaming' ? 'stream' : operation])
+      refuse(
+        `${this.#origin.provider} ${model.modelId} cannot ${operations[operation]}.`,
+        'See `capabilities` of the instance.',
+      )
+    if (typeof prompt !== 'string')
+      refuse(`The prompt is ${typeof prompt}.`, 'Pass it as a string.')
+    if (operation === 'edit' && !images?.length)
+      refuse('There is no image to edit.', 'Pass image or images.')
   }
+}
 
-  #unsupported(what: string): Error {
-    const { modelId } = this.model
-    const hint = 'See `capabilities` of the instance.'
-    return invalidRequest(`${this.#origin.provider} ${modelId} cannot ${what}.`, this.#origin, hint)
+/** Yields the events of a stream and returns its result. */
+async function* readStream(
+  events: AsyncIterable<ImageStreamEvent<ImageBlock>>,
+): AsyncGenerator<ImageStreamEvent, ImageResult> {
+  const images: GeneratedImage[] = []
+  let end: ImageStreamEvent & { type: 'end' } = { type: 'end' }
+  for await (const event of events) {
+    if (event.type === 'end') yield (end = event)
+    else if (event.type === 'preview') yield { ...event, image: toImage(event.image) }
+    else yield { ...event, image: (images[event.index] = toGenerated(event.image)) }
   }
+  const { usage, metadata } = end
+  return { images, usage, metadata }
 }

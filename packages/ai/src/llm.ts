@@ -1,12 +1,4 @@
-import {
-  type Clock,
-  type IdSource,
-  isStandardSchema,
-  systemClock,
-  toJsonSchema,
-  uuidV4,
-} from '@skein/base'
-import { failing } from './contract/abort-race.ts'
+import { type Clock, type IdSource, isStandardSchema, systemClock, uuidV4 } from '@skein/base'
 import {
   type CallMessages,
   checkOf,
@@ -35,7 +27,7 @@ import type { Middleware } from './contract/middleware.ts'
 import { MiddlewareRun } from './turn/run-middleware.ts'
 import { runTurn, toolHooks, type TurnTask } from './turn/run-turn.ts'
 import { StreamResult } from './turn/batch-reader.ts'
-import { type ErrorOrigin, hookError, invalidRequest, invalidValue } from './contract/error.ts'
+import { type ErrorOrigin, invalidRequest, invalidValue } from './contract/error.ts'
 import { deriveTool } from './tools/define.ts'
 import { joinPorts } from './tools/call.ts'
 import { type BatchResult, executeTools, settleTools, type ToolBatch } from './tools/executor.ts'
@@ -162,18 +154,18 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
 
   constructor(options: LLMOptions<Data, Tool, Model>) {
     this.model = bindModel(options?.model)
+    this.#origin = { provider: this.model.provider, modality: 'llm' }
     const { system, params = {}, structure, clock = systemClock, ids = uuidV4 } = options
     if (system !== undefined && typeof system !== 'string')
       throw invalidRequest(
         `The option system is ${system === null ? 'null' : `an ${typeof system}`}, not a string.`,
-        { provider: this.model.provider, modality: 'llm' },
+        this.#origin,
         "Blocks of a vendor, e.g. with cache marks, go in that vendor's params.",
       )
     // UPP §5.4: capabilities do not change during the lifetime of the instance.
     this.capabilities = Object.isFrozen(this.model.capabilities)
       ? this.model.capabilities
       : Object.freeze({ ...this.model.capabilities })
-    this.#origin = { provider: this.model.provider, modality: 'llm' }
     this.#options = options
     // Options that were not given are left out, because providers and middleware may test for them by name.
     this.#base = {
@@ -184,11 +176,8 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
         // A tool may declare its parameters with a Standard Schema, which is converted to JSON Schema for the
         // vendor.
         if (!isStandardSchema(tool.parameters)) return tool
-        try {
-          return deriveTool(tool, { parameters: toJsonSchema(tool.parameters) })
-        } catch (error) {
-          throw hookError(error, `Reading the parameters of the tool "${tool.name}"`, this.#origin)
-        }
+        const what = `parameters of the tool "${tool.name}"`
+        return deriveTool(tool, { parameters: toStructure(tool.parameters, this.#origin, what) })
       }),
       ...(structure && { structure: toStructure(structure, this.#origin) }),
       config: protectConfig(options.config),
@@ -200,7 +189,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
   }
 
   async generate(...given: readonly (History | InferenceInput)[]): Promise<Turn<Data, Calls>> {
-    const turn = this.#run(this.#toMessages(given), { streaming: false })
+    const turn = this.#tryRun(given, { streaming: false })
     for (;;) {
       const step = await turn.next()
       if (step.done) return step.value
@@ -246,14 +235,13 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
   async *executeTools(toolRun: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult> {
     const { streaming = true, state, ...batch } = toolRun
     const { middleware = [], toolStrategy, open } = this.#options
-    const { modelId, provider } = this.model
+    const { model } = this
     const { clock, tools } = this.#base
     const signal = anySignal(batch.signal, this.#options.signal)
     const request = { ...this.#base, messages: [], signal }
     const run = new MiddlewareRun(middleware, {
       modality: 'llm',
-      modelId,
-      provider,
+      model,
       streaming,
       request,
       clock,
@@ -266,7 +254,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
       strategy: batch.strategy ?? toolStrategy,
       open: joinPorts(open, batch.open),
       hooks: toolHooks(run),
-      provider,
+      provider: model.provider,
       signal,
     }
     if (!streaming) return settleTools(task)
@@ -283,7 +271,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
     }
   }
 
-  /** Starts a run. Invalid inputs do not throw here: the stream fails with the error when it is read. */
+  /** Starts a run. Invalid inputs do not throw here: the run fails with the error when it is read. */
   #tryRun(
     given: readonly (History | InferenceInput)[],
     options: RunOptions,
@@ -291,7 +279,10 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
     try {
       return this.#run(this.#toMessages(given), options)
     } catch (error) {
-      return failing(error)
+      const refuse = (): never => {
+        throw error
+      }
+      return this.#run({ messages: [], inputs: [] }, { ...options, refuse })
     }
   }
 
@@ -323,7 +314,10 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
   }
 }
 
-type RunOptions = Pick<TurnTask, 'streaming' | 'state' | 'cycle' | 'onFinal' | 'repairs'> & {
+type RunOptions = Pick<
+  TurnTask,
+  'streaming' | 'state' | 'cycle' | 'onFinal' | 'repairs' | 'refuse'
+> & {
   readonly controller?: AbortController
   readonly signal?: AbortSignal | undefined
   readonly strategy?: ToolUseStrategy

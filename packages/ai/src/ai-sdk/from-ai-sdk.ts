@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import { cancelledError, ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
+import { cancelledError, ErrorCode, invalidValue, isUPPError, UPPError } from '../contract/error.ts'
 import type { ProviderMetadata, UserContent } from '../contract/content.ts'
 import type { BlockKind, StopReason, StreamEvent } from '../contract/event.ts'
 import { contentOf, type Message } from '../contract/message.ts'
@@ -38,12 +38,10 @@ import type {
 export function fromAiSdk(model: AiSdkModel): ModelReference {
   const { specificationVersion: version } = model
   if (version !== 'v3' && version !== 'v4') {
-    throw new UPPError(`The AI SDK model has the specification version ${String(version)}.`, {
-      code: ErrorCode.InvalidRequest,
-      provider: 'skein',
-      modality: 'llm',
-      hint: 'Use a provider for ai 6 or 7 (v3 or v4).',
-    })
+    throw invalidValue(
+      `The AI SDK model has the specification version ${String(version)}.`,
+      'Use a provider for ai 6 or 7 (v3 or v4).',
+    )
   }
   const provider = createProvider({
     name: model.provider,

@@ -120,7 +120,7 @@ function chatParams(call: AiSdkCallOptions): Params {
     toolChoice?.type === 'tool'
       ? { type: 'function', function: { name: toolChoice.toolName } }
       : toolChoice?.type
-  const params: Params = {
+  return present({
     max_completion_tokens: call.maxOutputTokens,
     temperature: call.temperature,
     top_p: call.topP,
@@ -131,8 +131,7 @@ function chatParams(call: AiSdkCallOptions): Params {
     seed: call.seed,
     tool_choice: call.tools && call.tools.length > 0 ? choice : undefined,
     reasoning_effort: reasoning === 'provider-default' ? undefined : reasoning,
-  }
-  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined))
+  })
 }
 
 function fromPrompt(prompt: readonly AiSdkMessage[]): { system: string; messages: Message[] } {
@@ -195,22 +194,20 @@ function fromPart(part: AiSdkPart): UserContent {
             ? new TextEncoder().encode(data.text)
             : data.data
         : data
-  const title = filename !== undefined && { title: filename }
-  const isImage = mediaType.startsWith('image')
-  if (given instanceof URL) {
-    const source = { type: 'url', url: given.href } as const
-    if (isImage) return { type: 'image', source, mimeType: mediaType, ...metadata }
-    return { type: 'document', source, mimeType: mediaType, ...title, ...metadata }
-  }
-  const base64 = typeof given === 'string' ? strictBase64(given) : encodeBase64(given ?? new Uint8Array()) // prettier-ignore
-  const source = { type: 'base64', data: base64 } as const
-  if (isImage) return { type: 'image', source, mimeType: mediaType, ...metadata }
   const kind = mediaType.split('/')[0]
-  if (kind === 'audio' || kind === 'video') {
+  const common = { mimeType: mediaType, ...metadata }
+  if ((kind === 'audio' || kind === 'video') && !(given instanceof URL)) {
     const bytes = typeof given === 'string' ? decodeLooseBase64(given) : given!
-    return { type: kind, data: bytes, mimeType: mediaType, ...metadata }
+    return { type: kind, data: bytes, ...common }
   }
-  return { type: 'document', source, mimeType: mediaType, ...title, ...metadata }
+  const base64 = (data: string | Uint8Array = ''): string =>
+    typeof data === 'string' ? strictBase64(data) : encodeBase64(data)
+  const source =
+    given instanceof URL
+      ? ({ type: 'url', url: given.href } as const)
+      : ({ type: 'base64', data: base64(given) } as const)
+  if (kind === 'image') return { type: 'image', source, ...common }
+  return present({ type: 'document', source, title: filename, ...common })
 }
 
 function toAnswer(turn: Turn, dropped: readonly AiSdkWarning[]): AiSdkAnswer {

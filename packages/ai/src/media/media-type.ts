@@ -179,10 +179,8 @@ export function inFamily(type: string, family: 'image' | 'audio' | 'video'): str
 
 /** Returns the address if a vendor can fetch it; throws for others, such as `file:` addresses. */
 export function checkedUrl(url: string): string {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (parsed?.protocol === 'https:' || parsed?.protocol === 'http:') return url
   // Google Cloud Storage addresses (`gs:`) are accepted too.
-  if (parsed?.protocol === 'gs:') return url
+  if (URL.canParse(url) && ['https:', 'http:', 'gs:'].includes(new URL(url).protocol)) return url
   throw invalidValue(
     `${JSON.stringify(String(url).slice(0, 80))} is not an address that a vendor can fetch.`,
     'Use an http(s) URL, or fromPath, fromBytes or fromBase64 for data of your own.',

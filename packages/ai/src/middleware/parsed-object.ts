@@ -32,12 +32,13 @@ export function parsedObjectMiddleware({
   return {
     name: 'parsedObject',
     onCycle({ structure }, _cycle, { state, readData }) {
+      // Block indexes start again at 0 with each message. `message_start` cannot tell that a message begins,
+      // because another middleware may have dropped it.
+      state.set(stateKey, new Map<number, PartialJson>())
       if (structure && readData)
         state.set(readKey, (data: unknown) => readData(structure, data, true))
     },
     onStreamEvent(event, { state }) {
-      // Block indexes start again at 0 with each message of a tool loop.
-      if (event.type === 'message_start') state.set(stateKey, new Map<number, PartialJson>())
       if (event.type === 'object_delta' && parseObjects)
         return withParsed(event, event.delta.text, state)
       if (event.type === 'tool_call_delta' && parseToolCalls)
@@ -52,9 +53,8 @@ function withParsed<E extends ObjectDeltaEvent | ToolCallDeltaEvent>(
   piece: string,
   state: Map<string, unknown>,
 ): E {
-  // The cast is safe, because no other code sets this key.
-  const parsers = (state.get(stateKey) ?? new Map()) as Map<number, PartialJson>
-  state.set(stateKey, parsers)
+  // Set by `onCycle`, which runs before every message; no other code sets this key.
+  const parsers = state.get(stateKey) as Map<number, PartialJson>
   const parser = parsers.get(event.index) ?? new PartialJson()
   parsers.set(event.index, parser)
   parser.push(piece)

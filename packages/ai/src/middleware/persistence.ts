@@ -55,7 +55,8 @@ export function persistenceMiddleware(options: PersistenceOptions): Middleware {
 
   async function saveFailed(error: Error, context: MiddlewareContext): Promise<void> {
     const turn = isUPPError(error) ? error.turn : undefined
-    if (!turn || saved.has(context)) return
+    // A call that was refused because of its inputs has no messages.
+    if (!turn?.messages.length || saved.has(context)) return
     const row = toRow(turn, context, error)
     try {
       await store.append(threadId, row)

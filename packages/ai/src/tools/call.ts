@@ -216,9 +216,10 @@ async function judge(
     return { call: requested, refused: failed(`"${toolName}" did not run. ${refusal}`) }
 
   signal.throwIfAborted()
-  const before = await strategyHook(settings, 'onBeforeCall', () =>
+  const answer = await strategyHook(settings, 'onBeforeCall', () =>
     strategy?.onBeforeCall?.(tool, requested.arguments, requested),
   )
+  const before = answer ?? true // a hook that returns nothing lets the call go on, and so does null
   const call = withArguments(requested, (typeof before === 'object' && before.params) || undefined)
   const proceeds = typeof before === 'object' ? before.proceed : before !== false
   if (!proceeds) {
@@ -296,7 +297,7 @@ async function runInTime(
     const ms = Math.round(performance.now() - startedAt)
     if (controller.signal.aborted || outcome.type !== 'done' || ms <= timeoutMs) return outcome
     return failed(
-      `The tool "${call.toolName}" took ${ms} ms, longer than its ${timeoutMs} ms. The event loop was blocked, so the tool could not be stopped and has run to its end. Calling it again would do its work a second time.`,
+      `The tool "${call.toolName}" took ${ms} ms, longer than its ${timeoutMs} ms. The event loop was blocked, so it has run to its end. Calling it again would do its work a second time.`,
     )
   } finally {
     clearTimeout(timer)
@@ -448,8 +449,9 @@ function withArguments(call: ToolCall, args: JsonObject = call.arguments): ToolC
   return deepFreeze({ ...call, arguments: own as JsonObject })
 }
 
-async function strategyHook<T>(
-  { provider = 'skein' }: CallSettings,
+/** Calls a hook of the strategy. If it throws, the error says which hook it was. */
+export async function strategyHook<T>(
+  { provider = 'skein' }: Pick<CallSettings, 'provider'>,
   name: string,
   call: () => T | Promise<T>,
 ): Promise<T> {

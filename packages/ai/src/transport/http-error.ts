@@ -178,6 +178,7 @@ export function rateLimitOf(
   return Object.keys(found).length > 0 ? { ...found } : undefined
 }
 
+/** Returns a wait of 0 or more; undefined for NaN, which stands for a header that cannot be read. */
 function positive(ms: number | undefined): number | undefined {
   return ms === undefined || !Number.isFinite(ms) ? undefined : Math.max(0, Math.ceil(ms))
 }
@@ -190,12 +191,9 @@ function parseFloatExact(text: string | null): number | undefined {
  * Parses `Retry-After` (RFC 9110 §10.2.3): seconds, which some vendors write with a fraction, or a
  * date.
  */
-function parseRetryAfter(text: string | null, now: number): number | undefined {
-  if (text === null) return undefined
+function parseRetryAfter(text: string | null, now: number): number {
   const seconds = parseFloatExact(text)
-  if (seconds !== undefined) return seconds * 1000
-  const date = Date.parse(text)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+  return seconds === undefined ? Date.parse(text ?? '') - now : seconds * 1000
 }
 
 /** Header names of each limit: how much remains, and when the limit is reset. */
@@ -217,22 +215,21 @@ function limitReset(headers: Pick<ResponseHeaders, 'get'>, now: number): number 
   for (const [remaining, reset] of limits) {
     const left = headers.get(remaining)
     if (left !== null && Number(left) > 0) continue
-    const wait = parseReset(headers.get(reset), now)
-    if (wait !== undefined) latest = Math.max(latest ?? 0, wait)
+    const wait = parseReset(headers.get(reset) ?? '', now)
+    if (!Number.isNaN(wait)) latest = Math.max(latest ?? 0, wait)
   }
   return latest
 }
 
 /**
  * Parses the reset time of a limit: `6m0s` (OpenAI, Groq), RFC 3339 (Anthropic), a number of seconds,
- * or a Unix time in seconds or milliseconds.
+ * or a Unix time in seconds or milliseconds. Returns NaN for other texts.
  */
-function parseReset(text: string | null, now: number): number | undefined {
-  if (text === null || text.trim() === '') return undefined
+function parseReset(text: string, now: number): number {
   const number = parseFloatExact(text)
   if (number !== undefined) {
-    if (number > 1e12) return Math.max(0, number - now)
-    return number > 1e9 ? Math.max(0, number * 1000 - now) : number * 1000
+    if (number > 1e12) return number - now
+    return number > 1e9 ? number * 1000 - now : number * 1000
   }
   // A duration as the Go language prints it, e.g. `1h2m3.5s` or `150ms`.
   if (/^\s*(\d+(\.\d+)?(ns|us|µs|ms|s|m|h|d))+\s*$/.test(text)) {
@@ -242,8 +239,7 @@ function parseReset(text: string | null, now: number): number | undefined {
     }
     return total
   }
-  const date = Date.parse(text)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+  return Date.parse(text) - now
 }
 
 const unitMs: Readonly<Record<string, number>> = {

@@ -146,8 +146,8 @@ export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
 export function redactConfig(text: string, config: ProviderConfig): string {
   return redactSecrets(text, secretsIn(config))
 }
-/** Returns the secrets of this config that are known before a request is sent. */
-export function secretsIn(config: ProviderConfig): readonly string[] {
+/** Returns the secrets of this config that are known before a request is sent. A hook may have removed the config. */
+export function secretsIn(config: ProviderConfig = {}): readonly string[] {
   return secretsByConfig.get(config) ?? secretsOfConfig(config)
 }
 function secretsOfConfig({ apiKey, headers = {} }: ProviderConfig): readonly string[] {

@@ -145,12 +145,12 @@ export function checkOptions(
   }
 }
 
-/** Checks a request before it is sent, after the middleware may have changed it. */
+/** Returns the request if it can be sent. Hooks may have changed it, so it is checked as the caller's is. */
 export function checkRequest(
   request: LLMRequest,
   { capabilities, provider }: BoundLLMModel,
   streaming: boolean,
-): void {
+): LLMRequest {
   const origin: ErrorOrigin = { provider, modality: 'llm' }
   if (streaming && !capabilities.streaming) throw unsupported('streaming', origin)
   checkOptions(request, capabilities, origin)
@@ -164,6 +164,7 @@ export function checkRequest(
       if (needed && !capabilities[needed]) throw unsupported(`${type} input`, origin)
     }
   }
+  return request
 }
 
 const knownSources = {
@@ -196,12 +197,16 @@ function unsupported(what: string, origin: ErrorOrigin): Error {
  */
 export type Structure<Data = unknown> = StandardSchemaV1<Data, unknown> | JsonSchema
 
-/** Returns the JSON Schema of a structure. */
-export function toStructure(structure: Structure, origin: ErrorOrigin): JsonSchema {
+/** Returns the JSON Schema of a structure, or of something else that is declared with a schema. */
+export function toStructure(
+  structure: Structure,
+  origin: ErrorOrigin,
+  what = 'structure',
+): JsonSchema {
   try {
     return toJsonSchema(structure)
   } catch (error) {
-    throw hookError(error, 'Reading the structure', origin)
+    throw hookError(error, `Reading the ${what}`, origin)
   }
 }
 
@@ -215,6 +220,9 @@ export function parseData(
   origin: ErrorOrigin,
 ): unknown {
   try {
+    // JSON that ends with a digit is one number. In an answer that was cut off, more of its digits may be missing.
+    if (/max_tokens|context_window|content_filter/.test(stopReason) && /\d$/.test(text))
+      throw new Error('The number at its end may be incomplete.')
     return JSON.parse(text) as unknown
   } catch (cause) {
     throw new UPPError(`The structured answer is not JSON (stop reason: ${stopReason}).`, {
@@ -236,9 +244,7 @@ export type DataCheck = (data: unknown) => Promise<readonly DataIssue[]>
 export function checkOf(structure: unknown, origin: ErrorOrigin): DataCheck {
   if (!isStandardSchema(structure))
     throw invalidRequest(
-      structure === undefined
-        ? '`validate` was given without a `structure`.'
-        : '`validate` needs a schema that can validate, and raw JSON Schema cannot.',
+      '`validate` needs a `structure` that can validate; raw JSON Schema cannot.',
       origin,
       "Pass a Zod, Valibot or ArkType schema, or jsonSchema({ … }) of '@skein/ai/json-schema'.",
     )

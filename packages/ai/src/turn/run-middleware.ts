@@ -15,22 +15,19 @@ import type {
   MiddlewareContext,
   StreamContext,
 } from '../contract/middleware.ts'
-import { secretsIn } from '../transport/redact.ts'
-import type { LLMRequest } from '../contract/provider.ts'
+import type { LLMRequest, ProviderConfig } from '../contract/provider.ts'
 import type { ToolCall, ToolOutcome } from '../contract/tool.ts'
-import { redactUPPError } from '../transport/redact.ts'
+import { redactUPPError, secretsIn } from '../transport/redact.ts'
 import type { Turn } from '../contract/turn.ts'
 
 /** The description of one call of any modality that its middleware gets. */
 export interface MiddlewareCall {
   readonly modality: Modality
-  readonly modelId: string
-  readonly provider: string
+  readonly model: Pick<MiddlewareContext, 'modelId' | 'provider' | 'readData'>
   readonly streaming: boolean
   /** The request; it must not be shared with other calls, because hooks may edit it. */
   readonly request: AnyRequest
   readonly clock: Clock
-  readonly readData?: MiddlewareContext['readData']
   /** State shared by several calls that belong together. Default: a new map for this call. */
   readonly state?: Map<string, unknown> | undefined
 }
@@ -47,10 +44,11 @@ export class MiddlewareRun {
   readonly #streamContext: StreamContext
   readonly #origin: ErrorOrigin
   readonly #clock: Clock
+  readonly #config: ProviderConfig
 
   constructor(middleware: readonly Middleware[], call: MiddlewareCall) {
-    const { modality, modelId, provider, streaming, request, clock, readData } = call
-    const { state = new Map() } = call
+    const { modality, model, streaming, request, clock, state = new Map() } = call
+    const { modelId, provider, readData } = model
     this.context = {
       modality,
       modelId,
@@ -67,6 +65,7 @@ export class MiddlewareRun {
     this.#streamContext = Object.freeze({ state })
     this.#origin = { provider, modality }
     this.#clock = clock
+    this.#config = request.config
   }
 
   /** True if there is no middleware, so that no hook needs to be awaited. */
@@ -74,11 +73,16 @@ export class MiddlewareRun {
     return this.#middleware.length === 0
   }
 
-  /** Runs the hooks before the request; afterwards `context.request` is the request to send. */
-  async start(): Promise<void> {
+  /**
+   * Runs the hooks before the request; afterwards `context.request` is the request to send. `check` throws if
+   * the call must be refused; it is called before `onRequest`, which needs a valid request, and after it.
+   */
+  async start(check?: () => void): Promise<void> {
     const { context } = this
     await this.#each('onStart', this.#middleware, (one) => one.onStart?.(context))
+    check?.()
     await this.#each('onRequest', this.#middleware, (one) => one.onRequest?.(context))
+    check?.()
   }
 
   /** Runs `onCycle` and returns the request of one inference of the tool loop; `cycle` starts at 1. */
@@ -114,7 +118,10 @@ export class MiddlewareRun {
     context.response = response
     context.endTime = this.#clock.now()
     if (this.isEmpty) return response
-    if (context.streaming) await this.#streamEnd()
+    if (context.streaming)
+      await this.#each('onStreamEnd', this.#middleware, (one) =>
+        one.onStreamEnd?.(this.#streamContext),
+      )
     await this.#each('onResponse', this.#reversed, (one) => one.onResponse?.(context))
     if (context.modality === 'llm')
       await this.#each('onTurn', this.#reversed, (one) =>
@@ -127,10 +134,10 @@ export class MiddlewareRun {
   /** Reports a failure to every middleware and returns the error to throw. Never throws itself. */
   async fail(error: unknown): Promise<UPPError> {
     const { context } = this
-    // Secrets are removed here too: the transport did so for its own
-    // errors, but providers and hooks may not have.
-    const secrets = secretsIn(context.request.config)
-    const failure = redactUPPError(toUPPError(error, this.#origin), secrets)
+    // Secrets are removed here too: the transport did so for its own errors, but providers and hooks may not
+    // have. A hook may have replaced the config, or left none.
+    const configs = [this.#config, context.request?.config ?? {}]
+    const failure = redactUPPError(toUPPError(error, this.#origin), configs.flatMap(secretsIn))
     context.endTime ??= this.#clock.now()
     for (const one of this.#middleware) {
       const isAbort = failure.code === ErrorCode.Cancelled && one.onAbort !== undefined
@@ -150,12 +157,6 @@ export class MiddlewareRun {
   async toolResult(call: ToolCall, result: unknown, outcome: ToolOutcome): Promise<void> {
     await this.#each('onToolResult', this.#middleware, (one) =>
       one.onToolResult?.(call, result, this.context, outcome),
-    )
-  }
-
-  async #streamEnd(): Promise<void> {
-    await this.#each('onStreamEnd', this.#middleware, (one) =>
-      one.onStreamEnd?.(this.#streamContext),
     )
   }
 

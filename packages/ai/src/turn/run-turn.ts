@@ -4,7 +4,6 @@ import { checkRequest, type DataCheck, mismatchError, repairText, toStructure } 
 import {
   cancelledError,
   type ErrorOrigin,
-  hookError,
   isUPPError,
   toUPPError,
   type UPPError,
@@ -15,6 +14,7 @@ import type { AssistantMessage, Message } from '../contract/message.ts'
 import type { Middleware } from '../contract/middleware.ts'
 import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
 import { MiddlewareRun } from './run-middleware.ts'
+import { strategyHook } from '../tools/call.ts'
 import { executeTools, succeededTools, type ToolBatch } from '../tools/executor.ts'
 import type { Tool, ToolUseStrategy } from '../contract/tool.ts'
 import { TurnDraft, completed } from './turn-draft.ts'
@@ -34,6 +34,8 @@ export interface TurnTask {
   readonly signals: readonly (AbortSignal | undefined)[]
   /** The messages at the end of `request.messages` that are new in this call. */
   readonly inputs: readonly Message[]
+  /** Throws the reason why the inputs cannot be sent. The call fails with it, as with any other error. */
+  readonly refuse?: () => never
   readonly strategy: ToolUseStrategy
   readonly middleware: readonly Middleware[]
   readonly streaming: boolean
@@ -67,7 +69,7 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
   const { run, race, draft } = call
   let isOver = false
   try {
-    if (!run.isEmpty) await race.run(run.start())
+    if (!run.isEmpty || task.refuse) await race.run(run.start(task.refuse))
     race.throwIfAborted()
     const base = call.prepare()
     let answer: Turn | undefined
@@ -121,29 +123,27 @@ class Call {
 
   constructor(task: TurnTask) {
     const { model, controller, inputs, middleware, streaming, state } = task
-    const { modelId, provider, readData } = model
     const { signal } = controller
     const request: LLMRequest = { ...task.request, signal }
     const { clock } = request
     this.#task = task
     this.#signal = signal
     this.#unlink = linkAbort(task.signals, controller)
-    this.#origin = { provider, modality: 'llm' }
+    this.#origin = { provider: model.provider, modality: 'llm' }
     this.run = new MiddlewareRun(middleware, {
       modality: 'llm',
-      modelId,
-      provider,
+      model,
       streaming,
       request,
       clock,
-      readData,
       state,
     })
     this.race = new AbortRace(signal, () => this.cancelled())
     this.draft = new TurnDraft(inputs, request, this.#origin)
-    this.#source = this.run.wrap((asked) =>
-      streaming ? model.stream(asked) : completed(model, asked),
-    )
+    this.#source = this.run.wrap((given) => {
+      const asked = checkRequest(given, model, streaming) // `onCycle` or `wrapInference` may have changed it
+      return streaming ? model.stream(asked) : completed(model, asked)
+    })
   }
 
   /** Returns the request of the whole call after the middleware's changes, and checks it. */
@@ -158,8 +158,7 @@ class Call {
       clock: given.clock,
       ids: given.ids,
     }
-    checkRequest(request, model, streaming)
-    return request
+    return checkRequest(request, model, streaming)
   }
 
   /** Returns the request of the next inference: the messages so far. */
@@ -261,15 +260,13 @@ class Call {
 
   /** True when no more tools may run. The turn then ends with open calls, unless `onMaxIterations` throws. */
   async #isAtLimit(): Promise<boolean> {
-    const { strategy } = this.#task
+    const { strategy, model } = this.#task
     const limit = strategy.maxIterations ?? DEFAULT_ITERATIONS
     if (this.draft.rounds < limit) return false
     if (limit <= 0) return true // with a limit of 0, the caller runs the tools
-    try {
-      await strategy.onMaxIterations?.(this.draft.rounds)
-    } catch (error) {
-      throw hookError(error, 'onMaxIterations of the tool strategy', this.#origin)
-    }
+    await strategyHook(model, 'onMaxIterations', () =>
+      strategy.onMaxIterations?.(this.draft.rounds),
+    )
     return true
   }
 
