@@ -135,6 +135,7 @@ class Attempt {
     this.#state = state
     const agentId = task.core.agent.id
     this.#sink = followSubagents(task.live, () => ({ step: this.#state.step, agentId }))
+    task.options.child?.onSubagents?.(this.#sink)
   }
 
   async run(input: Message, given: AgentState): Promise<GenerateResult> {
@@ -212,7 +213,7 @@ class Attempt {
     const tools = contextualTools(context, this.#task.live !== undefined, sink)
     const llm = context.llm.with({ tools, signal })
     const result = await this.#execute({ ...context, llm, tools }).finally(() =>
-      sink.close('The call ended.', clock.now()),
+      sink.close(clock.now()),
     )
     const state = this.#withTraces(result.state)
     if (this.#savedTraces < sink.traces.length) await saver?.save(state)

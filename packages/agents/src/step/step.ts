@@ -79,12 +79,14 @@ export interface StepResult extends CallsResult {
  */
 export function step(input: StepInput): Batches<StepResult> {
   const controller = new AbortController()
-  const { signal } = controller
   const live = new LiveEvents()
   const run = async (): Promise<StepResult> => {
     const unlink = linkAbort([input.signal], controller)
     try {
-      return await runStep({ ...input, signal }, input.streaming === false ? undefined : live)
+      return await runStep(
+        { ...input, signal: controller.signal },
+        input.streaming === false ? undefined : live,
+      )
     } finally {
       unlink()
     }
@@ -169,10 +171,10 @@ async function act(
   try {
     result = await runCalls(input, batch, { sink, live, origin, indexes })
   } catch (error) {
-    sink.close(messageOf(error), clock.now())
+    sink.close(clock.now(), messageOf(error))
     throw error
   }
-  sink.close('The call ended.', clock.now())
+  sink.close(clock.now())
   const outcome = batch.end(result, { ids, clock })
   if (hooks?.onObserve) await hooks.onObserve(origin.step, outcome.executions)
   if (live) await live.emit([uapEvent(origin, 'observation', { observations: outcome.executions })])
@@ -268,10 +270,8 @@ interface ProcessLike {
 // Node, Bun, Deno and workers have `AsyncLocalStorage`. Elsewhere, a run inside a tool is recognised only if
 // it is given the tool's context.
 const { process } = globalThis as { process?: ProcessLike }
-const storage = (() => {
-  const hooks = process?.getBuiltinModule?.('node:async_hooks')
-  return hooks && new hooks.AsyncLocalStorage()
-})()
+const asyncHooks = process?.getBuiltinModule?.('node:async_hooks')
+const storage = asyncHooks && new asyncHooks.AsyncLocalStorage()
 
 /**
  * The calls of one message while they run. `isOver` is set when they end: work that a tool leaves running
