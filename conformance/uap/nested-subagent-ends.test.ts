@@ -16,7 +16,7 @@ function helper(name: string, options: AgentOptions, timeoutMs?: number): Tool {
   return subagent({ name, description: 'd', parameters, agent: agent(options), prompt, timeoutMs })
 }
 
-const calling = (name: string): ScriptStep => calls(name, {}, { id: `call ${name}` })
+const calling = (name: string) => calls(name, {}, { id: `call ${name}` })
 
 interface Told {
   /** The names of the sub-agents from the outside, and `start`, `event` or `end`. */
@@ -35,16 +35,19 @@ function told({ uap }: AgentStreamEvent, above: readonly string[] = []): Told[] 
   return uap.type === 'subagent_event' ? [own, ...told(uap.data.innerEvent, path)] : [own]
 }
 
+const LIMIT_MS = 60_000
+
 /** A chain of sub-agents in which each calls the next; the last one follows the script. */
 function chain(
   names: readonly string[],
   script: ScriptStep,
-  more: { execution?: ExecutionStrategy; timeoutMs?: number } = {},
+  more: { execution?: ExecutionStrategy; limited?: string } = {},
 ): Tool {
   const [name, ...rest] = names
-  const { execution, timeoutMs } = more
+  const { execution, limited } = more
+  const timeoutMs = name === limited ? LIMIT_MS : undefined
   if (rest.length === 0) return helper(name!, { model: scripted([script]) }, timeoutMs)
-  const tools = [chain(rest, script, { execution })]
+  const tools = [chain(rest, script, more)]
   const model = scripted([calling(rest[0]!), says('done')])
   return helper(name!, { model, tools, execution }, timeoutMs)
 }
@@ -90,11 +93,11 @@ describe.each([1, 2, 3])('every start has one end, %i deep,', (depth) => {
     expect(await endsOf(tool, (stream) => stream.abort())).toEqual(whole)
   })
 
-  test('UAP-115 after the time limit of the outermost call', async () => {
+  test.each(names)('UAP-115 after the time limit of the call of %s', async (limited) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
-    const tool = chain(names, forever, { timeoutMs: 60_000 })
-    expect(await endsOf(tool, () => void vi.advanceTimersByTime(60_000))).toEqual(whole)
+    const tool = chain(names, forever, { limited })
+    expect(await endsOf(tool, () => void vi.advanceTimersByTime(LIMIT_MS))).toEqual(whole)
   })
 
   test('UAP-115 after a failure of the innermost', async () => {
@@ -103,7 +106,7 @@ describe.each([1, 2, 3])('every start has one end, %i deep,', (depth) => {
 })
 
 describe('a sub-agent that fails after its own sub-agent has ended', () => {
-  const failing = (): Partial<Record<string, Partial<AgentOptions>>> => ({
+  const failing = (): Record<string, AgentOptions> => ({
     'in its next inference': { model: scripted([calling('inner'), fails('broken')]) },
     'in a hook for the results': {
       model: scripted([calling('inner'), says('done')]),
@@ -140,6 +143,29 @@ describe('a sub-agent that fails after its own sub-agent has ended', () => {
     const ids = plain.subagentTraces[0]?.children?.map(({ parentToolCallId }) => parentToolCallId)
     expect(ids).toEqual(['call inner', 'again'])
     expect(anonymous(streamed.result!.state.toJSON())).toEqual(anonymous(plain.toJSON()))
+  })
+
+  test('UAP-150 UAP-123 by its time limit, while another works, leaves the traces of both', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const family = () => {
+      const slow = scripted(() => {
+        queueMicrotask(() => void vi.advanceTimersByTime(LIMIT_MS))
+        return waits(Infinity)
+      })
+      const tools = [chain(['inner'], says('found')), helper('slow', { model: slow })]
+      const model = scripted([calling('inner'), calling('slow')])
+      const middle = helper('middle', { model, tools }, LIMIT_MS)
+      return agent({ model: scripted([calling('middle'), says('ok')]), tools: [middle] })
+    }
+    const { state } = await family().generate('x', start)
+    const { result } = await recordEvents(family().stream('x', start))
+    const children = state.subagentTraces[0]?.children
+    expect(children?.map(({ subagentType, success }) => [subagentType, success])).toEqual([
+      ['inner', true],
+      ['slow', false],
+    ])
+    expect(anonymous(state.toJSON())).toEqual(anonymous(result!.state.toJSON()))
   })
 
   test.each(Object.keys(failing()))(

@@ -22,6 +22,14 @@ export async function drain<R>(batches: AsyncGenerator<unknown, R>): Promise<R> 
   }
 }
 
+// `setTimeout` is read at import, so that the fake timers of a test do not block the run.
+const setTimer = globalThis.setTimeout
+
+/** Waits until everything that is ready to run has run. */
+export function nextMacrotask(): Promise<void> {
+  return new Promise((resolve) => setTimer(resolve, 0))
+}
+
 /** The number of unread events at which sub-agents wait for the reader. */
 const MAX_BEHIND = 32
 
@@ -150,6 +158,11 @@ export class SubagentSink {
     if (this.#isClosed) return // the event comes from a tool that continued after its run had ended
     this.#follow(event)
     return this.#forward?.(event)
+  }
+
+  /** Whether a sub-agent has not ended yet. */
+  get isOpen(): boolean {
+    return this.#open.size > 0
   }
 
   /** Returns the traces of the sub-agents that one call has run to their end. */

@@ -22,7 +22,13 @@ import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
 import { CallBatch, type CallsInput, type CallsResult } from './calls.ts'
 import { type Inference, runInference, toAgentEvent } from './inference.ts'
-import { type Batches, LiveEvents, type SubagentSink, followSubagents } from './live-events.ts'
+import {
+  type Batches,
+  followSubagents,
+  LiveEvents,
+  nextMacrotask,
+  type SubagentSink,
+} from './live-events.ts'
 
 /**
  * The input of one step: an inference and the tools it requests. If the state has open calls, the step
@@ -174,6 +180,8 @@ async function act(
     sink.close(clock.now(), messageOf(error))
     throw error
   }
+  // A sub-agent that its time limit has stopped is about to tell its end, with what it has used.
+  if (sink.isOpen) await nextMacrotask()
   sink.close(clock.now())
   const outcome = batch.end(result, { ids, clock })
   if (hooks?.onObserve) await hooks.onObserve(origin.step, outcome.executions)

@@ -232,10 +232,9 @@ async function replan(
   } catch (error) {
     if (!isUPPError(error) || isCancelled(error)) throw error
     run.keepPartial(error)
-    // The run fails with the code of the failed step; the error of planning again is the cause.
-    const { code, provider, modality, statusCode, hint } = failure
+    // The run fails with the code and all fields of the failed step; the error of planning again is the cause.
     const message = `${failure.message} Planning again failed too: ${error.message}`
-    throw new UPPError(message, { code, provider, modality, statusCode, hint, cause: error })
+    throw new UPPError(message, { ...failure, cause: error })
   }
 }
 

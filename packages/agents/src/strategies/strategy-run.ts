@@ -34,7 +34,7 @@ import { frozenData } from '../state/state-data.ts'
 import { advance, type AgentState, extendsHistory } from '../state/state.ts'
 import { lastCallsOf, openCallsOf, repairHistory } from '../state/transcript.ts'
 import type { LedgerRun, RunLedger } from '../step/ledger.ts'
-import type { LiveEvents, SubagentSink } from '../step/live-events.ts'
+import { type LiveEvents, nextMacrotask, type SubagentSink } from '../step/live-events.ts'
 import {
   agentContext,
   childOf,
@@ -636,9 +636,6 @@ let yieldedAt = 0
  * answers from memory would otherwise keep timers and signals from ever firing.
  */
 async function yieldToEventLoop(): Promise<void> {
-  await new Promise<void>((resolve) => setTimer(resolve, 0))
+  await nextMacrotask()
   yieldedAt = performance.now()
 }
-
-// `setTimeout` is read at import, so that the fake timers of a test do not block the run.
-const setTimer = globalThis.setTimeout
