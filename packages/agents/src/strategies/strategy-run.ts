@@ -596,7 +596,8 @@ export class StrategyRun {
   }
 
   async #stopsAt(totals?: Spending): Promise<boolean> {
-    return (await this.hook('stopCondition', this.state, this.#totals(totals))) === true
+    const stops = await this.hook('stopCondition', this.state, this.#totals(totals))
+    return stops === true
   }
 
   /**
