@@ -19,7 +19,7 @@ function helper(name: string, options: AgentOptions, timeoutMs?: number): Tool {
 const calling = (name: string) => calls(name, {}, { id: `call ${name}` })
 
 interface Told {
-  /** The names of the sub-agents from the outside, and `start`, `event` or `end`. */
+  /** The names of the sub-agents from the outside, and `start`, `event`, `success` or `failure`. */
   readonly what: string
   /** The agent that called the sub-agent, and the identity of the sub-agent's run. */
   readonly ids: readonly string[]
@@ -30,9 +30,20 @@ function told({ uap }: AgentStreamEvent, above: readonly string[] = []): Told[] 
   if (!uap || !('subagentId' in uap.data)) return []
   const { subagentId, subagentType, parentToolCallId } = uap.data
   const path = [...above, subagentType]
-  const what = `${path.join('/')} ${uap.type.slice('subagent_'.length)}`
+  const kind = uap.type === 'subagent_end' ? howEnded(uap.data) : uap.type.slice('subagent_'.length)
+  const what = `${path.join('/')} ${kind}`
   const own = { what, ids: [uap.agentId, subagentId, parentToolCallId] }
   return uap.type === 'subagent_event' ? [own, ...told(uap.data.innerEvent, path)] : [own]
+}
+
+function howEnded({
+  success,
+  error,
+}: {
+  readonly success: boolean
+  readonly error?: string
+}): string {
+  return success ? 'success' : `failure${error ? '' : ' without an error'}`
 }
 
 const LIMIT_MS = 60_000
@@ -75,33 +86,36 @@ describe.each([1, 2, 3])('every start has one end, %i deep,', (depth) => {
       const own = seen.filter(
         ({ what }) => what.startsWith(`${path} `) || what.startsWith(`${path}/`),
       )
-      expect([own[0]?.what, own.at(-1)]).toEqual([
-        `${path} start`,
-        { what: `${path} end`, ids: own[0]?.ids },
-      ])
+      expect([own[0]?.what, own.at(-1)?.ids]).toEqual([`${path} start`, own[0]?.ids])
     }
     return seen.map(({ what }) => what).filter((what) => !what.endsWith('event'))
   }
 
-  const whole = [...paths.map((path) => `${path} start`), ...paths.toReversed().map((path) => `${path} end`)] // prettier-ignore
+  /** All starts, then all ends from the inside; those from this depth on are failures. */
+  const failedFrom = (first: number): string[] => {
+    const ends = paths.map((path, at) => `${path} ${at < first ? 'success' : 'failure'}`)
+    return [...paths.map((path) => `${path} start`), ...ends.toReversed()]
+  }
 
   test.each([
     ['built-in strategies', undefined],
     ['strategies of the application', custom()],
   ])('UAP-115 after an abort, with %s', async (_, execution) => {
     const tool = chain(names, forever, { execution })
-    expect(await endsOf(tool, (stream) => stream.abort())).toEqual(whole)
+    expect(await endsOf(tool, (stream) => stream.abort())).toEqual(failedFrom(0))
   })
 
   test.each(names)('UAP-115 after the time limit of the call of %s', async (limited) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const tool = chain(names, forever, { limited })
-    expect(await endsOf(tool, () => void vi.advanceTimersByTime(LIMIT_MS))).toEqual(whole)
+    const ends = await endsOf(tool, () => void vi.advanceTimersByTime(LIMIT_MS))
+    expect(ends).toEqual(failedFrom(names.indexOf(limited)))
   })
 
   test('UAP-115 after a failure of the innermost', async () => {
-    expect(await endsOf(chain(names, fails('broken')), () => {})).toEqual(whole)
+    const ends = await endsOf(chain(names, fails('broken')), () => {})
+    expect(ends).toEqual(failedFrom(depth - 1))
   })
 })
 
