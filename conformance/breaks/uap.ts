@@ -602,7 +602,7 @@ export const breaks: Breaks = {
     {
       clause: 'onReason',
       in: 'agents/reason',
-      swap: [`await run.hook('onReason', (hooks) => hooks.onReason?.(run.step, reasoning))`, ''],
+      swap: [`await run.hook('onReason', run.step, reasoning)`, ''],
     },
     {
       clause: 'onAct before the calls',
@@ -707,10 +707,7 @@ export const breaks: Breaks = {
     {
       clause: 'in topological order',
       in: 'agents/nextSteps',
-      swap: [
-        'if (limit === 1) return dependencyOrder(open, completed).slice(0, 1)',
-        'if (limit === 1) return open.slice(0, 1)',
-      ],
+      swap: ['return ready.slice(0, limit)', `return withStatus(steps, 'pending').slice(0, limit)`],
     },
   ],
   'UAP-073': [
@@ -1083,8 +1080,8 @@ export const breaks: Breaks = {
       clause: 'after a failure',
       in: 'agents/SubagentRun.run',
       swap: [
-        'await this.#end({ success: false, error: messageOf(error), ...record(before, turn) })',
-        'void record(before, turn)',
+        'await this.#end({ success: false, error: messageOf(error), ...facts })',
+        'void facts',
       ],
     },
     {
@@ -1323,8 +1320,8 @@ export const breaks: Breaks = {
       clause: 'onStepStart has the number',
       in: 'agents/StrategyRun.beginStep',
       swap: [
-        'hooks.onStepStart?.(this.step, this.state)',
-        'hooks.onStepStart?.(this.step - 1, this.state)',
+        `this.hook('onStepStart', this.step, this.state)`,
+        `this.hook('onStepStart', this.step - 1, this.state)`,
       ],
     },
   ],

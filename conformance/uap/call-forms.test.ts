@@ -10,7 +10,7 @@ import {
 } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
 import { isUPPError, UserMessage, type Tool, type Turn } from '@skein/ai'
-import { calls, fails, says, scripted, stops } from '@skein/ai/testing'
+import { calls, fails, says, scripted, stops, waits } from '@skein/ai/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { recordingStore } from './support/state.ts'
 import { add } from './support/tools.ts'
@@ -99,6 +99,7 @@ describe.each(Object.entries(forms))('%s', (_, run) => {
     const isWorking = new Promise<void>((resolve) => (works = resolve))
     const result = new Promise<string>((resolve) => (end = resolve))
     const slow: Tool = { ...add, run: () => (works(), result) }
+    const limits = vi.spyOn(AbortSignal, 'timeout') // which fake timers do not replace
     vi.useFakeTimers()
     try {
       const model = scripted([calls('add', { a: 1, b: 1 }), says('done')])
@@ -108,8 +109,10 @@ describe.each(Object.entries(forms))('%s', (_, run) => {
       expect(vi.getTimerCount()).toBe(0)
       end('late')
       expect((await running).toolExecutions).toMatchObject([{ result: 'late', isError: false }])
+      expect(limits).not.toHaveBeenCalled()
     } finally {
       vi.useRealTimers()
+      limits.mockRestore()
     }
   })
 
@@ -124,12 +127,20 @@ describe.each(Object.entries(forms))('%s', (_, run) => {
 })
 
 test('UAP-043 UAP-151 a stream that its reader aborts gives no further event, and fails', async () => {
-  for (const form of ['stream', 'resumeStream'] as const)
+  for (const form of ['stream', 'resumeStream', 'a stream whose result is awaited'] as const)
     for (let count = 1; count < 9; count++) {
-      const model = scripted([[says('a'), calls('add', { a: 1, b: 1 })], says('b')])
+      const model = scripted([
+        [says('a'), calls('add', { a: 1, b: 1 })],
+        [says('b'), waits(Infinity)],
+      ])
       const worker = agent({ model, tools: [add] })
-      const stream = form === 'stream' ? worker.stream('x', start) : worker.resumeStream(asked)
+      const stream =
+        form === 'resumeStream' ? worker.resumeStream(asked) : worker.stream('x', start)
       const reason = new Error('enough')
+      if (form === 'a stream whose result is awaited') {
+        void stream.result.catch(() => {}) // the run goes on, and its events wait for the reader
+        while (model.requests.length < 2) await new Promise((resolve) => setImmediate(resolve))
+      }
       let read = 0
       const reading = (async () => {
         for await (const _ of stream) if (++read === count) stream.abort(reason)

@@ -55,9 +55,12 @@ function leaving(told: readonly Message[], kept: readonly Message[]): ExecutionS
 }
 
 test('UAP-044 UAP-045 whatever a strategy has added, ask() gives each message of the exchange once and in order', async () => {
-  const message = fc.constantFrom(...exchange, ...notes)
+  // Single messages, the whole exchange, and pieces of it, which a strategy may have added in any order.
+  const pieces = exchange.map((_, at) => [exchange.slice(0, at + 1), exchange.slice(at)])
+  const part = fc.constantFrom(...exchange, ...notes, ...pieces.flat())
   await fc.assert(
-    fc.asyncProperty(fc.array(message, { maxLength: 8 }), fc.boolean(), async (kept, isWhole) => {
+    fc.asyncProperty(fc.array(part, { maxLength: 8 }), fc.boolean(), async (parts, isWhole) => {
+      const kept = parts.flat()
       const told = isWhole ? exchange : exchange.slice(1)
       const worker = agent({ model: scripted([]), execution: leaving(told, kept) })
       const { turn, state, stopReason } = await worker.ask(question, before)

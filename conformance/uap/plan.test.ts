@@ -389,8 +389,15 @@ describe('a step that fails', () => {
     ])
   })
 
-  test('UAP-076 if planning again fails too, the error has the code and the hint of the step', async () => {
-    const failure = { message: 'broken', code: 'RATE_LIMITED', statusCode: 429, hint: 'Wait.' }
+  test('UAP-076 if planning again fails too, the error has the code and all fields of the step', async () => {
+    const failure = {
+      message: 'broken',
+      code: 'RATE_LIMITED',
+      statusCode: 429,
+      hint: 'Wait.',
+      retryAfterMs: 3000,
+      requestId: 'r1',
+    }
     const worker = agent({
       model: scripted([
         steps({ id: 'a' }),

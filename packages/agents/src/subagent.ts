@@ -40,6 +40,7 @@ import type { Answers, RunTotals, ToolExecutionTrace } from './state/state-types
 import { AgentState } from './state/state.ts'
 import { type ChildRequest, childRequestOf, interruptsOf } from './state/interrupts.ts'
 import { RunLedger } from './step/ledger.ts'
+import type { SubagentSink } from './step/live-events.ts'
 import { type CallerLink, callerOf, type OpenLedger, subagentMark } from './step/run-tree.ts'
 
 /**
@@ -157,6 +158,8 @@ class SubagentRun<Args> {
   readonly #waiting: ChildRequest | undefined
   readonly #identity: Identity
   readonly #root: string
+  /** Where the traces of the sub-agent's own sub-agents are collected. */
+  readonly #sinks: SubagentSink[] = []
   #ledger: RunLedger | undefined
 
   constructor(definition: SubagentDefinition<Args>, context: AgentContext) {
@@ -191,7 +194,10 @@ class SubagentRun<Args> {
       await this.#caller?.settle?.(agent.flush())
     } catch (error) {
       const { turn } = error as { turn?: Turn }
-      await this.#end({ success: false, error: messageOf(error), ...record(before, turn) })
+      const ended = this.#sinks.flatMap(({ traces }) => traces)
+      const children = [...(before?.subagentTraces ?? []), ...ended]
+      const facts = { ...record(before, turn), children }
+      await this.#end({ success: false, error: messageOf(error), ...facts })
       throw error
     }
     return this.#finish(result, { prompt, startTime: timestamp, before })
@@ -271,6 +277,7 @@ class SubagentRun<Args> {
         root: this.#root,
         origin: this.#caller?.messageId,
         openLedger: (run) => (this.#ledger = new RunLedger(run, parent)),
+        onSubagents: (sink) => this.#sinks.push(sink),
       },
     }
   }

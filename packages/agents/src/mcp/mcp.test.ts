@@ -22,8 +22,9 @@ async function connect(server: {
 }
 
 /** A server written with the official SDK. */
-function library(): { server: McpServer; aborted: string[] } {
+function library(): { server: McpServer; started: string[]; aborted: string[] } {
   const server = new McpServer({ name: 'library', version: '1.0.0' })
+  const started: string[] = []
   const aborted: string[] = []
   server.registerTool(
     'find.book',
@@ -57,15 +58,17 @@ function library(): { server: McpServer; aborted: string[] } {
   server.registerTool(
     'slow',
     { description: 'Takes for ever.', inputSchema: {} },
-    (_: object, { signal }: { signal: AbortSignal }) =>
-      new Promise((resolve) =>
+    (_: object, { signal }: { signal: AbortSignal }) => {
+      started.push('slow')
+      return new Promise((resolve) =>
         signal.addEventListener('abort', () => {
           aborted.push('slow')
           resolve({ content: [] })
         }),
-      ),
+      )
+    },
   )
-  return { server, aborted }
+  return { server, started, aborted }
 }
 
 describe('tools of an MCP server', () => {
@@ -117,7 +120,7 @@ describe('tools of an MCP server', () => {
   })
 
   test('an abort reaches the server; a time limit is an error result', async () => {
-    const { server, aborted } = library()
+    const { server, started, aborted } = library()
     const client = await connect(server)
     const tools = await mcpTools(client, { include: ({ name }) => name === 'slow', timeoutMs: 20 })
     expect(tools.length).toBe(1)
@@ -131,7 +134,7 @@ describe('tools of an MCP server', () => {
     const coder = agent({ model: scripted([calls('slow')]), tools: [slow!] })
     const run = coder.stream('go', AgentState.initial())
     const over = expect(run.result).rejects.toMatchObject({ code: 'CANCELLED' })
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await vi.waitFor(() => expect(started.length).toBe(2))
     run.abort()
     await over
     await vi.waitFor(() => expect(aborted.length).toBe(2))

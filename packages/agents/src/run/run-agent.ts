@@ -34,7 +34,12 @@ import type { Answers, RunTotals } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 import { isInsideTool } from '../step/step.ts'
 import { withAnswers } from '../step/calls.ts'
-import { followSubagents, type LiveEvents, type SubagentSink } from '../step/live-events.ts'
+import {
+  followSubagents,
+  type LiveEvents,
+  nextMacrotask,
+  type SubagentSink,
+} from '../step/live-events.ts'
 import { agentContext, type ChildLink, sessionOf, withChild } from '../step/run-tree.ts'
 import { builtInRun } from '../strategies/built-in.ts'
 import { savingHooks } from '../strategies/hooks.ts'
@@ -135,6 +140,7 @@ class Attempt {
     this.#state = state
     const agentId = task.core.agent.id
     this.#sink = followSubagents(task.live, () => ({ step: this.#state.step, agentId }))
+    task.options.child?.onSubagents?.(this.#sink)
   }
 
   async run(input: Message, given: AgentState): Promise<GenerateResult> {
@@ -212,7 +218,7 @@ class Attempt {
     const tools = contextualTools(context, this.#task.live !== undefined, sink)
     const llm = context.llm.with({ tools, signal })
     const result = await this.#execute({ ...context, llm, tools }).finally(() =>
-      sink.close('The call ended.', clock.now()),
+      sink.close(clock.now()),
     )
     const state = this.#withTraces(result.state)
     if (this.#savedTraces < sink.traces.length) await saver?.save(state)
@@ -347,8 +353,7 @@ async function untilCancelled<T>(work: Promise<T>, signal: AbortSignal | undefin
   } catch (error) {
     if (!signal?.aborted || (isCancelled(error) && (error as UPPError).turn)) throw error
     const own = work.then(undefined, (failure: unknown) => failure)
-    const late = new Promise((resolve) => setTimeout(resolve, 0))
-    const failure = await Promise.race([own, late])
+    const failure = await Promise.race([own, nextMacrotask()])
     throw isCancelled(failure) && (failure as UPPError).turn ? failure : error
   }
 }

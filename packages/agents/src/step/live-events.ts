@@ -3,6 +3,7 @@ import {
   type AgentStreamEvent,
   type SubagentEnd,
   type SubagentEvent,
+  type SubagentInner,
   type SubagentStart,
   type UAPEvent,
   uapEvent,
@@ -19,6 +20,14 @@ export async function drain<R>(batches: AsyncGenerator<unknown, R>): Promise<R> 
     const step = await batches.next()
     if (step.done) return step.value
   }
+}
+
+// `setTimeout` is read at import, so that the fake timers of a test do not block the run.
+const setTimer = globalThis.setTimeout
+
+/** Waits until everything that is ready to run has run. */
+export function nextMacrotask(): Promise<void> {
+  return new Promise((resolve) => setTimer(resolve, 0))
 }
 
 /** The number of unread events at which sub-agents wait for the reader. */
@@ -117,6 +126,14 @@ export function followSubagents(
   )
 }
 
+/** A sub-agent that has started and not ended, with the sink of its own sub-agents. */
+interface OpenSubagent {
+  readonly identity: Omit<SubagentStart, 'prompt' | 'timestamp'>
+  readonly prompt: string
+  readonly timestamp: number
+  readonly inner: SubagentSink
+}
+
 /**
  * Follows the sub-agents of one batch of calls by their events (UAP §8.7) and makes a trace of each when it
  * ends (UAP §8.8). Nested sub-agents are read from the forwarded events.
@@ -127,8 +144,10 @@ export class SubagentSink {
   usage: TokenUsage = zeroUsage
   /** Steps of sub-agents that have ended and share their caller's budget. */
   steps = 0
-  readonly #open = new Map<string, { start: SubagentStart; inner: SubagentSink }>()
+  readonly #open = new Map<string, OpenSubagent>()
   readonly #forward: ((event: SubagentEvent) => void | Promise<void>) | undefined
+  /** Of a nested sink: the last event that was read, whose step and agent are those of the ends it adds. */
+  #last: UAPEvent | undefined
   #isClosed = false
 
   constructor(forward?: (event: SubagentEvent) => void | Promise<void>) {
@@ -141,39 +160,41 @@ export class SubagentSink {
     return this.#forward?.(event)
   }
 
+  /** Whether a sub-agent has not ended yet. */
+  get isOpen(): boolean {
+    return this.#open.size > 0
+  }
+
   /** Returns the traces of the sub-agents that one call has run to their end. */
   tracesOf(toolCallId: string): readonly SubagentExecutionTrace[] {
     return this.traces.filter(({ parentToolCallId }) => parentToolCallId === toolCallId)
   }
 
   /** Reports the end of sub-agents that are still running when the agent's run ends before its tools do. */
-  close(error: string, timestamp: number): void {
-    for (const { start } of this.#open.values()) {
-      const { prompt: _, ...identity } = start
+  close(timestamp: number, error = 'The call ended.'): void {
+    for (const { identity } of this.#open.values())
       void this.push({ ...identity, type: 'subagent_end', success: false, error, timestamp })
-    }
     this.#isClosed = true
   }
 
   #follow(event: SubagentEvent): void {
-    if (event.type === 'subagent_start')
-      this.#open.set(event.subagentId, { start: event, inner: new SubagentSink() })
-    else if (event.type === 'subagent_end') this.#end(event)
-    else {
-      const open = this.#open.get(event.subagentId)
-      if (open) open.inner.#followInner(event.innerEvent.uap)
-    }
+    if (event.type === 'subagent_start') {
+      const { type: _, prompt, timestamp, ...identity } = event
+      const inner: SubagentSink = new SubagentSink(({ type, ...data }) => {
+        const innerEvent = uapEvent(inner.#last!, type, data as never)
+        return this.#forward?.({ ...identity, type: 'subagent_event', innerEvent })
+      })
+      this.#open.set(event.subagentId, { identity, prompt, timestamp, inner })
+    } else if (event.type === 'subagent_end') this.#end(event)
+    else this.#followInner(event)
   }
 
-  #followInner(event: UAPEvent | undefined): void {
-    switch (event?.type) {
-      case 'subagent_start':
-      case 'subagent_event':
-      case 'subagent_end':
-        // The cast is safe: an event of these types has the data of its type, which TypeScript cannot see in
-        // the union.
-        this.#follow({ type: event.type, ...event.data } as SubagentEvent)
-    }
+  #followInner({ subagentId, innerEvent: { uap } }: SubagentInner): void {
+    const inner = this.#open.get(subagentId)?.inner
+    if (!inner || !uap?.type.startsWith('subagent_')) return
+    inner.#last = uap
+    // The cast is safe: an event has the data of its type, which TypeScript cannot see in the union.
+    inner.#follow({ type: uap.type, ...uap.data } as SubagentEvent)
   }
 
   #end(end: SubagentEnd): void {
@@ -181,13 +202,14 @@ export class SubagentSink {
     const open = this.#open.get(subagentId)
     this.#open.delete(subagentId)
     if (end.waits) return // the sub-agent goes on when it is resumed, and has one trace in the end
+    open?.inner.close(end.timestamp, error)
     const children = end.children ?? open?.inner.traces ?? []
     const trace: SubagentExecutionTrace = {
       subagentId,
       subagentType,
       parentToolCallId,
-      prompt: open?.start.prompt ?? '',
-      startTime: open?.start.timestamp ?? end.timestamp,
+      prompt: open?.prompt ?? '',
+      startTime: open?.timestamp ?? end.timestamp,
       endTime: end.timestamp,
       success,
       result: result && textOf(result),

@@ -3,6 +3,7 @@ import type { ExecutionContext } from '../contract/agent-types.ts'
 import type { CheckpointStore } from '../contract/checkpoint-store.ts'
 import type { AgentContext } from '../contract/event.ts'
 import type { LedgerRun, RunLedger } from './ledger.ts'
+import type { SubagentSink } from './live-events.ts'
 
 // The functions of this file link the run of a sub-agent to the run that called it. The links are kept under
 // symbols: they are passed on when a context is spread, but are no part of the public types.
@@ -35,6 +36,8 @@ export interface ChildLink {
   readonly origin?: string
   /** Makes the ledger that counts what the sub-agent uses, below the ledger of its caller. */
   readonly openLedger: OpenLedger
+  /** Called with each object that collects the traces of the sub-agent's own sub-agents. */
+  readonly onSubagents?: (sink: SubagentSink) => void
 }
 
 const caller = Symbol.for('skein.caller')

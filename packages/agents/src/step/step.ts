@@ -22,7 +22,13 @@ import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
 import { CallBatch, type CallsInput, type CallsResult } from './calls.ts'
 import { type Inference, runInference, toAgentEvent } from './inference.ts'
-import { type Batches, LiveEvents, type SubagentSink, followSubagents } from './live-events.ts'
+import {
+  type Batches,
+  followSubagents,
+  LiveEvents,
+  nextMacrotask,
+  type SubagentSink,
+} from './live-events.ts'
 
 /**
  * The input of one step: an inference and the tools it requests. If the state has open calls, the step
@@ -79,12 +85,14 @@ export interface StepResult extends CallsResult {
  */
 export function step(input: StepInput): Batches<StepResult> {
   const controller = new AbortController()
-  const { signal } = controller
   const live = new LiveEvents()
   const run = async (): Promise<StepResult> => {
     const unlink = linkAbort([input.signal], controller)
     try {
-      return await runStep({ ...input, signal }, input.streaming === false ? undefined : live)
+      return await runStep(
+        { ...input, signal: controller.signal },
+        input.streaming === false ? undefined : live,
+      )
     } finally {
       unlink()
     }
@@ -169,10 +177,12 @@ async function act(
   try {
     result = await runCalls(input, batch, { sink, live, origin, indexes })
   } catch (error) {
-    sink.close(messageOf(error), clock.now())
+    sink.close(clock.now(), messageOf(error))
     throw error
   }
-  sink.close('The call ended.', clock.now())
+  // A sub-agent that its time limit has stopped is about to tell its end, with what it has used.
+  if (sink.isOpen) await nextMacrotask()
+  sink.close(clock.now())
   const outcome = batch.end(result, { ids, clock })
   if (hooks?.onObserve) await hooks.onObserve(origin.step, outcome.executions)
   if (live) await live.emit([uapEvent(origin, 'observation', { observations: outcome.executions })])
@@ -268,10 +278,8 @@ interface ProcessLike {
 // Node, Bun, Deno and workers have `AsyncLocalStorage`. Elsewhere, a run inside a tool is recognised only if
 // it is given the tool's context.
 const { process } = globalThis as { process?: ProcessLike }
-const storage = (() => {
-  const hooks = process?.getBuiltinModule?.('node:async_hooks')
-  return hooks && new hooks.AsyncLocalStorage()
-})()
+const asyncHooks = process?.getBuiltinModule?.('node:async_hooks')
+const storage = asyncHooks && new asyncHooks.AsyncLocalStorage()
 
 /**
  * The calls of one message while they run. `isOver` is set when they end: work that a tool leaves running

@@ -9,7 +9,6 @@ import { builtIn, checkLimit } from './built-in.ts'
 import {
   cutPlan,
   defaultPlanSchema,
-  dependencyOrder,
   joinPlans,
   type Planner,
   plannerOf,
@@ -71,7 +70,7 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
       const steps = run.state.plan ?? []
       const next = nextSteps(steps, maxParallelSteps)
       // A resumed state may have steps that can never start, e.g. if the process died before the new plan.
-      const blocked = steps.find(({ status }) => status === 'pending')
+      const [blocked] = withStatus(steps, 'pending')
       if (next.length > 0) end = await carryOut(run, next, settings)
       else if (blocked) {
         const why = `Step "${blocked.id}" of the plan waits for a step that is not completed.`
@@ -86,13 +85,17 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
 
 /** Returns the steps to carry out now: those in progress, otherwise at most `limit` that are ready. */
 function nextSteps(steps: readonly PlanStep[], limit: number): readonly PlanStep[] {
-  const started = steps.filter(({ status }) => status === 'in_progress')
+  const started = withStatus(steps, 'in_progress')
   if (started.length > 0) return started
-  const completed = steps.filter(({ status }) => status === 'completed')
-  const open = steps.filter(({ status }) => status === 'pending')
-  if (limit === 1) return dependencyOrder(open, completed).slice(0, 1)
-  const done = new Set(completed.map(({ id }) => id))
-  return open.filter(({ dependsOn }) => dependsOn.every((id) => done.has(id))).slice(0, limit)
+  const done = new Set(withStatus(steps, 'completed').map(({ id }) => id))
+  const ready = withStatus(steps, 'pending').filter(({ dependsOn }) =>
+    dependsOn.every((id) => done.has(id)),
+  )
+  return ready.slice(0, limit)
+}
+
+function withStatus(steps: readonly PlanStep[], wanted: PlanStepStatus): readonly PlanStep[] {
+  return steps.filter(({ status }) => status === wanted)
 }
 
 /** Runs one step that stores a plan in the state. */
@@ -102,7 +105,7 @@ async function makePlan(
   prompt: string,
   ended: readonly PlanStep[] = [],
 ): Promise<AgentStopReason | undefined> {
-  const completed = ended.filter(({ status }) => status === 'completed')
+  const completed = withStatus(ended, 'completed')
   await run.beginStep('plan')
   run.prompt(prompt, 'plan')
   let proposal = await propose(run, settings, completed)
@@ -217,9 +220,9 @@ async function replan(
   const ended = (run.state.plan ?? []).filter(
     ({ status }) => status === 'completed' || status === 'failed',
   )
-  const failures = ended.filter(({ status }) => status === 'failed').length
+  const failures = withStatus(ended, 'failed').length
   if (!settings.allowReplan || failures > settings.maxReplans) throw failure
-  const completed = ended.filter(({ status }) => status === 'completed')
+  const completed = withStatus(ended, 'completed')
   const { tools, input } = run.context
   const { maxPlanSteps } = settings
   const reason = failure.message
@@ -229,10 +232,9 @@ async function replan(
   } catch (error) {
     if (!isUPPError(error) || isCancelled(error)) throw error
     run.keepPartial(error)
-    // The run fails with the code of the failed step; the error of planning again is the cause.
-    const { code, provider, modality, statusCode, hint } = failure
+    // The run fails with the code and all fields of the failed step; the error of planning again is the cause.
     const message = `${failure.message} Planning again failed too: ${error.message}`
-    throw new UPPError(message, { code, provider, modality, statusCode, hint, cause: error })
+    throw new UPPError(message, { ...failure, cause: error })
   }
 }
 

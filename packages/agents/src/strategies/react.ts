@@ -46,6 +46,6 @@ async function reason(run: StrategyRun, llm: StrategyRun['context']['llm']): Pro
   run.closeCalls('No tool runs while you reason.', true)
   const reasoning = turn?.response.text ?? ''
   run.state = run.state.withReasoning(reasoning)
-  await run.hook('onReason', (hooks) => hooks.onReason?.(run.step, reasoning))
+  await run.hook('onReason', run.step, reasoning)
   await run.emit('reasoning', { reasoning })
 }

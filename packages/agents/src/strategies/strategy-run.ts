@@ -29,12 +29,12 @@ import {
   type UAPEventType,
 } from '../contract/event.ts'
 import { newAccount, type Spending } from '../state/run-account.ts'
-import type { Answers, Interrupt, RunAccount, RunTotals } from '../state/state-types.ts'
+import type { Answers, RunAccount, RunTotals } from '../state/state-types.ts'
 import { frozenData } from '../state/state-data.ts'
 import { advance, type AgentState, extendsHistory } from '../state/state.ts'
 import { lastCallsOf, openCallsOf, repairHistory } from '../state/transcript.ts'
 import type { LedgerRun, RunLedger } from '../step/ledger.ts'
-import type { LiveEvents, SubagentSink } from '../step/live-events.ts'
+import { type LiveEvents, nextMacrotask, type SubagentSink } from '../step/live-events.ts'
 import {
   agentContext,
   childOf,
@@ -47,6 +47,8 @@ import {
 import { runStep, type StepInput, type StepResult } from '../step/step.ts'
 import { hooksOf } from './hooks.ts'
 import { RunRecord } from './run-record.ts'
+
+type Hook<Name extends keyof AgentStrategy> = NonNullable<AgentStrategy[Name]>
 
 /** Settings of one inference that differ from the agent's. */
 interface AskOptions {
@@ -71,7 +73,6 @@ export class StrategyRun {
   step: number
   /** The number of steps that the run has started, before and after each `resume`. */
   steps: number
-  interrupts: readonly Interrupt[] = []
   readonly context: ExecutionContext
   readonly record: RunRecord = new RunRecord()
   /** Where the events go, if somebody reads them. */
@@ -220,7 +221,7 @@ export class StrategyRun {
     if (!goesOn) this.add([...this.#steering, ...(this.context.takeSteering?.() ?? [])])
     this.#steering = []
     this.state = advance(this.state, { step: this.step })
-    await this.hook('onStepStart', (hooks) => hooks.onStepStart?.(this.step, this.state))
+    await this.hook('onStepStart', this.step, this.state)
     await this.emit('step_start', phase ? { phase } : {})
   }
 
@@ -285,6 +286,7 @@ export class StrategyRun {
       onSubagents: (sink) => {
         this.#running = sink
         this.#ledger?.beginCalls(sink)
+        childOf(this.context)?.onSubagents?.(sink)
       },
       ...this.#sources,
     }
@@ -329,7 +331,7 @@ export class StrategyRun {
       const where = `onInference of the middleware "${one.name}"`
       apply(await this.#guard(where, () => one.onInference?.(request)))
     }
-    apply(await this.hook('onInference', (hooks) => hooks.onInference?.(request)))
+    apply(await this.hook('onInference', request))
     const sources = this.#sources
     const { state } = this
     // The messages sent before have all their results, so only messages added since then are checked.
@@ -369,7 +371,7 @@ export class StrategyRun {
   }
 
   #note(result: StepResult): void {
-    const { turn, messages, executions, warnings, openCalls, interrupts } = result
+    const { turn, messages, executions, warnings, openCalls } = result
     this.state = result.state
     this.#answers = {}
     this.#inputs = 0
@@ -377,7 +379,6 @@ export class StrategyRun {
     else this.record.addMessages(messages)
     this.record.addExecutions(executions, warnings)
     this.record.openCalls = openCalls
-    this.interrupts = interrupts
     // A round with calls that wait is counted when a resumed run has finished it.
     if (executions.length > 0 && !this.state.suspension)
       this.#account = { ...this.#account, rounds: this.rounds + 1 }
@@ -446,11 +447,11 @@ export class StrategyRun {
     limit?: AgentStopReason,
   ): Promise<AgentStopReason | undefined> {
     this.state = this.#stamp(this.state)
-    const adopted = await this.hook('onStepEnd', (hooks) => {
+    if (this.#hooks.onStepEnd) {
       const turn = this.record.stepTurn(this.#lastAnswer())
-      return hooks.onStepEnd?.(this.step, { turn, state: this.state })
-    })
-    if (adopted) this.#adopt(this.#stamp(adopted))
+      const adopted = await this.hook('onStepEnd', this.step, { turn, state: this.state })
+      if (adopted) this.#adopt(this.#stamp(adopted))
+    }
     const stopReason = await this.#isOver(end ?? limit, limit)
     await this.#reportConflicts()
     if (this.#live) {
@@ -497,8 +498,7 @@ export class StrategyRun {
   }
 
   #adopt(state: AgentState): void {
-    const sources = this.#sources
-    const repaired = repairHistory(state.messages, { keepsTail: true, sources })
+    const repaired = repairHistory(state.messages, { keepsTail: true, sources: this.#sources })
     this.state = repaired === state.messages ? state : state.withContext(repaired)
   }
 
@@ -571,12 +571,14 @@ export class StrategyRun {
   }
 
   /** Runs a hook of the application, if it is set. An error message names the hook that threw. */
-  hook<T>(
-    name: keyof AgentStrategy,
-    call: (hooks: AgentStrategy) => T | Promise<T>,
-  ): Promise<T> | undefined {
-    if (!this.#hooks[name]) return undefined
-    return this.#guard(`${name} of the agent's strategy`, () => call(this.#hooks))
+  hook<Name extends keyof AgentStrategy>(
+    name: Name,
+    ...args: Parameters<Hook<Name>>
+  ): Promise<Awaited<ReturnType<Hook<Name>>>> | undefined {
+    // `args` are those of this hook.
+    const hooks = this.#hooks as Partial<Record<Name, (...args: unknown[]) => never>>
+    if (!hooks[name]) return undefined
+    return this.#guard(`${name} of the agent's strategy`, () => hooks[name]!(...args))
   }
 
   /** Calls a function of the application and waits for it, unless the run is cancelled. */
@@ -589,15 +591,12 @@ export class StrategyRun {
   }
 
   readonly #stepHooks: Pick<Required<AgentStrategy>, 'onAct' | 'onObserve'> = {
-    onAct: (step, actions) => this.hook('onAct', (hooks) => hooks.onAct?.(step, actions)),
-    onObserve: (step, observations) =>
-      this.hook('onObserve', (hooks) => hooks.onObserve?.(step, observations)),
+    onAct: (...args) => this.hook('onAct', ...args),
+    onObserve: (...args) => this.hook('onObserve', ...args),
   }
 
   async #stopsAt(totals?: Spending): Promise<boolean> {
-    const stops = await this.hook('stopCondition', (hooks) =>
-      hooks.stopCondition?.(this.state, this.#totals(totals)),
-    )
+    const stops = await this.hook('stopCondition', this.state, this.#totals(totals))
     return stops === true
   }
 
@@ -638,9 +637,6 @@ let yieldedAt = 0
  * answers from memory would otherwise keep timers and signals from ever firing.
  */
 async function yieldToEventLoop(): Promise<void> {
-  await new Promise<void>((resolve) => setTimer(resolve, 0))
+  await nextMacrotask()
   yieldedAt = performance.now()
 }
-
-// `setTimeout` is read at import, so that the fake timers of a test do not block the run.
-const setTimer = globalThis.setTimeout
