@@ -5,7 +5,7 @@ import { type GovernedCallState } from '../journal/journal.ts'
 import { failSafe } from './fail.ts'
 import { loadOpen, reviveRequest } from './open.ts'
 import type { GovernorCore } from './options.ts'
-import type { GovernedRequest } from './request.ts'
+import { conflict, type GovernedRequest } from './request.ts'
 import { submitSettled } from './execute.ts'
 import { probeCall } from './undo.ts'
 import { type Failure, toFailure } from './verify.ts'
@@ -69,12 +69,33 @@ export async function recoverRequest(request: GovernedRequest): Promise<Recovere
   }
 }
 
+/** Settles one call that a crash left unfinished; undefined when it is running here or its effect is known. */
+export async function recoverCall(
+  request: GovernedRequest,
+  call: string,
+): Promise<'applied' | 'absent' | 'in_doubt' | undefined> {
+  const known = request.state.calls.get(call)
+  const isOpen = known && isInDoubt(known) && !request.running.has(call)
+  return isOpen ? settleDoubt(request, known) : undefined
+}
+
+/** Records what a person found out about a call in doubt. Throws when its effect is known. */
+export async function settleByPerson(
+  request: GovernedRequest,
+  call: string,
+  found: 'applied' | 'absent',
+): Promise<void> {
+  const known = request.state.calls.get(call)
+  if (known?.effect !== 'in_doubt') throw conflict(request, `call ${call} is not in doubt`)
+  await recordFound(request, known, found, 'person')
+}
+
 /**
  * Finds out whether a call had its effect, if that is unknown (in doubt), and records it. The tool's probe
  * decides; if it cannot, the call of an idempotent tool counts as absent, because the tool may run again with
  * the same idempotency key. Otherwise the call stays in doubt and a person has to look.
  */
-export async function settleDoubt(
+async function settleDoubt(
   request: GovernedRequest,
   call: GovernedCallState,
 ): Promise<'applied' | 'absent' | 'in_doubt'> {
@@ -89,7 +110,7 @@ export async function settleDoubt(
 }
 
 /** Writes to the journal what was found out about a call whose effect was unknown (in doubt). */
-export async function recordFound(
+async function recordFound(
   request: GovernedRequest,
   call: GovernedCallState,
   effect: 'applied' | 'absent' | 'in_doubt',
