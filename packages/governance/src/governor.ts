@@ -17,15 +17,15 @@ import {
 } from './governor/open.ts'
 import { resolveOptions, type GovernorCore, type GovernorOptions } from './governor/options.ts'
 import {
-  recordFound,
   recoverAll,
+  recoverCall,
   recoverRequest,
-  settleDoubt,
+  settleByPerson,
   type Recovered,
 } from './governor/recover.ts'
 import { conflict, type GovernedRequest } from './governor/request.ts'
 import { settle, type GovernedOutcome, type Settlement } from './governor/execute.ts'
-import { isClosed, isInDoubt } from './journal/reduce.ts'
+import { isClosed } from './journal/reduce.ts'
 import { type GovernorState } from './journal/journal.ts'
 import { toAdmitted } from './governor/candidate.ts'
 import { toFailure } from './governor/verify.ts'
@@ -106,13 +106,12 @@ export function governor(options: GovernorOptions): Governor {
 
 class JournalGovernor implements Governor {
   readonly #core: GovernorCore
-  /**
-   * The requests that this process works on, by id. `run` and `resume` of such a request throw a
-   * conflict.
-   */
+  /** The requests that this process works on, by id. `run` and `resume` of them throw a conflict. */
   readonly #live = new Map<string, GovernedRequest>()
   /** For each request in `run`, `resume` or `cancel`: a promise that resolves when that work has ended. */
   readonly #work = new Map<string, Promise<void>>()
+  /** How many visits (of `recoverCall`, `settleInDoubt`) share a request; Infinity if it has another use. */
+  readonly #visits = new WeakMap<GovernedRequest, number>()
 
   constructor(core: GovernorCore) {
     this.#core = core
@@ -217,26 +216,19 @@ class JournalGovernor implements Governor {
     return this.#forget(await failAttempt(request, reasons), requestId)
   }
 
-  async recoverCall(
+  recoverCall(
     requestId: string,
     call: string,
   ): Promise<'applied' | 'absent' | 'in_doubt' | undefined> {
-    const request = await this.#find(requestId)
-    const known = request.state.calls.get(call)
-    const isOpen = known && isInDoubt(known) && !request.running.has(call)
-    return isOpen ? settleDoubt(request, known) : undefined
+    return this.#visit(requestId, (request) => recoverCall(request, call))
   }
 
-  async settleInDoubt(requestId: string, call: string, found: 'applied' | 'absent'): Promise<void> {
-    const request = await this.#find(requestId)
-    const known = request.state.calls.get(call)
-    if (known?.effect !== 'in_doubt') throw conflict(request, `call ${call} is not in doubt`)
-    await recordFound(request, known, found, 'person')
+  settleInDoubt(requestId: string, call: string, found: 'applied' | 'absent'): Promise<void> {
+    return this.#visit(requestId, (request) => settleByPerson(request, call, found))
   }
 
   async state(requestId: string): Promise<GovernorState | undefined> {
-    // The state is computed again from the journal, because the state that this process works with is mutable
-    // and must not be handed out.
+    // Computed again from the journal: the state that this process works with is mutable.
     return (await loadState(this.#core, requestId))?.state
   }
 
@@ -244,20 +236,31 @@ class JournalGovernor implements Governor {
    * Returns the request for a stepwise call: the object that this process already works with, or a new
    * one loaded from the journal.
    */
-  async #find(requestId: string): Promise<GovernedRequest> {
-    const known = this.#live.get(requestId)
-    if (known) return known
-    const request = await this.#load(requestId)
+  async #find(requestId: string, isVisit = false): Promise<GovernedRequest> {
+    const known = this.#live.get(requestId) ?? (await this.#load(requestId))
     // Two stepwise calls may load the request at the same time. They have to share one object, or
     // both would write entries with the same number.
-    const first = this.#live.get(requestId) ?? request
-    this.#live.set(requestId, first)
-    return first
+    const first = this.#live.get(requestId)
+    const request = first ?? known
+    this.#live.set(requestId, request)
+    const visits = this.#visits.get(request) ?? (first ? Infinity : 0)
+    this.#visits.set(request, isVisit ? visits + 1 : Infinity)
+    return request
   }
 
-  /**
-   * Reads a request from the journal. Throws if it does not exist or if this process is working on it.
-   */
+  /** Lends a request for one visit. If nothing else here uses it, `resume` can continue it afterwards. */
+  async #visit<T>(requestId: string, work: (request: GovernedRequest) => Promise<T>): Promise<T> {
+    const request = await this.#find(requestId, true)
+    try {
+      return await work(request)
+    } finally {
+      const left = (this.#visits.get(request) ?? Infinity) - 1
+      this.#visits.set(request, left)
+      if (left === 0 && this.#live.get(requestId) === request) this.#live.delete(requestId)
+    }
+  }
+
+  /** Reads a request from the journal. Throws if it does not exist or if this process is working on it. */
   async #load(requestId: string, task?: TaskClass): Promise<GovernedRequest> {
     this.#assertFree(requestId)
     const loaded = await loadState(this.#core, requestId)

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import {
-  closeSync,
+  constants,
+  copyFileSync,
+  linkSync,
   mkdirSync,
-  openSync,
   readFileSync,
   realpathSync,
-  unlinkSync,
-  writeSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
 } from 'node:fs'
 import { open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,41 +27,90 @@ const held = new Set<string>()
 export function lockFolder(dir: string): () => void {
   const path = join(realpathSync(dir), 'lock')
   if (held.has(path)) throw locked(dir, process.pid)
-  for (let tries = 0; !createLock(path); tries++) {
-    const owner = ownerOf(path)
-    if (tries > 3 || (owner !== undefined && isAlive(owner))) throw locked(dir, owner)
-    unlinkSync(path)
-  }
+  const own = `${process.pid} ${randomUUID()}\n`
+  const found = takeLock(path, own)
+  if (found !== own) throw locked(dir, parseLock(found)?.pid)
   held.add(path)
   return () => {
     held.delete(path)
-    if (ownerOf(path) === process.pid) unlinkSync(path)
+    if (readLock(path) === own) rmSync(path, { force: true })
   }
 }
 
 /**
- * Creates the lock file; returns false if it exists already. The flag `wx` checks and creates in one
- * atomic step.
+ * Takes the lock at `path`, unless a running process holds it. Returns the text of the lock: `own` if it was
+ * taken, otherwise what its holder wrote; empty if that is not known.
  */
-function createLock(path: string): boolean {
+function takeLock(path: string, own: string): string {
+  for (let tries = 0; tries < 10; tries++) {
+    const found = readLock(path)
+    if (found === undefined) {
+      if (placeLock(path, own, linkNew)) return own
+      continue // Another process was faster.
+    }
+    const lock = parseLock(found)
+    if (!lock || isAlive(lock.pid)) return found
+    // Only the holder of a second lock, which is named after the dead one, may replace the dead one.
+    // Otherwise a slow process could replace the new lock of a faster one.
+    const turn = `${path}.${lock.id}`
+    const holder = takeLock(turn, own)
+    if (holder !== own) return holder
+    try {
+      if (readLock(path) === found && placeLock(path, own, renameSync)) return own
+    } finally {
+      rmSync(turn, { force: true })
+    }
+  }
+  return ''
+}
+
+/**
+ * Puts a lock file in its place in one atomic step, so that nobody reads half of it. Returns false if there
+ * is one already.
+ */
+function placeLock(
+  path: string,
+  text: string,
+  place: (draft: string, path: string) => void,
+): boolean {
+  const draft = `${path}.${randomUUID()}.draft`
   try {
-    const file = openSync(path, 'wx', 0o600)
-    writeSync(file, `${process.pid}\n`)
-    closeSync(file)
+    // Without `flush` the file could be empty after a power failure.
+    writeFileSync(draft, text, { flag: 'wx', mode: 0o600, flush: true })
+    place(draft, path)
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
+  } finally {
+    rmSync(draft, { force: true })
   }
 }
 
-function ownerOf(path: string): number | undefined {
+/** Gives a file a second name; throws EEXIST if the name is taken. */
+function linkNew(draft: string, path: string): void {
   try {
-    const pid = Number.parseInt(readFileSync(path, 'utf8'), 10)
-    return pid > 0 ? pid : undefined
-  } catch {
-    return undefined // The file was removed meanwhile, so nobody holds the lock.
+    linkSync(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error
+    // Some file systems have no hard links. A copy is empty for a moment; `parseLock` knows such a lock.
+    copyFileSync(draft, path, constants.COPYFILE_EXCL)
   }
+}
+
+/** Returns the text of a lock file: undefined if there is none, empty if it cannot be read. */
+function readLock(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : ''
+  }
+}
+
+/** Reads who holds a lock; undefined if its text is incomplete. Earlier versions wrote no id. */
+function parseLock(text: string): { readonly pid: number; readonly id: string } | undefined {
+  const [, pid, id = pid] = /^(\d+)(?: ([\w-]{36}))?\n$/.exec(text) ?? []
+  return pid !== undefined && id !== undefined ? { pid: Number(pid), id } : undefined
 }
 
 /**

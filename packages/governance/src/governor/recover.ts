@@ -1,11 +1,11 @@
 import type { State } from '../contract/envelope.ts'
-import { reason } from '../contract/reason.ts'
+import { GovernanceError, reason } from '../contract/reason.ts'
 import { isClosed, isInDoubt, openReviews } from '../journal/reduce.ts'
 import { type GovernedCallState } from '../journal/journal.ts'
 import { failSafe } from './fail.ts'
 import { loadOpen, reviveRequest } from './open.ts'
 import type { GovernorCore } from './options.ts'
-import type { GovernedRequest } from './request.ts'
+import { conflict, type GovernedRequest } from './request.ts'
 import { submitSettled } from './execute.ts'
 import { probeCall } from './undo.ts'
 import { type Failure, toFailure } from './verify.ts'
@@ -15,8 +15,8 @@ export interface Recovered {
   readonly request_id: string
   readonly task: string
   /**
-   * `fail_safe` means that recovery ended the request. In any other state, continue it with `resume` or
-   * end it with `cancel`; a child is continued by its parent.
+   * `fail_safe` without `error` means that recovery ended the request. In any other state, continue it with
+   * `resume` or end it with `cancel`; a child is continued by its parent.
    */
   readonly state: State
   /**
@@ -26,6 +26,11 @@ export interface Recovered {
   readonly inDoubt: readonly string[]
   /** True when the request still waits for people. */
   readonly isPending: boolean
+  /**
+   * Why recovery could not end the request, for example because the task class of a child is not known. The
+   * next `recover` tries again.
+   */
+  readonly error?: GovernanceError
 }
 
 /**
@@ -36,7 +41,28 @@ export async function recoverAll(core: GovernorCore): Promise<Recovered[]> {
   // Children are recovered before their parents, so that a parent that fails finds them ended.
   open.sort((a, b) => b.state.opened.depth - a.state.opened.depth)
   const recovered: Recovered[] = []
-  for (const loaded of open) recovered.push(await recoverRequest(reviveRequest(core, loaded)))
+  for (const loaded of open) {
+    const request = reviveRequest(core, loaded)
+    const { state } = request
+    let error: GovernanceError | undefined
+    try {
+      await recoverRequest(request)
+    } catch (thrown) {
+      // One request that cannot be recovered must not keep the others from it. A broken log concerns all.
+      if (request.broken || !(thrown instanceof GovernanceError)) throw thrown
+      error = thrown
+    }
+    recovered.push({
+      request_id: state.request_id,
+      task: state.opened.task,
+      state: state.state,
+      inDoubt: [...state.calls.values()].flatMap((one) =>
+        one.effect === 'in_doubt' ? one.call : [],
+      ),
+      isPending: !isClosed(state) && openReviews(state).length > 0,
+      error,
+    })
+  }
   return recovered
 }
 
@@ -44,7 +70,7 @@ export async function recoverAll(core: GovernorCore): Promise<Recovered[]> {
  * Finds out and records what became of the calls that were running when the process of a request died. Ends
  * the request if its deadline has passed, if it was already failing, or if intake had not finished.
  */
-export async function recoverRequest(request: GovernedRequest): Promise<Recovered> {
+export async function recoverRequest(request: GovernedRequest): Promise<void> {
   const { state, core } = request
   for (const call of state.state === 'execute' ? state.calls.values() : []) {
     if (isInDoubt(call)) await settleDoubt(request, call)
@@ -58,15 +84,27 @@ export async function recoverRequest(request: GovernedRequest): Promise<Recovere
   else if (deadline !== undefined && core.clock.now() >= deadline)
     failure = await toFailure(request, [reason('DEADLINE_EXCEEDED', request_id)])
   if (failure) await failSafe(request, failure)
-  return {
-    request_id,
-    task: opened.task,
-    state: state.state,
-    inDoubt: [...state.calls.values()]
-      .filter(({ effect }) => effect === 'in_doubt')
-      .map(({ call }) => call),
-    isPending: !isClosed(state) && openReviews(state).length > 0,
-  }
+}
+
+/** Settles one call that a crash left unfinished; undefined when it is running here or its effect is known. */
+export async function recoverCall(
+  request: GovernedRequest,
+  call: string,
+): Promise<'applied' | 'absent' | 'in_doubt' | undefined> {
+  const known = request.state.calls.get(call)
+  const isOpen = known && isInDoubt(known) && !request.running.has(call)
+  return isOpen ? settleDoubt(request, known) : undefined
+}
+
+/** Records what a person found out about a call in doubt. Throws when its effect is known. */
+export async function settleByPerson(
+  request: GovernedRequest,
+  call: string,
+  found: 'applied' | 'absent',
+): Promise<void> {
+  const known = request.state.calls.get(call)
+  if (known?.effect !== 'in_doubt') throw conflict(request, `call ${call} is not in doubt`)
+  await recordFound(request, known, found, 'person')
 }
 
 /**
@@ -74,7 +112,7 @@ export async function recoverRequest(request: GovernedRequest): Promise<Recovere
  * decides; if it cannot, the call of an idempotent tool counts as absent, because the tool may run again with
  * the same idempotency key. Otherwise the call stays in doubt and a person has to look.
  */
-export async function settleDoubt(
+async function settleDoubt(
   request: GovernedRequest,
   call: GovernedCallState,
 ): Promise<'applied' | 'absent' | 'in_doubt'> {
@@ -89,7 +127,7 @@ export async function settleDoubt(
 }
 
 /** Writes to the journal what was found out about a call whose effect was unknown (in doubt). */
-export async function recordFound(
+async function recordFound(
   request: GovernedRequest,
   call: GovernedCallState,
   effect: 'applied' | 'absent' | 'in_doubt',
