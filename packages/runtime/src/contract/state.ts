@@ -416,7 +416,7 @@ export function sideOf(agent: ResolvedAgent, { side }: Pick<SideTurn, 'side'>): 
 /** The key in a message's metadata under which its `ChosenRun` is stored; only the runtime writes it. */
 export const CHOSEN_RUN = 'skein:run'
 
-/** What the last message of a person chose for its answer instead of what the agent's definition says. */
+/** What the last message to the agent chose for its answer instead of what the agent's definition says. */
 export interface ChosenRun {
   readonly model?: string
   readonly settings?: JsonObject
@@ -425,13 +425,17 @@ export interface ChosenRun {
   readonly isCalled: boolean
 }
 
-/** Returns what the last message of a person chose for its answer; undefined if it chose nothing. */
-export function chosenRun({ entries }: Pick<KernelState, 'entries'>): ChosenRun | undefined {
+/**
+ * Returns what the last message to the agent chose for its answer; undefined if it chose nothing. Reports of children,
+ * and messages that were not queued (notes, and what tools put into the conversation), leave the choice as it is.
+ */
+export function chosenRun({
+  entries,
+  queuedIds,
+}: Pick<KernelState, 'entries' | 'queuedIds'>): ChosenRun | undefined {
   const place = entries.findLastIndex(
-    ({ message, metadata }) =>
-      message.type === 'user' &&
-      metadata?.['kind'] === undefined &&
-      metadata?.['for'] === undefined,
+    ({ message, turnId, subagentId }) =>
+      message.type === 'user' && subagentId === undefined && queuedIds.has(turnId),
   )
   const chosen = entries[place]?.metadata?.[CHOSEN_RUN]
   if (!isPlainObject(chosen)) return undefined
@@ -454,8 +458,9 @@ export function isAwaited({ queue, parent, lastSession }: KernelState): boolean 
   return parent?.isBlocking === true && !lastSession && queue.length > 0
 }
 
-/** Returns the unanswered questions (interrupts) that a person or a client has to answer. */
-export function openForPeople({ interrupts }: KernelState): readonly OpenInterrupt[] {
+/** Returns the unanswered questions (interrupts) that a person or a client can still answer. */
+export function openForPeople({ interrupts, terminated }: KernelState): readonly OpenInterrupt[] {
+  if (terminated) return []
   return [...interrupts.values()].filter(
     ({ answer, interrupt: { kind } }) => !answer && isForPeople(kind),
   )

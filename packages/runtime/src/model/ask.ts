@@ -85,7 +85,7 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
     const isOurs = why && !context.signal.aborted && error instanceof UPPError
     if (isOurs && why === 'edited') await askAgain(context, asking, error)
     else if (isOurs) await keepCut(context, asking, error)
-    else await modelFailed(context, asking, timeLimit.reached(asking, error) ?? error)
+    else await modelFailed(context, asking, timeLimit.reached(asking.model, error) ?? error)
   } finally {
     timeLimit.end()
     unlisten()
@@ -94,7 +94,7 @@ export async function askModel(context: DrainContext, asking: Asking): Promise<v
 }
 
 /** Aborts a request if its model sends nothing for `modelIdleMs`, or has not finished after `modelMs`. */
-class TimeLimit {
+export class TimeLimit {
   readonly #environment: KernelEnvironment
   readonly #controller: AbortController
   readonly #startedAt: number
@@ -120,13 +120,13 @@ class TimeLimit {
   }
 
   /** Returns the error of a request that this limit aborted; undefined if the request ended for another reason. */
-  reached({ model: { model } }: Asking, error: unknown): UPPError | undefined {
+  reached({ model }: ResolvedModel, error: unknown): UPPError | undefined {
     if (this.#message === undefined || !(error instanceof UPPError)) return undefined
     const timeout = new UPPError(this.#message, {
       code: ErrorCode.Timeout,
       provider: model.provider.name,
       modality: 'llm',
-      hint: 'The request is sent again. The limits modelIdleMs and modelMs of createRuntime set the time.',
+      hint: 'The limits modelIdleMs and modelMs of createRuntime set the time.',
       cause: error,
     })
     timeout.turn = error.turn

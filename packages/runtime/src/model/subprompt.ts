@@ -9,13 +9,14 @@ import {
   UserMessage,
   withToolContext,
 } from '@skein/ai'
-import { type JsonObject, toJsonSchema } from '@skein/base'
+import { type JsonObject, linkAbort, toJsonSchema } from '@skein/base'
 import { argumentsOf, checked, messageIn, pathsOf } from '../children/tools.ts'
 import type { DrainContext } from '../contract/context.ts'
-import { RuntimeError } from '../contract/error.ts'
+import { RuntimeError, spendingLimitOf } from '../contract/error.ts'
 import { costOf, overBudget } from '../contract/usage.ts'
 import type { ResolvedModel, ResolvedSide, Subprompt } from '../definitions/resolved.ts'
 import { findCall } from '../fold/calls.ts'
+import { TimeLimit } from './ask.ts'
 import { hookedMessages, paramsOf, systemText } from './infer.ts'
 import { logAnswer, logFailure, logRequest, type LogWrites } from './log.ts'
 import { viewOf } from './view.ts'
@@ -52,10 +53,7 @@ async function ask(
 ): Promise<unknown> {
   const { drain } = running
   const over = await overBudget(drain)
-  if (over !== undefined)
-    throw new RuntimeError(`The prompt "${name}" was not asked: ${over}`, {
-      code: 'BUDGET_EXCEEDED',
-    })
+  if (over !== undefined) throw notAsked(name, { code: 'BUDGET_EXCEEDED', message: over })
   // The hooks of the calling prompt are for the messages of its conversation, so none of them runs for this request.
   const side: ResolvedSide = { ...running.side, prompt, agent: undefined, hooks: [] }
   const messages = await messagesOf(drain, { side, name, config, args, toolCallId })
@@ -70,12 +68,24 @@ async function ask(
       return config.includeTextResponse === false ? 'It was answered.' : result
     } catch (error) {
       if (signal?.aborted) throw error
+      const limit = spendingLimitOf(error)
+      if (limit) {
+        failure = notAsked(name, limit)
+        break // the limit holds for every model
+      }
       if (error instanceof UPPError) running.requests.push(logFailure(drain, { log, model }, error))
       failure = error
     }
   }
   if (config.includeErrors === false) throw new Error(`"${name}" could not be asked.`)
   throw failure
+}
+
+function notAsked(
+  name: string,
+  { code, message }: Pick<RuntimeError, 'code' | 'message'>,
+): RuntimeError {
+  return new RuntimeError(`The prompt "${name}" was not asked: ${message}`, { code })
 }
 
 /** Returns the messages of the request: the conversation if the prompt wants it, and the arguments. */
@@ -129,13 +139,14 @@ function structureOf({ prompt }: ResolvedSide) {
 }
 
 /**
- * Sends the request. The thread waits for it as for any tool, so retries happen inside this call and are not logged.
+ * Sends the request. The thread waits for it as for any tool, so retries happen inside this call and are not logged;
+ * the time limits hold for all of them together.
  */
 async function infer(
   drain: DrainContext,
   { side, model, system, messages, signal }: Request & { readonly signal?: AbortSignal },
 ): Promise<Turn> {
-  const { clock, ids, limits } = drain.environment
+  const { clock, ids, limits, spending } = drain.environment
   const { maxMessageBytes, modelAttempts, modelBackoffMs } = limits
   const { config } = model.definition ?? {}
   const retries = { maxRetries: modelAttempts - 1, baseDelay: modelBackoffMs }
@@ -149,14 +160,27 @@ async function infer(
       ...config,
       retryStrategy: config?.retryStrategy ?? new ExponentialBackoff(retries),
     },
-    middleware: drain.trace && [drain.trace.middleware()],
+    middleware: [
+      drain.trace?.middleware() ?? [],
+      spending?.middleware(drain.head, side, model) ?? [],
+    ].flat(),
     clock,
     ids,
   })
-  const events = instance.infer(messages, { signal })
-  let batch = await events.next()
-  while (!batch.done) batch = await events.next()
-  return batch.value
+  const controller = new AbortController()
+  const unlink = linkAbort([signal], controller)
+  const timeLimit = new TimeLimit(drain.environment, controller)
+  try {
+    const events = instance.infer(messages, { signal: controller.signal })
+    let batch = await events.next()
+    for (; !batch.done; batch = await events.next()) timeLimit.moved()
+    return batch.value
+  } catch (error) {
+    throw timeLimit.reached(model, error) ?? error
+  } finally {
+    timeLimit.end()
+    unlink()
+  }
 }
 
 /** Returns the text of the answer or, if the prompt has an `output` schema, the data, which must match that schema. */
