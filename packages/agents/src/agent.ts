@@ -62,7 +62,7 @@ function checkTools(tools: readonly Tool[]): void {
     throw invalidUse(
       `Item ${index} of the tools is ${isAgent ? 'an agent' : 'not a tool'}.`,
       isAgent
-        ? 'Write a tool that runs it: subagent({ name, description, parameters, agent, prompt }).'
+        ? 'Make a tool of it: subagent({ name, description, parameters, agent, prompt }).'
         : 'A tool has a name, a description, parameters and a function `run`.',
     )
   })

@@ -122,7 +122,7 @@ function check(definition: object): void {
   if (missing.length === 0) return
   throw invalidUse(
     `subagent() needs ${missing.join(', ')}.`,
-    'The interface of a sub-agent is written out; nothing is derived from the agent.',
+    'Nothing is derived from the agent.',
   )
 }
 

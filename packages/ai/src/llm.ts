@@ -158,7 +158,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
     const { system, params = {}, structure, clock = systemClock, ids = uuidV4 } = options
     if (system !== undefined && typeof system !== 'string')
       throw invalidRequest(
-        `The option system is ${system === null ? 'null' : `an ${typeof system}`}, not a string.`,
+        'The option system is not a string.',
         this.#origin,
         "Blocks of a vendor, e.g. with cache marks, go in that vendor's params.",
       )

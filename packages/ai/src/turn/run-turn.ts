@@ -141,7 +141,8 @@ class Call {
     this.race = new AbortRace(signal, () => this.cancelled())
     this.draft = new TurnDraft(inputs, request, this.#origin)
     this.#source = this.run.wrap((given) => {
-      const asked = checkRequest(given, model, streaming) // `onCycle` or `wrapInference` may have changed it
+      // `onCycle` or `wrapInference` may have changed it
+      const asked = this.run.isEmpty ? given : checkRequest(given, model, streaming)
       return streaming ? model.stream(asked) : completed(model, asked)
     })
   }
