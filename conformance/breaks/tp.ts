@@ -137,7 +137,7 @@ export const breaks: Breaks = {
     {
       clause: 'turn_type is required',
       in: 'threads/ThreadCheck.turn',
-      swap: [`else this.missingOr(type, '/turn_type', 'a string')`, ''],
+      swap: [`else this.unknownWord(IssueCode.UnknownTurnType, type, '/turn_type')`, ''],
     },
   ],
   'TP-09': [
@@ -196,10 +196,8 @@ export const breaks: Breaks = {
       clause: 'message_type is request or response',
       in: 'threads/ThreadCheck.message',
       swap: [
-        `if (typeof type === 'string')
-        this.report`,
-        `if (typeof type === 'number')
-        this.report`,
+        `this.unknownWord(IssueCode.BadValue, type, '/message_type'`,
+        `this.unknownWord(IssueCode.BadValue, undefined, '/message_type'`,
       ],
     },
     {
@@ -385,7 +383,7 @@ export const breaks: Breaks = {
     {
       clause: 'another status is refused',
       in: 'threads/checkToolReturn',
-      swap: [`if (typeof status === 'string')`, `if (typeof status === 'symbol')`],
+      swap: ['IssueCode.BadValue, status', 'IssueCode.BadValue, Symbol()'],
     },
     {
       clause: 'content is required',

@@ -233,6 +233,12 @@ export class IssueCollector {
     this.report(value === undefined ? IssueCode.MissingField : IssueCode.WrongType, tail, wanted)
   }
 
+  /** Reports a word that is not known at its place, or a value that is not even a string. */
+  unknownWord(code: IssueCode, value: unknown, tail: string, wanted?: string): void {
+    if (typeof value === 'string') this.report(code, tail, wanted)
+    else this.missingOr(value, tail, 'a string')
+  }
+
   report(code: IssueCode, tail: string, wanted?: string): void {
     const severity = severityOf(code, this.#profile)
     if (severity === 'error') {

@@ -34,12 +34,12 @@ export interface UsageStats {
 export function threadStats(thread: Thread): ThreadStats {
   const turns = { user: 0, agent: 0 }
   const messages = { request: 0, response: 0, system: 0 }
-  const parts = new Counter()
+  const parts = new Map<string, number>()
   const responses: ThreadMessage[] = []
   for (const turn of thread.turns) {
     if (turn.turn_type === 'user') {
       turns.user++
-      for (const part of turn.parts) parts.add(part.part_kind)
+      for (const part of turn.parts) count(parts, part.part_kind)
       continue
     }
     // A turn of an unknown type is kept, but nothing is known of its contents.
@@ -48,17 +48,17 @@ export function threadStats(thread: Thread): ThreadStats {
     for (const message of turn.messages) {
       messages[message.message_type]++
       if (message.message_type === 'system') continue
-      for (const part of message.parts) parts.add(part.part_kind)
+      for (const part of message.parts) count(parts, part.part_kind)
       if (message.message_type === 'response') responses.push(message)
     }
   }
-  const calls = new Counter()
-  for (const { state } of toolCalls(thread)) calls.add(state)
+  const calls = new Map<string, number>()
+  for (const { state } of toolCalls(thread)) count(calls, state)
   return {
     turns,
     messages,
-    parts: parts.record(),
-    toolCalls: calls.record(),
+    parts: Object.fromEntries(parts),
+    toolCalls: Object.fromEntries(calls),
     usage: usageOf(responses),
     byAgent: groupUsage(responses, (message) => message.agent_id),
     byModel: groupUsage(responses, (message) => message.model_name ?? 'unknown'),
@@ -89,16 +89,8 @@ function usageOf(responses: readonly ThreadMessage[]): UsageStats {
   }
 }
 
-class Counter {
-  readonly #counts = new Map<string, number>()
-
-  add(key: string): void {
-    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
-  }
-
-  record(): Record<string, number> {
-    return Object.fromEntries(this.#counts)
-  }
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
 /**
@@ -107,23 +99,21 @@ class Counter {
  */
 export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | undefined {
   const sum: { [key: string]: unknown } = {}
-  const details: { [key: string]: number } = {}
+  const details: { [key: string]: unknown } = {}
   let cost: string | undefined
   let reported = false
-  for (const usage of usages) {
-    if (typeof usage !== 'object' || usage === null) continue
-    for (const [key, value] of Object.entries(usage)) {
-      if (typeof value === 'number' && key !== 'cost') {
-        sum[key] = ((sum[key] as number | undefined) ?? 0) + value
-        if (value !== 0) reported = true
-      }
-    }
-    for (const [key, value] of Object.entries(usage.details ?? {})) {
+  const add = (total: { [key: string]: unknown }, counters: object) => {
+    for (const [key, value] of Object.entries(counters)) {
       if (typeof value !== 'number') continue
-      details[key] = (Object.hasOwn(details, key) ? details[key]! : 0) + value
+      total[key] = (Object.hasOwn(total, key) ? (total[key] as number) : 0) + value
       if (value !== 0) reported = true
     }
-    const { cost: own } = usage
+  }
+  for (const usage of usages) {
+    if (typeof usage !== 'object' || usage === null) continue
+    const { cost: own, ...counters } = usage
+    add(sum, counters)
+    add(details, usage.details ?? {})
     const price = typeof own === 'string' || typeof own === 'number' ? String(own) : ''
     if (DECIMAL.test(price)) {
       cost = cost === undefined ? price : addDecimals(cost, price)

@@ -42,9 +42,8 @@ export function checkPart(check: IssueCollector, part: unknown): void {
       return check.id(part['tool_call_id'], '/tool_call_id')
     case 'speech': {
       const { speaker } = part
-      if (typeof speaker !== 'string') check.missingOr(speaker, '/speaker', 'a string')
-      else if (speaker !== 'user' && speaker !== 'assistant')
-        check.report(IssueCode.BadValue, '/speaker', 'user or assistant')
+      if (speaker !== 'user' && speaker !== 'assistant')
+        check.unknownWord(IssueCode.BadValue, speaker, '/speaker', 'user or assistant')
       return check.optionalText(part['transcript'], '/transcript')
     }
     case 'compaction':
@@ -55,13 +54,8 @@ export function checkPart(check: IssueCollector, part: unknown): void {
       return check.report(IssueCode.InlineSystemPrompt, '')
     default:
       kind satisfies never
-      return checkUnknown(check, kind, '/part_kind', IssueCode.UnknownPartKind)
+      return check.unknownWord(IssueCode.UnknownPartKind, kind, '/part_kind')
   }
-}
-
-function checkUnknown(check: IssueCollector, kind: unknown, tail: string, code: IssueCode): void {
-  if (typeof kind === 'string') check.report(code, tail)
-  else check.missingOr(kind, tail, 'a string')
 }
 
 function checkThinking(check: IssueCollector, part: Fields): void {
@@ -100,9 +94,8 @@ function checkToolReturn(check: IssueCollector, part: Fields): void {
   check.id(id, '/tool_call_id')
   const status = part['status']
   if (status !== 'success' && status !== 'error' && status !== 'validation_error') {
-    if (typeof status === 'string')
-      check.report(IssueCode.BadValue, '/status', 'success, error or validation_error')
-    else check.missingOr(status, '/status', 'a string')
+    const words = 'success, error or validation_error'
+    check.unknownWord(IssueCode.BadValue, status, '/status', words)
   }
   if (part['content'] === undefined) check.report(IssueCode.MissingField, '/content')
   if (typeof id !== 'string') return
@@ -166,7 +159,7 @@ function checkContent(check: IssueCollector, content: Fields, at: string): void 
       return
     default:
       kind satisfies never
-      return checkUnknown(check, kind, `${at}/kind`, IssueCode.UnknownContentKind)
+      return check.unknownWord(IssueCode.UnknownContentKind, kind, `${at}/kind`)
   }
 }
 

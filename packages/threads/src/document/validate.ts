@@ -112,8 +112,7 @@ class ThreadCheck extends IssueCollector {
     const type = turn['turn_type']
     if (type === 'user') this.#userTurn(turn)
     else if (type === 'agent') this.#agentTurn(turn)
-    else if (typeof type === 'string') this.report(IssueCode.UnknownTurnType, '/turn_type')
-    else this.missingOr(type, '/turn_type', 'a string')
+    else this.unknownWord(IssueCode.UnknownTurnType, type, '/turn_type')
   }
 
   #userTurn(turn: Fields): void {
@@ -164,9 +163,7 @@ class ThreadCheck extends IssueCollector {
     const type = message['message_type']
     if (type === 'system') return this.#systemMessage(message)
     if (type !== 'request' && type !== 'response') {
-      if (typeof type === 'string')
-        this.report(IssueCode.BadValue, '/message_type', 'request, response or system')
-      else this.missingOr(type, '/message_type', 'a string')
+      this.unknownWord(IssueCode.BadValue, type, '/message_type', 'request, response or system')
       return NaN
     }
     const time = this.time(message['timestamp'], '/timestamp')

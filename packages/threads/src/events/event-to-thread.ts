@@ -109,10 +109,7 @@ interface Unnamed {
   readonly provider_finish_reason?: string
 }
 
-function systemMessages(
-  items: readonly TurnItem[],
-  { interrupts }: FoldedThread,
-): SystemMessage[] {
+function systemMessages(items: readonly TurnItem[], { interrupts }: FoldedThread): SystemMessage[] {
   return items.flatMap((item) =>
     item.kind === 'event' ? systemMessageOf(item.event, (id) => interrupts[id]) : [],
   )

@@ -1,4 +1,3 @@
-import type { AssistantMessageJSON } from '@skein/base'
 import type {
   LoggedOutcome,
   MessageAdded,
@@ -36,32 +35,15 @@ export function applyMessage(edit: StateEditor, state: StateDraft, event: Messag
   setOwn(edit.at(edit.at(state, 'index'), 'messages'), message.id, place)
   const { type: _type, turnId: _turn, outcomes: _outcomes, userId: _user, ...fields } = event
   items.push({ kind: 'message', ...fields })
-  if (message.type === 'assistant') openCalls(edit, state, event, message)
-  else if (message.type === 'tool_result') {
+  if (message.type === 'assistant') {
+    closeDraft(edit, agentTurn(edit, state, turnId, at))
+    for (const call of message.toolCalls ?? []) addCall(edit, state, { turnId, at, ...call })
+  } else if (message.type === 'tool_result') {
     for (const { toolCallId, result, isError } of message.results) {
       const told = event.outcomes && getKey(event.outcomes, toolCallId)
       const outcome: LoggedOutcome = told ?? (isError ? 'failed' : 'success')
       settleCall(edit, state, { turnId, at, toolCallId, outcome, result })
     }
-  }
-}
-
-function openCalls(
-  edit: StateEditor,
-  state: StateDraft,
-  event: MessageAdded,
-  message: AssistantMessageJSON,
-): void {
-  const turn = agentTurn(edit, state, event.turnId, event.at)
-  closeDraft(edit, turn)
-  if (!message.toolCalls?.length) return
-  const turnIndex = getKey(state.index.turns, event.turnId)!
-  const calls = edit.at(turn, 'calls')
-  const index = edit.at(edit.at(state, 'index'), 'calls')
-  for (const { toolCallId, toolName, arguments: args } of message.toolCalls) {
-    setOwn(index, toolCallId, [turnIndex, calls.length])
-    const call: LiveToolCall = { toolCallId, toolName, arguments: args, status: 'requested' }
-    calls.push(edit.adopt(call))
   }
 }
 
@@ -197,7 +179,7 @@ function findCall(
   return turn.kind === 'agent' ? edit.at(edit.at(turn, 'calls'), place[1]) : undefined
 }
 
-/** Adds a call that is not in any message, such as a call that a hook queued. */
+/** Adds a call of a message, or one that is in none, such as a call that a hook queued. */
 function addCall(
   edit: StateEditor,
   state: StateDraft,

@@ -1,5 +1,11 @@
 import type { ThreadEvent, TurnEnd, TurnStart, UnknownThreadEvent } from './event.ts'
-import type { AgentTurnState, DraftBlock, DraftState, EventItem, TurnState } from './folded-thread.ts'
+import type {
+  AgentTurnState,
+  DraftBlock,
+  DraftState,
+  EventItem,
+  TurnState,
+} from './folded-thread.ts'
 import type { StateDraft } from './reduce-thread.ts'
 import { setOwn } from '../json/json-parse.ts'
 

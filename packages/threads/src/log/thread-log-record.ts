@@ -1,3 +1,4 @@
+import { tryParseJson } from '@skein/base'
 import { ThreadError } from '../issue.ts'
 
 /**
@@ -39,7 +40,7 @@ export function recordText(bytes: Uint8Array, start: number, end: number): strin
 
 /**
  * Returns the sum of the line in `bytes[start, end)`, without its line feed; undefined when the line is
- * incomplete or damaged. The caller distinguishes the two by the line feed.
+ * incomplete or damaged. `isTorn` distinguishes the two for a line that has no line feed.
  */
 export function checkRecord(
   bytes: Uint8Array,
@@ -50,6 +51,17 @@ export function checkRecord(
   const sum = storedSum(bytes, start, end)
   if (sum === undefined || bytes[end - 1] !== 0x7d) return undefined
   return crc32(bytes, start + START, end - 1, previous) === sum ? sum : undefined
+}
+
+/**
+ * True if the bytes from `start` on are the beginning of a line whose write was interrupted: they start as a
+ * line does, as far as they go, and are not a whole line.
+ */
+export function isTorn(bytes: Uint8Array, start: number): boolean {
+  const head = encoder.encode(`${HEAD}00000000${MIDDLE}{`)
+  head.set(bytes.subarray(start, start + START))
+  if (storedSum(head, 0, head.length) === undefined) return false
+  return tryParseJson(new TextDecoder().decode(bytes.subarray(start))) === undefined
 }
 
 /** Reads the sum that is stored in a line; undefined when the line does not start as expected. */

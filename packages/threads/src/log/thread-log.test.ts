@@ -64,6 +64,40 @@ describe('the thread log', () => {
     }
   })
 
+  test('a file that is not the beginning of a log is refused and stays byte for byte', async () => {
+    const line = new TextDecoder().decode((await written([])).subarray(0, -1))
+    const files = [
+      JSON.stringify(sample),
+      'my shopping list',
+      '\0\0\0\0',
+      '{"sum":"0000zzzz","rec":{"turn',
+      '{"sum":"00000000","rest":{"turn',
+      '{"sum":"00000000","rec":{"turn":{}}}', // a whole line, so its sum is wrong
+      `${line}\nmy shopping list`,
+      `${line}\n{"sum":"00000000","rec":{"turn":{}}}`,
+    ]
+    for (const file of files) {
+      const storage = new MemoryLogStorage(new TextEncoder().encode(file))
+      for (const options of [{}, { thread: head }]) {
+        await expect(openThreadLog(storage, options), file).rejects.toThrow(LogCorruptError)
+        expect(new TextDecoder().decode(storage.read())).toBe(file)
+      }
+      const log = await openThreadLog(storage, { thread: head, repair: true })
+      expect(log.thread().thread_id).toBe(sample.thread_id)
+    }
+  })
+
+  test('nothing is cut off when no thread is given to begin the log with', async () => {
+    const torn = (await written()).subarray(0, 60)
+    const damaged = new TextEncoder().encode('my shopping list\n')
+    for (const bytes of [torn, damaged]) {
+      const storage = new MemoryLogStorage(bytes)
+      const opened = openThreadLog(storage, { repair: true })
+      await expect(opened).rejects.toMatchObject({ code: 'LOG_EMPTY' })
+      expect(storage.read()).toEqual(bytes)
+    }
+  })
+
   test('a line that is missing, doubled or moved is damage', async () => {
     const lines = new TextDecoder()
       .decode(await written())

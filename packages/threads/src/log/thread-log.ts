@@ -4,6 +4,7 @@ import { ThreadError } from '../issue.ts'
 import {
   checkRecord,
   encodeRecord,
+  isTorn,
   LogConflictError,
   LogCorruptError,
   recordText,
@@ -57,9 +58,16 @@ export async function openThreadLog(
 ): Promise<ThreadLog> {
   const bytes = await storage.read()
   const scan = scanLines(bytes, options.repair ?? false)
+  const isNew = scan.lines.length === 0
+  if (isNew && !options.thread) {
+    throw new ThreadError('The thread log is empty and no thread was given to begin it with.', {
+      code: 'LOG_EMPTY',
+      hint: 'Pass { thread: { version, thread_id, created_at, agents } }.',
+    })
+  }
   if (scan.size < bytes.length) await storage.truncate(scan.size)
   const log = new ThreadLog(storage, bytes.subarray(0, scan.size), scan)
-  if (scan.lines.length === 0) await log.begin(options.thread)
+  if (isNew) await log.update(options.thread!)
   return log
 }
 
@@ -155,17 +163,6 @@ export class ThreadLog {
     await this.#serialise(async () => this.#storage.close())
   }
 
-  /** @internal */
-  async begin(thread: ThreadLogHead | undefined): Promise<void> {
-    if (!thread) {
-      throw new ThreadError('The thread log is empty and no thread was given to begin it with.', {
-        code: 'LOG_EMPTY',
-        hint: 'Pass { thread: { version, thread_id, created_at, agents } }.',
-      })
-    }
-    await this.update(thread)
-  }
-
   async #write(record: LogRecord): Promise<void> {
     const { bytes, sum } = encodeRecord(stringifyJson(record), this.#sum)
     let line = bytes
@@ -227,9 +224,9 @@ const TURN_MARK = 0x75
 const MARK_OFFSET = '{"sum":"00000000","rec":{"t'.length
 
 /**
- * Finds the lines and checks every sum. A last line without a line feed is kept if its sum is right, else cut
- * off. A line with a line feed but a wrong sum is damaged: the function throws or, with `repair`, stops
- * before that line.
+ * Finds the lines and checks every sum. A last line without a line feed is kept if its sum is right, and cut
+ * off if it is the beginning of a line. Anything else is damage, or a file that is no log: the function throws
+ * or, with `repair`, stops before that line.
  */
 function scanLines(bytes: Uint8Array, repair: boolean): Scan {
   const lines: Line[] = []
@@ -239,7 +236,8 @@ function scanLines(bytes: Uint8Array, repair: boolean): Scan {
     const end = feed < 0 ? bytes.length : feed
     const checked = checkRecord(bytes, start, end, sum)
     if (checked === undefined) {
-      if (feed >= 0 && !repair) throw new LogCorruptError(lines.length + 1)
+      if (!repair && (feed >= 0 || !isTorn(bytes, start)))
+        throw new LogCorruptError(lines.length + 1)
       break
     }
     lines.push(new Line(start, end, bytes[start + MARK_OFFSET] === TURN_MARK))
