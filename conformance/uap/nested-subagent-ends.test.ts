@@ -21,8 +21,8 @@ const calling = (name: string) => calls(name, {}, { id: `call ${name}` })
 interface Told {
   /** The names of the sub-agents from the outside, and `start`, `event`, `success` or `failure`. */
   readonly what: string
-  /** The agent that called the sub-agent, and the identity of the sub-agent's run. */
-  readonly ids: readonly string[]
+  /** The agent that called the sub-agent and its step, and the identity of the sub-agent's run. */
+  readonly ids: readonly (string | number)[]
 }
 
 /** What an event of the outermost stream tells about sub-agents at every depth. */
@@ -32,7 +32,7 @@ function told({ uap }: AgentStreamEvent, above: readonly string[] = []): Told[] 
   const path = [...above, subagentType]
   const kind = uap.type === 'subagent_end' ? howEnded(uap.data) : uap.type.slice('subagent_'.length)
   const what = `${path.join('/')} ${kind}`
-  const own = { what, ids: [uap.agentId, subagentId, parentToolCallId] }
+  const own = { what, ids: [uap.agentId, uap.step, subagentId, parentToolCallId] }
   return uap.type === 'subagent_event' ? [own, ...told(uap.data.innerEvent, path)] : [own]
 }
 
@@ -43,7 +43,7 @@ function howEnded({
   readonly success: boolean
   readonly error?: string
 }): string {
-  return success ? 'success' : `failure${error ? '' : ' without an error'}`
+  return success ? 'success' : `failure: ${error}`
 }
 
 const LIMIT_MS = 60_000
@@ -92,8 +92,8 @@ describe.each([1, 2, 3])('every start has one end, %i deep,', (depth) => {
   }
 
   /** All starts, then all ends from the inside; those from this depth on are failures. */
-  const failedFrom = (first: number): string[] => {
-    const ends = paths.map((path, at) => `${path} ${at < first ? 'success' : 'failure'}`)
+  const failedFrom = (first: number, error = 'The call was cancelled.'): string[] => {
+    const ends = paths.map((path, at) => `${path} ${at < first ? 'success' : `failure: ${error}`}`)
     return [...paths.map((path) => `${path} start`), ...ends.toReversed()]
   }
 
@@ -115,7 +115,7 @@ describe.each([1, 2, 3])('every start has one end, %i deep,', (depth) => {
 
   test('UAP-115 after a failure of the innermost', async () => {
     const ends = await endsOf(chain(names, fails('broken')), () => {})
-    expect(ends).toEqual(failedFrom(depth - 1))
+    expect(ends).toEqual(failedFrom(depth - 1, 'broken'))
   })
 })
 
@@ -159,7 +159,7 @@ describe('a sub-agent that fails after its own sub-agent has ended', () => {
     expect(anonymous(streamed.result!.state.toJSON())).toEqual(anonymous(plain.toJSON()))
   })
 
-  test('UAP-150 UAP-123 by its time limit, while another works, leaves the traces of both', async () => {
+  test('UAP-150 UAP-123 UAP-117 by its time limit, while another works, leaves the traces of both', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const family = () => {
