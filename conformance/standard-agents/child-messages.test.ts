@@ -4,7 +4,7 @@ import type { JsonValue } from '@skein/base'
 import { calls, says, waits } from '@skein/ai/testing'
 import { child, finished, linesOf, requestsOf, solo, tool } from './support/agents.ts'
 import { latch } from './support/latch.ts'
-import { simulate } from './support/simulate.ts'
+import { childOf, simulate } from './support/simulate.ts'
 
 const values: readonly [value: JsonValue, text: string][] = [
   [' as it is \n', ' as it is \n'],
@@ -206,4 +206,43 @@ test('SA-69 SA-81 the report of a call that was stopped comes after what was que
     `user: Subagent (reference: ${made!.reference}) has returned the following result:\n\nhelper is done`,
     'user: and?',
   ])
+})
+
+test('SA-44 a message for whose answer the parent waits cannot be withdrawn from the child', async () => {
+  const [begun, go] = [latch(), latch()]
+  const helper = child('helper', {
+    script: async (request) => {
+      const said = linesOf(request).at(-1)!
+      if (said.includes('busy')) {
+        begun.open()
+        await go.reached
+      }
+      return finished(`heard ${said}`)
+    },
+  })
+  const top = solo('boss', {
+    script: (request, index) => {
+      if (index === 0)
+        return calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'one' })
+      if (index !== 2) return says('I see.')
+      const [, reference] = /reference: ([0-9a-f-]+)/.exec(linesOf(request).join()) ?? []
+      return calls('subagent_message', { reference, message: 'two' })
+    },
+    tools: [{ name: helper, resumable: {} }],
+  })
+  const it = await simulate({ agents: [top] })
+  const { id } = await it.ask('hi')
+  const reference = await childOf(it, id)
+  await it.send(reference, 'be busy')
+  await begun.reached
+  await it.send(id, 'again')
+  const queued = async () => (await it.events(reference, 'message_queued')).at(-1)!
+  for await (const _ of it.runtime.subscribe(reference))
+    if (JSON.stringify((await queued()).message).includes('two')) break
+  const { queueId } = await queued()
+  for (const withdraw of [it.threads.unsend, it.threads.deleteMessage])
+    await expect(withdraw(reference, queueId)).rejects.toMatchObject({ code: 'INPUT_INVALID' })
+  go.open()
+  await it.idle()
+  expect(requestsOf(top).flatMap(linesOf).join()).toContain('heard user: two')
 })

@@ -165,7 +165,10 @@ export async function sendMessage(
   return { queueId, messageId: queueId, seq: result ?? seq }
 }
 
-/** Withdraws a message that is still in the queue. Returns false when it was already read or never sent. */
+/**
+ * Withdraws a message that is still in the queue. Returns false when it was already read or never sent. A message of
+ * the parent stays, because the parent may wait for its answer.
+ */
 export async function unsendMessage(
   context: ApiContext,
   threadId: string,
@@ -173,7 +176,13 @@ export async function unsendMessage(
 ): Promise<boolean> {
   const target = { threadId, point: 'unsend_message' }
   const { result } = await editThread(context, target, ({ state }) => {
-    if (!state.queue.some((queued) => queued.queueId === queueId)) return { result: false }
+    const queued = state.queue.find((one) => one.queueId === queueId)
+    if (!queued) return { result: false }
+    if (queued.metadata?.['from'] === 'parent')
+      throw new RuntimeError(`The message ${queueId} of the parent cannot be withdrawn.`, {
+        code: 'INPUT_INVALID',
+        hint: 'Stop the thread instead: its parent then gets an answer.',
+      })
     return { result: true, change: { append: [unqueued(context, queueId)] } }
   })
   return result

@@ -542,7 +542,10 @@ export interface Threads {
 
   /** Queues a message; an idle thread starts a turn. */
   send(threadId: string, message: SendMessage | string): Promise<Sent>
-  /** Withdraws a message that is still queued; returns false if it is no longer in the queue. */
+  /**
+   * Withdraws a message that is still queued; returns false if it is no longer in the queue. A message of the parent
+   * cannot be withdrawn (`INPUT_INVALID`).
+   */
   unsend(threadId: string, queueId: string): Promise<boolean>
   /** Sends a message and waits until the session ends or waits for a person. */
   run(

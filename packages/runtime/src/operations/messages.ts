@@ -80,16 +80,16 @@ export const messageOperations: readonly OperationRoute[] = [
     summary: 'Removes a message from the conversation.',
     scope: 'threads:write',
     answers: [done('The message is removed.')],
-    errors: ['MESSAGE_NOT_FOUND', 'THREAD_TERMINATED'],
+    errors: ['MESSAGE_NOT_FOUND', 'THREAD_TERMINATED', 'INPUT_INVALID'],
     run: ({ runtime, thread, params }) =>
       runtime.threads.deleteMessage(thread.id, params.messageId),
   }),
   operation('unsendMessage', {
     tag: 'messages',
-    summary: 'Withdraws a message that is still in the queue.',
+    summary: 'Withdraws a queued message, unless the parent of the thread sent it.',
     scope: 'threads:write',
     answers: [done('The message is withdrawn.')],
-    errors: ['MESSAGE_NOT_FOUND'],
+    errors: ['MESSAGE_NOT_FOUND', 'INPUT_INVALID'],
     async run({ runtime, thread, params }) {
       if (await runtime.threads.unsend(thread.id, params.queueId)) return
       throw new HttpError('No message with this id is in the queue.', {

@@ -116,7 +116,7 @@ export interface Facts {
   readonly verdicts: readonly GateVerdict[]
   readonly evidence: readonly EvidenceFact[]
   readonly requests: readonly RequestFacts[]
-  /** The queue ids of queued messages, by message id. */
+  /** The queue ids of queued messages that can be taken back, by message id. */
   readonly queueIds: ReadonlyMap<string, string>
   /** The ids of children for which their parent does not wait. */
   readonly background: ReadonlySet<string>
@@ -212,7 +212,8 @@ export class FactsFold {
       case 'tool_call_delta':
         return this.#writeCall(event)
       case 'message_queued':
-        this.#queueIds.set(event.message.id, event.queueId)
+        if (event.metadata?.['from'] !== 'parent')
+          this.#queueIds.set(event.message.id, event.queueId)
         return
       case 'message_added':
         if (isCut && event.message.type === 'tool_result')
