@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
 import { defineEffect, type EffectDefinition } from '@skein/runtime'
-import { linesOf, requestsOf, solo, tool } from './support/agents.ts'
-import { simulate } from './support/simulate.ts'
+import { child, finished, linesOf, requestsOf, solo, tool } from './support/agents.ts'
+import { childOf, simulate } from './support/simulate.ts'
 
 /** An effect that notes when it ran, and fails as often as it is told. */
 function ticking(options: Partial<EffectDefinition> & { readonly failures?: number } = {}) {
@@ -162,4 +162,33 @@ test('one that takes too long has failed, and its signal says so', async () => {
   await it.idle()
   expect(signal?.aborted).toBe(true)
   expect(await it.events(id, 'effect_ended')).toMatchObject([{ outcome: 'failed' }])
+})
+
+test('nothing waits for a person in a thread that was terminated while an effect asked for approval', async () => {
+  const parts = ticking({ risk: 'write_high_risk' })
+  const { it, id } = await started(parts)
+  await it.threads.effects.schedule(id, 'tick', null, 0)
+  await it.idle()
+  expect((await it.threads.get(id)).waiting).toBe(1)
+  await it.threads.terminate(id)
+  await it.idle()
+  const { lifecycle, waiting } = await it.threads.get(id)
+  expect({ lifecycle, waiting }).toEqual({ lifecycle: 'terminated', waiting: 0 })
+})
+
+test('nothing waits for a person in a disposable child that ended while its effect asked for approval', async () => {
+  const { tick } = ticking({ risk: 'write_high_risk' })
+  const later = tool('later', (state) => void state.scheduleEffect('tick', null, 0))
+  const helper = child('helper', { script: [calls('later'), finished('done')], tools: [later] })
+  const top = solo('boss', {
+    script: [calls('helper', { message: 'go' }), says('I see.')],
+    tools: [helper],
+  })
+  const it = await simulate({ agents: [top], effects: [tick] })
+  const { id } = await it.ask('hi')
+  await it.idle()
+  const reference = await childOf(it, id)
+  expect(await it.events(reference, 'interrupt_opened')).toHaveLength(1)
+  const { lifecycle, waiting } = await it.threads.get(reference)
+  expect({ lifecycle, waiting }).toEqual({ lifecycle: 'terminated', waiting: 0 })
 })

@@ -458,8 +458,9 @@ export function isAwaited({ queue, parent, lastSession }: KernelState): boolean 
   return parent?.isBlocking === true && !lastSession && queue.length > 0
 }
 
-/** Returns the unanswered questions (interrupts) that a person or a client has to answer. */
-export function openForPeople({ interrupts }: KernelState): readonly OpenInterrupt[] {
+/** Returns the unanswered questions (interrupts) that a person or a client can still answer. */
+export function openForPeople({ interrupts, terminated }: KernelState): readonly OpenInterrupt[] {
+  if (terminated) return []
   return [...interrupts.values()].filter(
     ({ answer, interrupt: { kind } }) => !answer && isForPeople(kind),
   )
