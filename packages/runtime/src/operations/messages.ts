@@ -86,8 +86,7 @@ export const messageOperations: readonly OperationRoute[] = [
   }),
   operation('unsendMessage', {
     tag: 'messages',
-    summary:
-      'Withdraws a message that is still in the queue, unless the parent of the thread sent it.',
+    summary: 'Withdraws a queued message, unless the parent of the thread sent it.',
     scope: 'threads:write',
     answers: [done('The message is withdrawn.')],
     errors: ['MESSAGE_NOT_FOUND', 'INPUT_INVALID'],
