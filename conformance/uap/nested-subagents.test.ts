@@ -6,6 +6,7 @@ import {
   type AgentContext,
   type AgentOptions,
   type AgentStreamEvent,
+  type SubagentExecutionTrace,
 } from '@skein/agents'
 import type { Tool } from '@skein/ai'
 import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
@@ -49,6 +50,33 @@ test('UAP-145 UAP-146 at every depth an event is the agent’s or the model’s,
   expect([...agents.keys()].toSorted()).toEqual([0, 1, 2, 3])
   expect(agents.get(0)).toEqual(new Set([parent.id]))
   expect([...agents.values()].map(({ size }) => size)).toEqual([1, 1, 1, 1])
+})
+
+test('UAP-113 UAP-124 at every depth events and traces name the call that its own agent made', async () => {
+  const parent = () =>
+    agent({
+      model: scripted([calling('outer'), says('done')]),
+      tools: [chain(names, [says('ok')])],
+    })
+  const seen = names.map(() => new Set<string>())
+  const check = ({ uap }: AgentStreamEvent, depth: number): void => {
+    if (uap?.type === 'subagent_event') check(uap.data.innerEvent, depth + 1)
+    if (uap?.type.startsWith('subagent_'))
+      seen[depth]!.add((uap.data as SubagentExecutionTrace).parentToolCallId)
+  }
+  const stream = parent().stream('x', AgentState.initial())
+  for await (const event of stream) check(event, 0)
+  expect(seen).toEqual(names.map((name) => new Set([idOf(name)])))
+  for (const { state } of [
+    await stream.result,
+    await parent().generate('x', AgentState.initial()),
+  ]) {
+    let traces = state.subagentTraces
+    for (const name of names) {
+      expect(traces!.map((trace) => trace.parentToolCallId)).toEqual([idOf(name)])
+      traces = traces![0]!.children ?? []
+    }
+  }
 })
 
 test('UAP-118 UAP-123 UAP-124 a tool written by hand leaves the traces of all agents below it', async () => {
