@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest'
 import {
   agentTurn,
   answer,
+  at,
   call,
+  event,
   fullThread,
   request,
   response,
@@ -10,7 +12,9 @@ import {
   thread,
   userTurn,
 } from '../../test/samples.ts'
+import type { MessagePart } from './part.ts'
 import { redactThread } from './redact.ts'
+import { parseThread, stringifyThread } from './thread-text.ts'
 import { validateThread } from './validate.ts'
 
 const secret = 'sk-"quoted"-\n-key'
@@ -122,7 +126,95 @@ describe('TP-52 what is taken out', () => {
 
   test('TP-52 a key that holds a secret is renamed, and named by its place', () => {
     const made = redactThread(holding({ 'my key': 1, version: 'key' }), { secrets: ['key'] })
-    expect(valueOf(made)).toEqual({ 'my [redacted]': 1, version: 'key' })
-    expect(made.redacted).toEqual(['/metadata/value/my key'])
+    expect(valueOf(made)).toEqual({ 'my [redacted]': 1, version: '[redacted]' })
+    expect(made.redacted).toEqual(['/metadata/value/my key', '/metadata/value/version'])
+  })
+
+  // Each name of a structural field, as text and with an object below it.
+  const names = (
+    'version turn_type message_type part_kind kind status outcome finish_reason timestamp ' +
+    'created_at updated_at submitted_at started_at completed_at interrupted_at speaker'
+  ).split(' ')
+  const free = {
+    // Text that looks like the place and value of a structural field.
+    note: 'sk-123 /parts/0/content/kind=binary /usage/x=1 /content_ref/size_bytes=1',
+    ...Object.fromEntries(names.map((name) => [name, 'key sk-123 accepted'])),
+    inner: Object.fromEntries(names.map((name) => [name, { message: 'sk-123', at: ['sk-123'] }])),
+  }
+
+  test('TP-52 names of the protocol are ordinary names inside application data, and in unknown fields', () => {
+    const { turns, ...head } = thread(
+      [
+        userTurn([
+          { part_kind: 'user-prompt', content: [{ kind: 'unheard-of', free } as never] },
+          { part_kind: 'unheard-of', free, status: 'key sk-123' } as never,
+        ]),
+        agentTurn('ada', [
+          response('ada', 1, call('c1', 'save', free)),
+          request('ada', 2, {
+            ...answer('c1', 'save', free),
+            metadata: free,
+            extra: free,
+          } as never),
+          request('ada', 3, { ...answer('c2', 'save', [free]), outcome: free } as never),
+          event('x', 4, free),
+        ]),
+      ],
+      { metadata: free, extra: free } as never,
+    )
+    const document = { ...head, turns: turns.map((turn) => ({ ...turn, client_metadata: free })) }
+    const { thread: clean, redacted } = redactThread(document, { secrets: ['sk-123'] })
+    expect(JSON.stringify(clean)).not.toContain('sk-123')
+    expect(JSON.stringify(clean).match(/\[redacted\]/g)).toHaveLength(redacted.length)
+    const words = redactThread(document, { secrets: ['success'] })
+    expect(words.thread).toBe(document)
+    const inData = redactThread(holding({ status: 'success' }), { secrets: ['success'] })
+    expect(valueOf(inData)).toEqual({ status: '[redacted]' })
+  })
+
+  test('TP-52 a number is searched by its text, as it was written and as JavaScript writes it', () => {
+    const card = redactThread(holding({ card: 4111111111111111, list: [1, 4111111111111111] }), {
+      secrets: ['4111111111111111'],
+    })
+    expect(valueOf(card)).toEqual({ card: '[redacted]', list: [1, '[redacted]'] })
+    expect(card.redacted).toEqual(['/metadata/value/card', '/metadata/value/list/1'])
+    const read = parseThread(
+      JSON.stringify(holding('#')).replace('"#"', '[12345678901234567890,41.11e2,18.0]'),
+    )
+    const made = redactThread(read, { secrets: ['12345678901234567890', '4111'] })
+    expect(stringifyThread(made.thread)).toContain('["[redacted]","[redacted]",18.0]')
+  })
+
+  test('TP-52 counts, times and words of the protocol stay, whatever is searched for', () => {
+    const content_ref = { uri: 'x', size_bytes: 12, hash: 'h', media_type: 'image/png' }
+    const audio = { kind: 'binary', data: '', media_type: 'audio/wav', identifier: 'i' } as const
+    const usage = { input_tokens: 12, cost: '0.12', details: { reasoning: 12 } }
+    const document = thread([
+      userTurn([
+        { part_kind: 'speech', speaker: 'user', audio: { ...audio, content_ref } },
+        { part_kind: 'user-prompt', content: [{ kind: 'image-url', url: 'u', identifier: 'i' }] },
+      ]),
+      {
+        ...agentTurn('ada', [
+          { ...response('ada', 1, call('c', 'save', {})), usage, finish_reason: 'stop' },
+          {
+            ...request('ada', 2, {
+              ...answer('c', 'save', ''),
+              content_ref,
+              outcome: 'success',
+            } as MessagePart),
+            system_prompts: [{ at: 0, prompt: {} }],
+            pydantic_ai: { verbatim: [0] },
+          } as never,
+        ]),
+        total_usage: usage,
+        interruption: { reason: 'timeout', interrupted_at: at(3) },
+      },
+    ])
+    const words = ['user', 'binary', 'image-url', 'speech', 'tool-call', 'success', 'stop']
+    const patterns = [/(?<!-)\b\d+/]
+    const made = redactThread(document, { secrets: words, patterns })
+    expect(made.redacted).toEqual(['/thread_id'])
+    expect({ ...made.thread, thread_id: document.thread_id }).toEqual(document)
   })
 })

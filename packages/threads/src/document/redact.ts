@@ -1,11 +1,12 @@
-import { keepJsonText } from '../json/json-stringify.ts'
+import { keepJsonText, numberText } from '../json/json-stringify.ts'
 import { joinPointer } from '../issue.ts'
 import type { Thread } from './thread.ts'
 
 /** Settings of `redactThread`. */
 export interface RedactOptions {
   /**
-   * Texts to remove everywhere: from text, arguments, results and names of fields. Empty texts are ignored.
+   * Texts to remove everywhere: from text, arguments, results, numbers and names of fields. Empty texts are
+   * ignored.
    */
   readonly secrets?: readonly string[]
   /** Patterns to remove everywhere, such as card numbers. */
@@ -24,14 +25,15 @@ export interface Redaction {
 }
 
 /**
- * Structural fields: their values are protocol names, versions and times. They are redacted only if `remove`
- * names them.
+ * Matches `pointer=value` of the protocol's own words, versions, times and counts, which are redacted only if
+ * `remove` names them. Fields of the same names inside application data do not match.
  */
-const STRUCTURE: ReadonlySet<string> = new Set(
-  (
-    'version turn_type message_type part_kind kind status outcome finish_reason timestamp ' +
-    'created_at updated_at submitted_at started_at completed_at'
-  ).split(' '),
+const STRUCTURE = new RegExp(
+  '^((/version|(/agents/[^/]+|/turns/\\d+(/interruption)?)?/[a-z]+ed_at|/turns/\\d+(/messages/\\d+)?' +
+    '(/(total_)?usage/[^=]+|/system_prompts/\\d+/at|/pydantic_ai/verbatim/\\d+|(/parts/\\d+)?/(timestamp' +
+    '|turn_type|message_type|part_kind|status|outcome|finish_reason|speaker|([^=]+/)?content_ref/size_bytes)))' +
+    '=([a-z_-]+|[\\d.,:TZ+-]+)' +
+    '|/turns/[^=]+/parts/\\d+/(content(/\\d+)?|audio)/kind=(binary|[a-z]+-(url|content|file|point)))$',
 )
 
 /**
@@ -41,7 +43,7 @@ const STRUCTURE: ReadonlySet<string> = new Set(
  */
 export function redactThread(thread: Thread, options: RedactOptions): Redaction {
   const redactor = new Redactor(options)
-  const value = redactor.value(thread, '') as Thread
+  const value = redactor.object(thread, '') as Thread
   return { thread: value, redacted: redactor.redacted }
 }
 
@@ -59,18 +61,8 @@ class Redactor {
   }: RedactOptions) {
     this.#replacement = replacement
     this.#pattern = patternOf(secrets, patterns)
-    const pointers = typeof remove === 'function' ? undefined : new Set(remove)
-    this.#isRemoved = typeof remove === 'function' ? remove : (pointer) => pointers!.has(pointer)
-  }
-
-  value(value: unknown, pointer: string): unknown {
-    if (pointer !== '' && this.#isRemoved(pointer, value)) {
-      this.redacted.push(pointer)
-      return this.#replacement
-    }
-    if (typeof value === 'string') return this.#text(value, pointer)
-    if (typeof value !== 'object' || value === null) return value
-    return Array.isArray(value) ? this.#list(value, pointer) : this.#object(value, pointer)
+    const pointers = new Set(typeof remove === 'function' ? [] : remove)
+    this.#isRemoved = typeof remove === 'function' ? remove : (pointer) => pointers.has(pointer)
   }
 
   #text(text: string, pointer: string): string {
@@ -80,18 +72,36 @@ class Redactor {
     return clean
   }
 
+  /** Returns the value at `holder[key]`, whose pointer is `place`, without the secrets. */
+  #value(holder: object, key: string | number, place: string): unknown {
+    const value = (holder as { readonly [key: string | number]: unknown })[key]
+    if (this.#isRemoved(place, value)) {
+      this.redacted.push(place)
+      return this.#replacement
+    }
+    if (Array.isArray(value)) return this.#list(value, place)
+    if (typeof value === 'object' && value !== null) return this.object(value, place)
+    if (typeof value !== 'string' && typeof value !== 'number') return value
+    if (STRUCTURE.test(`${place}=${value}`)) return value
+    // A number is searched as it was written and as JavaScript writes it.
+    for (const text of new Set([numberText(holder, key) ?? String(value), String(value)])) {
+      const clean = this.#text(text, place)
+      if (clean !== text) return clean
+    }
+    return value
+  }
+
   #list(list: readonly unknown[], pointer: string): unknown {
-    const copy = list.map((item, index) => this.value(item, joinPointer(pointer, index)))
+    const copy = list.map((_, index) => this.#value(list, index, joinPointer(pointer, index)))
     return copy.every((item, index) => item === list[index]) ? list : keepJsonText(list, copy)
   }
 
-  #object(object: object, pointer: string): unknown {
+  object(object: object, pointer: string): unknown {
     let isChanged = false
     const entries = Object.entries(object).map(([key, field]) => {
       const place = joinPointer(pointer, key)
       const name = this.#text(key, place)
-      const isFixed = STRUCTURE.has(key) && !this.#isRemoved(place, field)
-      const value = isFixed ? field : this.value(field, place)
+      const value = this.#value(object, key, place)
       if (name !== key || value !== field) isChanged = true
       return [name, value] as const
     })
