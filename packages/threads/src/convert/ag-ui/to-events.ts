@@ -1,4 +1,5 @@
 import { joinPointer, type Converted } from '../../issue.ts'
+import { instantOf } from '../../document/timestamp.ts'
 import { pendingToolCalls } from '../../document/tool-calls.ts'
 import type {
   AgentTurn,
@@ -73,7 +74,7 @@ class EventWriter {
    * precision is reported as a loss.
    */
   #time(text: string, pointer: string): void {
-    const time = Date.parse(text)
+    const time = Math.floor(instantOf(text) / 1000)
     if (Number.isNaN(time)) return this.#losses.add(pointer, 'not a time that AG-UI can hold')
     this.#timestamp = time
     if (new Date(time).toISOString() !== text) {
