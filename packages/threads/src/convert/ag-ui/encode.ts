@@ -397,17 +397,31 @@ export function toAgUiMessages(chat: readonly UIMessage[]): {
   readonly messages: readonly AgUiMessage[]
   readonly outcome: AgUiOutcome
 } {
-  let messages: readonly AgUiMessage[] = []
+  const messages: AgUiMessage[] = []
+  const places = new Map<string, number>()
+  const answered = new Set<string | undefined>()
+  const put = (message: AgUiMessage, place: number): void => {
+    messages[place] = message
+    places.set(message.id, place)
+    if (message.role === 'tool') answered.add(message.toolCallId)
+  }
   let outcome: AgUiOutcome = { type: 'success' }
   for (const message of chat) {
-    if (message.role === 'assistant') {
-      const encoder = new AgUiStreamEncoder({ threadId: '', runId: message.id, messages })
-      for (const chunk of encodeUIMessage(message)) if (chunk.type !== 'finish') encoder.push(chunk)
-      ;({ messages, outcome } = encoder)
-    } else {
-      messages = [...messages, { id: message.id, role: message.role, content: contentOf(message) }]
+    if (message.role !== 'assistant') {
+      const { id, role } = message
+      put({ id, role, content: contentOf(message) }, messages.length)
       outcome = { type: 'success' }
+      continue
     }
+    // The encoder is not given the earlier messages: to copy them for each message would take quadratic time.
+    const encoder = new AgUiStreamEncoder({ threadId: '', runId: message.id })
+    for (const chunk of encodeUIMessage(message)) if (chunk.type !== 'finish') encoder.push(chunk)
+    ;({ outcome } = encoder)
+    // What a person said and the results of calls stay as they were sent first; other messages are replaced.
+    const made = encoder.messages.filter(({ id, role, toolCallId }) =>
+      role === 'user' ? !places.has(id) : role !== 'tool' || !answered.has(toolCallId),
+    )
+    for (const own of made) put(own, places.get(own.id) ?? messages.length)
   }
   return { messages, outcome }
 }
