@@ -12,6 +12,7 @@ import {
   thread,
   userTurn,
 } from '../../test/samples.ts'
+import type { MessagePart } from './part.ts'
 import { redactThread } from './redact.ts'
 import { parseThread, stringifyThread } from './thread-text.ts'
 import { validateThread } from './validate.ts'
@@ -197,7 +198,11 @@ describe('TP-52 what is taken out', () => {
         ...agentTurn('ada', [
           { ...response('ada', 1, call('c', 'save', {})), usage, finish_reason: 'stop' },
           {
-            ...request('ada', 2, { ...answer('c', 'save', ''), content_ref, outcome: 'success' }),
+            ...request('ada', 2, {
+              ...answer('c', 'save', ''),
+              content_ref,
+              outcome: 'success',
+            } as MessagePart),
             system_prompts: [{ at: 0, prompt: {} }],
             pydantic_ai: { verbatim: [0] },
           } as never,
