@@ -202,6 +202,12 @@ function bare(event: RuntimeEvent): RuntimeEvent[] {
     case 'thread_terminated':
     case 'usage_recorded':
       return [event]
+    case 'model_requested': {
+      const { type, logId, stepId, turnId, attempt, side, prompt, toolCallId } = event
+      const { provider, model } = event
+      const asked = { logId, stepId, turnId, attempt, side, prompt, toolCallId, provider, model }
+      return [{ type, at, ...asked, frame: '', adds: [] }]
+    }
     case 'model_answered': {
       const { error, ...rest } = event
       return [error ? { ...rest, error: { code: error.code, message: '' } } : rest]

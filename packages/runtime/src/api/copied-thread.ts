@@ -72,6 +72,24 @@ export function rootCreated(
   return { ...rest, threadId: id, depth: 0, title: title ?? undefined }
 }
 
+/**
+ * Returns the events after the copied part of a log that changed or removed messages of this part, so that a copy
+ * does not show again what was deleted.
+ */
+export function editsAfter(log: readonly RuntimeEvent[], end: number): RuntimeEvent[] {
+  const copied = new Set<string>()
+  for (const event of log.slice(0, end))
+    if (event.type === 'message_added') copied.add(event.message.id)
+  let isKept = false
+  return log.slice(end).filter((event) => {
+    // The update before `call_changed` adds a call to the message; without this event the call has no state.
+    if (event.type === 'call_changed') return isKept
+    const isEdit = event.type === 'message_updated' || event.type === 'message_removed'
+    isKept = isEdit && copied.has(event.messageId)
+    return isKept
+  })
+}
+
 /** Applies one event to the state; throws an error with the line number when the event is invalid. */
 export function pushChecked(fold: KernelFold, stored: StoredEvent, line: number): void {
   try {

@@ -23,7 +23,7 @@ import {
   toRuntimeError,
   type ApiContext,
 } from './api-context.ts'
-import { rootCreated, storeCopy } from './copied-thread.ts'
+import { editsAfter, rootCreated, storeCopy } from './copied-thread.ts'
 import { isCopied } from './import-thread.ts'
 import { queuedMessage } from './messages-api.ts'
 
@@ -179,7 +179,7 @@ export async function forkStoredThread(
     tags: head.tags,
     events: [
       { ...rootCreated(first, copy), at: first.at, metadata },
-      ...rest.filter(isHistory).map((event) => {
+      ...[...rest.filter(isHistory), ...editsAfter(log, end)].map((event) => {
         if (event.type !== 'env_set' || event.valueType !== 'secret' || event.value === null)
           return event
         // An encrypted secret can be opened only for the thread whose id it was encrypted with, so it is

@@ -270,7 +270,8 @@ function blobsOf(events: readonly RuntimeEvent[]): readonly string[] {
   const hashes = new Set<string>()
   for (const event of events) {
     if (event.type === 'file_written' && event.hash !== undefined) hashes.add(event.hash)
-    if (event.type === 'model_requested') hashes.add(event.frame)
+    // Erased threads have requests without their frames.
+    if (event.type === 'model_requested' && event.frame !== '') hashes.add(event.frame)
   }
   return [...hashes]
 }

@@ -1,5 +1,6 @@
 import type { KernelState } from '../contract/state.ts'
 import { RuntimeError } from '../contract/error.ts'
+import type { SessionEnd } from '../contract/event.ts'
 import type { SessionResult, Threads, WaitingItem } from '../contract/runtime-api.ts'
 import { load, threadInfos, type ApiContext } from './api-context.ts'
 import { removalsOf, type ThreadHead } from '../store/store.ts'
@@ -85,6 +86,18 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const isQueued = state.queue.some((queued) => queued.queueId === queueId)
   const none = { attachments: [], waiting: [], thread: head }
 
+  // The session that answered the message has ended. What came after it does not matter.
+  const place = state.places.get(queueId ?? '') ?? Infinity
+  const isDropped = state.entries[place]?.dropped !== undefined
+  const isAnswered = place < (session?.firstEntry ?? Infinity) && !isDropped && !state.isErased
+  if (lastSession && lastSession.seq > after && isAnswered) {
+    const isLast = place >= lastSession.firstEntry
+    const fields = isLast
+      ? endFields(lastSession, state, session?.firstEntry)
+      : await earlierEnd(context, state, wait)
+    return { ...(fields && { result: { ...none, ...fields } }), below: [] }
+  }
+
   // The runtime has given up the thread, before or after it took the message from the queue.
   const hasStuckWork = session !== undefined || (state.queue.length > 0 && stop === 'none')
   if (head.lifecycle === 'failed' && hasStuckWork && isAtRest) {
@@ -96,23 +109,15 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
     return { result: { outcome: 'stopped', reason: 'unsent', text: '', ...none }, below: [] }
 
   // A later message with `ifBusy: 'restart'` dropped this message.
-  if (queueId !== undefined && state.entries[state.places.get(queueId) ?? -1]?.dropped)
+  if (isDropped)
     return { result: { outcome: 'stopped', reason: 'restarted', text: '', ...none }, below: [] }
 
-  const hasRested = !session && !state.resume
-  const hasEnded = queueId === undefined ? isAtRest : !isQueued && (lastSession?.seq ?? 0) > after
-  if (terminated || state.isErased || (hasRested && hasEnded)) {
-    const result: Found = {
-      outcome: terminated ? 'terminated' : (lastSession?.outcome ?? 'completed'),
-      reason: terminated ? 'terminated' : (lastSession?.reason ?? 'idle'),
-      text: lastSession?.message ?? lastText(state),
-      ...(!terminated && lastSession?.hint !== undefined && { hint: lastSession.hint }),
-      data: lastSession?.data,
-      attachments: lastSession?.attachments ?? [],
-      waiting: [],
-      thread: head,
-    }
-    return { result, below: [] }
+  const hasRested = queueId === undefined && isAtRest && !session && !state.resume
+  if (terminated || state.isErased || hasRested) {
+    const last = lastSession ?? { outcome: 'completed', reason: 'idle' }
+    const over = { outcome: 'terminated', reason: 'terminated', hint: undefined } as const
+    const ended = terminated ? { ...last, ...over } : last
+    return { result: { ...none, ...endFields(ended, state) }, below: [] }
   }
 
   // Only a thread at rest waits for somebody; a running thread may still end by itself. A queued message counts
@@ -135,10 +140,47 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   return { result: { ...none, outcome: 'waiting', reason: 'waiting', text, waiting }, below }
 }
 
-/** Returns the last text that the agent (side A of the conversation) wrote. */
-function lastText({ entries }: KernelState): string {
+type Ended = Pick<SessionEnd, 'outcome' | 'reason' | 'message' | 'hint' | 'data' | 'attachments'>
+type EndFields = Omit<SessionResult, 'waiting' | 'thread'>
+
+/** Returns what a result says about the end of a session. `to` is the number of messages up to that end. */
+function endFields(
+  { outcome, reason, message, hint, data, attachments = [] }: Ended,
+  state: KernelState,
+  to?: number,
+): EndFields {
+  const text = message ?? lastText(state, to)
+  return { outcome, reason, text, ...(hint !== undefined && { hint }), data, attachments }
+}
+
+const PAGE = 1000
+
+/** Reads from the log how the session ended that answered the message, if it is not the last session. */
+async function earlierEnd(
+  { store }: ApiContext,
+  state: KernelState,
+  { threadId, queueId, after = 0 }: Wait,
+): Promise<EndFields | undefined> {
+  let to: number | undefined
+  for (let seq = after; ;) {
+    const page = await store.events(threadId, { after: seq, limit: PAGE })
+    for (const { event } of page) {
+      if (event.type === 'message_added' && (to !== undefined || event.queueId === queueId))
+        to = (state.places.get(event.message.id) ?? 0) + 1
+      // After a handoff, the session of the next agent answers the message.
+      if (to !== undefined && event.type === 'session_end' && event.reason !== 'handoff')
+        return endFields(event, state, to)
+    }
+    if (page.length < PAGE) return undefined
+    seq = page.at(-1)!.seq
+  }
+}
+
+/** Returns the last text that the agent (side A of the conversation) wrote, among the first `to` messages. */
+function lastText({ entries }: KernelState, to = Infinity): string {
   const last = entries.findLast(
-    ({ side, isRemoved, message }) => side === 'a' && !isRemoved && message.type === 'assistant',
+    ({ side, isRemoved, message }, index) =>
+      index < to && side === 'a' && !isRemoved && message.type === 'assistant',
   )
   return last?.message.text ?? ''
 }

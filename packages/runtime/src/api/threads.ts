@@ -152,9 +152,15 @@ async function costOf(context: ApiContext, threadId: string): Promise<CostReport
     }
     const log = await context.store.events(id)
     const requests = modelLogs(log)
+    const logged = new Set(requests.map(({ logId }) => logId))
+    // Threads that older versions have erased have answers without their requests.
+    for (const { event } of log) {
+      if (event.type !== 'model_answered' || logged.has(event.logId)) continue
+      logged.add(event.logId)
+      if (event.usage) add(event.usage, event.costUsd)
+    }
     // Some costs, such as those of summaries, are recorded only as `usage_recorded`. An event whose request is
     // also in the log of requests is skipped, because the request is counted below.
-    const logged = new Set(requests.map(({ logId }) => logId))
     for (const { event } of log)
       if (event.type === 'usage_recorded' && !logged.has(event.logId ?? ''))
         add(event.usage as JsonObject, event.costUsd)

@@ -206,6 +206,45 @@ describe('fork', () => {
     )
   })
 
+  test('a message that was deleted or changed later is so in a fork of the history before', async () => {
+    await harness.threads.deleteMessage(id, 'one-z')
+    await harness.threads.updateMessage(id, 'one-u', 'ask again')
+    await harness.threads.deleteMessage(id, 'two-z')
+    for (const place of [{ upTo: 'one-z' }, { upTo: 'one-a' }, { before: 'two-u' }]) {
+      const fork = await harness.threads.fork(id, place)
+      expect(await texts(fork.id)).toEqual(['ask again', 'One moment.'])
+      expect(JSON.stringify(await harness.threads.document(fork.id))).not.toContain('answer one')
+      // What was changed in messages that the fork does not have is not in its log.
+      expect(JSON.stringify(await log(fork.id))).not.toContain('two-z')
+      await expectAtRest(fork.id)
+    }
+    const whole = await harness.threads.fork(id)
+    expect(await texts(whole.id)).toEqual(await texts(id))
+    const removed = (await log(whole.id)).filter(({ type }) => type === 'message_removed')
+    expect(removed).toHaveLength(2)
+  })
+
+  test('a call that was approved later with other arguments is settled in a fork', async () => {
+    await harness.append(id, ...waitingSession())
+    await harness.threads.send(id, 'later') // the fork ends before it
+    const other = { toolCallId: 'c2', toolName: 'pay', arguments: { amount: 6 } }
+    const toolCalls = [{ toolCallId: 'c1', toolName: 'pay', arguments: { amount: 5 } }, other]
+    const content = [{ type: 'text', text: 'I will pay.' } as const]
+    const changed = { id: 'm1', type: 'assistant', timestamp: at, content, toolCalls } as const
+    await harness.append(
+      id,
+      { type: 'message_updated', at, messageId: 'm1', message: changed },
+      { type: 'call_changed', at, turnId: 't1', toolCallId: 'c1', changedTo: 'c2' },
+    )
+    const fork = await harness.threads.fork(id, { upTo: 'm1' })
+    await expectAtRest(fork.id)
+    const { calls } = (await stateOf(fork.id)).entries.at(-1)!
+    expect(calls.map(({ call, outcome }) => [call.toolCallId, outcome !== undefined])).toEqual([
+      ['c1', true],
+      ['c2', true],
+    ])
+  })
+
   test('an unknown message and an erased thread are refused', async () => {
     await expect(harness.threads.fork(id, { upTo: 'none' })).rejects.toEqual(
       coded('MESSAGE_NOT_FOUND'),

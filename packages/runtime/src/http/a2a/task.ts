@@ -164,7 +164,8 @@ class TaskFold {
     const taken = this.#take(event)
     if (!this.#isTaken) return []
     const updates = [...taken, ...this.#shown.push(event).flatMap((one) => this.#show(one))]
-    if (event.type !== 'session_end') return updates
+    // After a handoff, the session of the next agent continues the task.
+    if (event.type !== 'session_end' || event.reason === 'handoff') return updates
     return [...updates, ...this.#endSession(event)]
   }
 

@@ -194,7 +194,8 @@ export function toWebhookMessage(
 ): WebhookMessage | undefined {
   const where = { threadId: id, rootId, tenant, owner, agent, seq }
   const message = { id: `msg_${id}_${seq}`, timestamp: event.at }
-  if (event.type === 'session_end') {
+  // A handoff is not reported: the session of the next agent gives the answer.
+  if (event.type === 'session_end' && event.reason !== 'handoff') {
     const { sessionId, outcome, reason, message: text } = event
     const data = { ...where, sessionId, outcome, reason, ...(text !== undefined && { text }) }
     return { ...message, type: 'session.ended', data }
