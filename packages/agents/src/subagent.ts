@@ -120,10 +120,7 @@ function check(definition: object): void {
     ...(typeof prompt === 'function' ? [] : ['prompt']),
   ]
   if (missing.length === 0) return
-  throw invalidUse(
-    `subagent() needs ${missing.join(', ')}.`,
-    'Nothing is derived from the agent.',
-  )
+  throw invalidUse(`subagent() needs ${missing.join(', ')}.`, 'Nothing is derived from the agent.')
 }
 
 const openLedger: OpenLedger = (run) => new RunLedger(run)
