@@ -304,6 +304,18 @@ describe('SA-19 every side has a prompt that exists', () => {
     ])
   })
 
+  test('SA-19 fields without a value are missing: a prompt is required, and other sides take its place', () => {
+    // What a circular import leaves.
+    const none = { prompt: undefined, agent: undefined, human: undefined, handler: undefined }
+    for (const side of ['sideA', 'sideB'])
+      expect(withAgent(pair, { [side]: none })).toEqual([
+        problem('agent "pair"', `${side}.prompt`, 'is required'),
+      ])
+    expect(withAgent(pair, { sideB: { ...none, prompt: plain } })).toEqual([])
+    const person = { name: 'person', type: 'ai_human', sideA: { ...none, prompt: plain } }
+    expect(problemsOf({ agents: [person], prompts: [plain] })).toEqual([])
+  })
+
   test('SA-19 an unknown prompt is refused, with the nearest name', () => {
     const agents = [{ ...single, sideA: { prompt: 'plian' } }]
     expect(problemsOf({ agents, prompts: [plain] })).toEqual([
