@@ -436,13 +436,14 @@ describe('history from elsewhere', () => {
 })
 
 test('UPP-061 UPP-071 every kind of part keeps the options of its vendor, and a document has a name', () => {
-  const metadata = { acme: { mark: 1 } }
+  const options = { mark: 1, detail: 'low' }
+  const metadata = { acme: options }
   const media = ['image', 'audio', 'video', 'document'] as const
   const pdf = { type: 'base64', data: 'AQ==' } as const
   const parts = partsOf(
     [
       { type: 'text', text: 'a', metadata },
-      { type: 'image', source: pdf, mimeType: 'image/png', metadata: { acme: { mark: 1, detail: 'low' } } }, // prettier-ignore
+      { type: 'image', source: pdf, mimeType: 'image/png', metadata },
       { type: 'audio', data: Uint8Array.of(1), mimeType: 'audio/wav', metadata },
       { type: 'video', data: Uint8Array.of(1), mimeType: 'video/mp4', metadata },
       { type: 'document', source: pdf, mimeType: 'application/pdf', metadata },
@@ -456,17 +457,17 @@ test('UPP-061 UPP-071 every kind of part keeps the options of its vendor, and a 
   const file = (filename: string, type: string) => ({
     type: 'file',
     file: { filename, file_data: `data:${type};base64,AQ==` },
-    mark: 1,
+    ...options,
   })
   expect(parts).toEqual([
-    { type: 'text', text: 'a', mark: 1 },
+    { type: 'text', text: 'a', ...options },
     { type: 'image_url', image_url: { url: 'data:image/png;base64,AQ==', detail: 'low' }, mark: 1 },
-    { type: 'input_audio', input_audio: { data: 'AQ==', format: 'wav' }, mark: 1 },
-    { type: 'video_url', video_url: { url: 'data:video/mp4;base64,AQ==' }, mark: 1 },
+    { type: 'input_audio', input_audio: { data: 'AQ==', format: 'wav' }, ...options },
+    { type: 'video_url', video_url: { url: 'data:video/mp4;base64,AQ==' }, ...options },
     file('document.pdf', 'application/pdf'),
     file('document', 'text/csv'),
     file('t.csv', 'text/csv'),
-    { type: 'text', text: 'b', mark: 1 },
+    { type: 'text', text: 'b', ...options },
     file('file', 'a/zip'),
   ])
 })

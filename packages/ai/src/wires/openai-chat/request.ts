@@ -175,14 +175,15 @@ function encodeMessage(
  * `{ prompt_cache_breakpoint: … }`; `detail` of an image is put next to its URL.
  */
 function encodePart(block: UserContent, target: ChatTarget): JsonObject {
-  const { detail, ...options } = optionsOf(block.metadata, target.provider) ?? {}
+  const options = optionsOf(block.metadata, target.provider) ?? {}
   switch (block.type) {
     case 'text':
       return { type: 'text', text: block.text, ...options }
     case 'image': {
       accept('image', target)
+      const { detail, ...others } = options
       const image_url = { url: imageUrl(block), detail: detail || undefined }
-      return { type: 'image_url', image_url, ...options }
+      return { type: 'image_url', image_url, ...others }
     }
     case 'audio': {
       accept('audio', target)
