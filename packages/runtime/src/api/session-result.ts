@@ -84,7 +84,8 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const { session, lastSession, terminated, stop } = state
   const isAtRest = isParked(head, context.clock.now())
   const isQueued = state.queue.some((queued) => queued.queueId === queueId)
-  const none = { attachments: [], waiting: [], thread: head }
+  const rest = { waiting: [], thread: head }
+  const none = { attachments: [], ...rest }
 
   // The session that answered the message has ended. What came after it does not matter.
   const place = state.places.get(queueId ?? '') ?? Infinity
@@ -95,7 +96,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
     const fields = isLast
       ? endFields(lastSession, state, session?.firstEntry)
       : await earlierEnd(context, state, wait)
-    return { ...(fields && { result: { ...none, ...fields } }), below: [] }
+    return { ...(fields && { result: { ...fields, ...rest } }), below: [] }
   }
 
   // The runtime has given up the thread, before or after it took the message from the queue.
@@ -117,7 +118,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
     const last = lastSession ?? { outcome: 'completed', reason: 'idle' }
     const over = { outcome: 'terminated', reason: 'terminated', hint: undefined } as const
     const ended = terminated ? { ...last, ...over } : last
-    return { result: { ...none, ...endFields(ended, state) }, below: [] }
+    return { result: { ...endFields(ended, state), ...rest }, below: [] }
   }
 
   // Only a thread at rest waits for somebody; a running thread may still end by itself. A queued message counts
