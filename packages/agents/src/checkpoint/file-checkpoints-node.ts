@@ -266,7 +266,7 @@ class SessionFiles {
   }
 
   /**
-   * Returns the newest state: that of the last segment file, if it continues the state in the checkpoint
+   * Returns the newest state: that of the last segment file with content, if it continues the state in the checkpoint
    * file. Otherwise another program has written the checkpoint file, and its state is the newest.
    */
   async #withVersions(
@@ -275,10 +275,13 @@ class SessionFiles {
     written: AgentStateJSON,
   ): Promise<AgentStateJSON> {
     const versions = this.#file(folder, VERSIONS)
-    const segment = (await this.#segments(versions)).at(-1)
-    if (segment === undefined) return written
-    const file = this.#file(versions, segment)
-    const lines = await this.#lines<SegmentLine>(sessionId, file)
+    let file = ''
+    let lines: readonly SegmentLine[] = []
+    for (const segment of (await this.#segments(versions)).toReversed()) {
+      file = this.#file(versions, segment)
+      lines = await this.#lines<SegmentLine>(sessionId, file)
+      if (lines.length > 0) break // a process that died may have left a file without a whole line
+    }
     const isContinued =
       lines[0]?.checkpointFile === written.id || lines.some(({ stateId }) => stateId === written.id)
     if (!isContinued) return written

@@ -190,6 +190,22 @@ describe('files', () => {
     expect(onError).toHaveBeenCalledTimes(1)
   })
 
+  test.each(['', '{"checkpointId":"x","who'])(
+    'a segment that a dying process left with %j hides no saved state',
+    async (left) => {
+      const store = fileCheckpoints({ dir, fsync: false })
+      for (const state of runOf(120)) await store.save('s', state.toJSON())
+      const versions = join(dir, 's', 'versions')
+      const last = readdirSync(versions)
+        .filter((name) => /^\d/.test(name))
+        .toSorted()
+        .at(-1)!
+      const next = String(Number.parseInt(last, 10) + 1).padStart(8, '0')
+      writeFileSync(join(versions, `${next}.ndjson`), left)
+      expect((await fileCheckpoints({ dir, onError: vi.fn() }).load('s'))?.step).toBe(120)
+    },
+  )
+
   test('keepVersions removes the oldest', async () => {
     const store = fileCheckpoints({ dir, fsync: false, keepVersions: 50 })
     for (const state of runOf(400)) await store.save('s', state.toJSON())

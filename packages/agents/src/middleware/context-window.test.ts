@@ -176,6 +176,24 @@ test('whatever the history, every policy sends each call with its results, after
   )
 })
 
+test('summarize: an input that is too long by itself does not bring back what was summarised', async () => {
+  const estimate = ({ text }: Message): number =>
+    text === 'big' ? 100 : text.length === 1 ? 30 : 1
+  const model = scripted(() => says('Facts.'))
+  const middleware = [summarize(llm({ model }), { threshold: 60, estimate })]
+  const own = scripted([says('one'), says('two')])
+  const coder = agent({ model: own, middleware })
+  const state = start.withMessages(['a', 'b', 'c', 'd'].map((text) => new UserMessage(text)))
+  const first = await coder.generate('now', state)
+  await coder.generate('big', first.state)
+  const summary = '[Previous conversation summary]\nFacts.'
+  expect(own.requests.map(({ messages }) => messages.map(({ text }) => text))).toEqual([
+    [summary, 'd', 'now'],
+    [summary, 'd', 'now', 'one', 'big'],
+  ])
+  expect(model.requests).toHaveLength(1)
+})
+
 describe('onInference, the hook for one step', () => {
   const add: Tool = { ...read, name: 'add', run: () => 2 }
 

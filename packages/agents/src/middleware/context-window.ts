@@ -168,8 +168,8 @@ export function summarize(summarizer: Summarizer, options: SummarizeOptions = {}
       const count = tokenCounter(request, estimate)
       const isEnough = (messages: readonly Message[]): boolean => count(messages) <= threshold
       const isShortened = given[0] !== request.messages[0]
-      if (isEnough([...given, ...added]))
-        return isShortened ? { messages: [...given, ...added] } : undefined
+      const asBefore = isShortened ? { messages: [...given, ...added] } : undefined
+      if (isEnough([...given, ...added])) return asBefore
       let groups = newestGroups(given, keepRecent)
       // A quarter of the threshold is left for the summary and for what the next steps add.
       const fits = (): boolean => sumTokens(groups.flat(), estimate) <= threshold * 0.75
@@ -177,7 +177,7 @@ export function summarize(summarizer: Summarizer, options: SummarizeOptions = {}
       const recent = groups.flat()
       const old = given.slice(0, given.length - recent.length)
       const upTo = old.at(-1)?.id
-      if (upTo === undefined) return undefined
+      if (upTo === undefined) return asBefore
       let text = ''
       // Old messages that are together too long for the summarizer are summarised part by part.
       for (const part of partsOf(old, estimate, summarizerLimit)) {
