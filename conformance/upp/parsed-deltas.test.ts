@@ -44,3 +44,21 @@ test('UPP-108 an answer that was asked for again starts anew', async () => {
   const stream = llm({ model, structure: {}, repair: 1, middleware }).stream('x')
   expect(await lastParsed(stream)).toEqual([{}, { b: 2 }])
 })
+
+test('events that another middleware sends where no model was asked are parsed too', async () => {
+  const delta = { argumentsJson: '{"a":1}', toolCallId: 'c', toolName: 'echo' }
+  const sends: Middleware = {
+    name: 'sends',
+    onStreamEvent: (event) =>
+      event.type === 'tool_execution_start'
+        ? [event, { type: 'tool_call_delta', index: 0, delta }]
+        : event,
+  }
+  const middleware = [sends, parsedObjectMiddleware()]
+  const model = llm({ model: scripted([]), tools: [echo], middleware })
+  const found: unknown[] = []
+  const call = { toolCallId: 'c', toolName: 'echo', arguments: {} }
+  for await (const batch of model.executeTools({ calls: [call] }))
+    for (const { delta } of batch) if ('parsed' in delta) found.push(delta.parsed)
+  expect(found).toEqual([{ a: 1 }])
+})

@@ -266,8 +266,8 @@ class SessionFiles {
   }
 
   /**
-   * Returns the newest state: that of the last segment file with content, if it continues the state in the checkpoint
-   * file. Otherwise another program has written the checkpoint file, and its state is the newest.
+   * Returns the newest state: that of the last segment file with content, if it continues the state in the
+   * checkpoint file. Otherwise another program has written the checkpoint file, and its state is the newest.
    */
   async #withVersions(
     sessionId: string,

@@ -53,8 +53,10 @@ function withParsed<E extends ObjectDeltaEvent | ToolCallDeltaEvent>(
   piece: string,
   state: Map<string, unknown>,
 ): E {
-  // Set by `onCycle`, which runs before every message; no other code sets this key.
-  const parsers = state.get(stateKey) as Map<number, PartialJson>
+  // The cast is safe, because no other code sets this key. `onCycle` sets it before every message of a model; another
+  // middleware may send such events where no model was asked.
+  const parsers = (state.get(stateKey) ?? new Map()) as Map<number, PartialJson>
+  state.set(stateKey, parsers)
   const parser = parsers.get(event.index) ?? new PartialJson()
   parsers.set(event.index, parser)
   parser.push(piece)

@@ -26,13 +26,21 @@ export interface Redaction {
 
 /**
  * Matches `pointer=value` of the protocol's own words, versions, times and counts, which are redacted only if
- * `remove` names them. Fields of the same names inside application data do not match.
+ * `remove` names them. Fields of the same names inside application data do not match, nor do values that are no
+ * single word, number or time.
  */
 const STRUCTURE = new RegExp(
-  '^((/version|(/agents/[^/]+|/turns/\\d+(/interruption)?)?/[a-z]+ed_at|/turns/\\d+(/messages/\\d+)?' +
-    '(/(total_)?usage/[^=]+|/system_prompts/\\d+/at|/pydantic_ai/verbatim/\\d+|(/parts/\\d+)?/(timestamp' +
-    '|turn_type|message_type|part_kind|status|outcome|finish_reason|speaker|([^=]+/)?content_ref/size_bytes)))' +
+  '^((/version' +
+    // Times of the thread, an agent, a turn and its interruption, e.g. `created_at`.
+    '|(/agents/[^/]+|/turns/\\d+(/interruption)?)?/[a-z]+ed_at' +
+    // Of a turn or a message: counts, times of system prompts, and values kept from Pydantic AI.
+    '|/turns/\\d+(/messages/\\d+)?(/(total_)?usage/[^=]+|/system_prompts/\\d+/at|/pydantic_ai/verbatim/\\d+' +
+    // Of a turn, a message or a part: words, times and sizes.
+    '|(/parts/\\d+)?/(timestamp|turn_type|message_type|part_kind|status|outcome|finish_reason|speaker' +
+    '|([^=]+/)?content_ref/size_bytes)))' +
+    // The values of all these.
     '=([a-z_-]+|[\\d.,:TZ+-]+)' +
+    // The kinds of contents, with the kinds that there are.
     '|/turns/[^=]+/parts/\\d+/(content(/\\d+)?|audio)/kind=(binary|[a-z]+-(url|content|file|point)))$',
 )
 
