@@ -249,10 +249,16 @@ export function pinnedFetch(
         const pairs = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
           values.map((value): [string, string] => [name, value]),
         )
-        const isEmpty = status === 204 || status === 304 || method === 'HEAD'
+        const isEmpty = [204, 205, 304].includes(status) || method === 'HEAD'
         if (isEmpty) answer.resume()
-        const content = isEmpty ? null : (stream.Readable.toWeb(answer) as ReadableStream)
-        resolve(new Response(content, { status, statusText, headers: pairs }))
+        try {
+          const content = isEmpty ? null : (stream.Readable.toWeb(answer) as ReadableStream)
+          resolve(new Response(content, { status, statusText, headers: pairs }))
+        } catch (error) {
+          // `Response` refuses some status lines. An error in a listener would end the process.
+          answer.destroy()
+          reject(error as Error)
+        }
       })
       request.end(typeof body === 'string' ? body : undefined)
     })

@@ -1,6 +1,6 @@
 import dns from 'node:dns'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { calls, says, scripted } from '@skein/ai/testing'
@@ -135,6 +135,24 @@ describe('a name', () => {
     expect(requests).toEqual([`GET server.example:${port}`, `POST server.example:${port}`])
     await expect(pinnedFetch(() => true)(url)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
     await expect(get(url, { signal: AbortSignal.abort() })).rejects.toThrow()
+  })
+
+  test('may answer with any status line: the request fails or has no body, the process goes on', async () => {
+    const lines = ['205 Reset', '999 Odd']
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => {})
+      socket.once('data', () => {
+        socket.end(`HTTP/1.1 ${lines[0]}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    closing.push(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const get = pinnedFetch(() => false)
+    const url = new URL(`http://127.0.0.1:${port}/mcp`)
+    const reset = await get(url)
+    expect([reset.status, reset.body]).toEqual([205, null])
+    for (lines.shift(); lines.length > 0; lines.shift()) await expect(get(url)).rejects.toThrow()
   })
 })
 
