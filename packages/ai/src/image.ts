@@ -101,6 +101,8 @@ export interface ImageEditInput {
 /** Settings of one call. */
 export interface ImageCallOptions {
   readonly signal?: AbortSignal
+  /** Added to the params of the instance, for this call. */
+  readonly params?: Params
 }
 
 /** A running image call: iterate it for previews and images, or wait for its `result`. */
@@ -132,7 +134,8 @@ function toImage(block: ImageBlock): Image {
 }
 
 /** The fields of a request that a call gives. */
-type ImageFields = Pick<ImageRequest, 'prompt' | 'images' | 'mask'>
+type ImageFields = Pick<ImageRequest, 'prompt' | 'images' | 'mask'> &
+  Pick<ImageCallOptions, 'params'>
 
 /** The operations by capability, in the words for a model that lacks it. */
 const operations = {
@@ -196,10 +199,10 @@ class ImageMaker implements ImageInstance {
   #start(
     operation: Operation,
     fields: ImageFields,
-    { signal }: ImageCallOptions = {},
+    { signal, params }: ImageCallOptions = {},
   ): ImageStream {
     const controller = new AbortController()
-    const steps = this.#run(operation, fields, signal, controller)
+    const steps = this.#run(operation, { ...fields, params }, signal, controller)
     return new ResultStream(steps, controller, this.#origin)
   }
 
@@ -236,7 +239,8 @@ class ImageMaker implements ImageInstance {
   #middlewareRun(fields: ImageFields, signal: AbortSignal, streaming: boolean): MiddlewareRun {
     const { params = {}, middleware = [], clock = systemClock } = this.#options
     const { model } = this
-    const request: ImageRequest = { ...fields, params, config: this.#config, signal }
+    const own = { ...params, ...fields.params }
+    const request: ImageRequest = { ...fields, params: own, config: this.#config, signal }
     return new MiddlewareRun(middleware, { modality: 'image', model, streaming, request, clock })
   }
 

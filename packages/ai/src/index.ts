@@ -1,5 +1,5 @@
 export { ai, ai as default } from './ai.ts'
-export { llm, type LLMInstance, type LLMOptions } from './llm.ts'
+export { llm, type LLMInstance, type DataOf, type LLMOptions, type Validated } from './llm.ts'
 export {
   embedding,
   type BoundEmbeddingModel,
@@ -50,11 +50,24 @@ export {
   UPPError,
   type UPPErrorOptions,
 } from './contract/error.ts'
-export type { DataIssue, DeepPartial } from './contract/structure.ts'
+export type { DataIssue, DeepPartial, Unchecked, UncheckedData } from './contract/structure.ts'
 export { StreamEventType, StopReason, type StreamEvent, type EventDelta } from './contract/event.ts'
-export * from './contract/message.ts'
+export {
+  AssistantMessage,
+  MessageRole,
+  ToolResultMessage,
+  UserMessage,
+  isAssistantMessage,
+  isMessage,
+  isToolResultMessage,
+  isUserMessage,
+  type Message,
+  type MessageOptions,
+  type MessageType,
+} from './contract/message.ts'
 export { messageFromJSON, messageToJSON } from './contract/message-json.ts'
 export type { MessageJSON } from '@skein/base'
+export { hasModelHooks } from './contract/middleware.ts'
 export type {
   AnyRequest,
   AnyResponse,
@@ -99,9 +112,6 @@ export {
 } from './contract/tool.ts'
 export type { ToolEnd, TypesOf } from './contract/tool-types.ts'
 export {
-  addSources,
-  addUsage,
-  zeroUsage,
   type OpenCall,
   type Source,
   type TokenUsage,
@@ -109,6 +119,7 @@ export {
   type Warning,
 } from './contract/turn.ts'
 export { Audio, Document, Image, Video } from './media/media.ts'
+export type { VendorFile } from './media/vendor-file.ts'
 export { loggingMiddleware, LogLevel, type Logger } from './middleware/logging.ts'
 export {
   parsedObjectMiddleware,
@@ -116,9 +127,8 @@ export {
   type ParsedStreamEvent,
 } from './middleware/parsed-object.ts'
 export {
-  toToolExecution,
-  toToolResult,
   type CallPorts,
+  type LateOutcome,
   type SettledCall,
   type SettledOutcome,
   type ToolAdmission,
@@ -126,22 +136,18 @@ export {
   type ToolGate,
   type ToolJournal,
 } from './tools/call.ts'
+export { tool, withToolContext, type DefinedTool, type ToolDeclaration } from './tools/define.ts'
 export {
-  deriveTool,
-  tool,
   ToolArgumentError,
-  wantsContext,
-  withToolContext,
-  type DefinedTool,
-  type ToolDeclaration,
+  type SchemaArguments,
+  type SchemaArgumentsOptions,
   type ToolSchema,
-} from './tools/define.ts'
-export { executeTools, succeededTools, type BatchResult, type ToolBatch } from './tools/executor.ts'
+} from './tools/arguments.ts'
+export { executeTools, type BatchResult, type ToolBatch } from './tools/executor.ts'
 export { ToolResultError, toResultJson } from './tools/result.ts'
 
 export { DynamicKey, RoundRobinKeys, WeightedKeys } from './transport/keys.ts'
-export { ExponentialBackoff, judgeRetry, LinearBackoff, NoRetry } from './transport/retry.ts'
-export { BatchReader, ResultStream, StreamResult } from './turn/batch-reader.ts'
-export { partials } from './turn/batch-reader.ts'
+export { ExponentialBackoff, LinearBackoff, NoRetry } from './transport/retry.ts'
+export { partials, StreamResult } from './turn/batch-reader.ts'
 export type { History, InferenceInput } from './turn/request.ts'
 export { defineVendor, type Vendor } from './vendors/define-vendor.ts'

@@ -83,6 +83,7 @@ const $defs = {
 
 test('has the verdict of Ajv for random schemas and values', { timeout: 60_000 }, () => {
   const verdicts = { true: 0, false: 0 }
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
   const verdict = (validate: (value: unknown) => unknown, one: unknown): boolean | undefined => {
     try {
       return validate(one) === true
@@ -95,7 +96,6 @@ test('has the verdict of Ajv for random schemas and values', { timeout: 60_000 }
   fc.assert(
     fc.property(schema, fc.array(value, { minLength: 1, maxLength: 8 }), (part, values) => {
       const root = { $defs, allOf: [part] }
-      const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
       const validate = ajv.compile(root)
       for (const one of values) {
         const expected = verdict(validate, one)

@@ -5,6 +5,7 @@ import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import type { EventDelta, StreamEvent } from './contract/event.ts'
 import { UPPError } from './contract/error.ts'
+import type { Unchecked } from './contract/structure.ts'
 import { jsonSchema } from './json-schema.ts'
 import { llm, type LLMInstance, type LLMOptions } from './llm.ts'
 import { AssistantMessage, UserMessage, type Message } from './contract/message.ts'
@@ -21,41 +22,67 @@ interface Person {
 }
 
 describe('turn.data', () => {
-  test('is what the schema accepts, for Zod, ArkType and Valibot', async () => {
+  test('with validate it is what the schema accepts, for Zod, ArkType and Valibot', async () => {
     const zod = z.object({ name: z.string(), age: z.number().optional() })
-    const turn = await llm({ model, structure: zod }).generate('x')
-    expectTypeOf(turn.data).toEqualTypeOf<Person | undefined>()
+    const turn = await llm({ model, structure: zod, validate: true }).generate('x')
+    expectTypeOf(turn.data).toEqualTypeOf<Person>()
+    turn.data.name.toUpperCase()
 
-    const streamed = await llm({ model, structure: zod }).stream('x').turn
-    expectTypeOf(streamed.data).toEqualTypeOf<Person | undefined>()
+    const streamed = await llm({ model, structure: zod, validate: true }).stream('x').turn
+    expectTypeOf(streamed.data).toEqualTypeOf<Person>()
 
-    const ark = await llm({ model, structure: type({ name: 'string' }) }).generate('x')
-    expectTypeOf(ark.data).toEqualTypeOf<{ name: string } | undefined>()
+    const ark = await llm({
+      model,
+      structure: type({ name: 'string' }),
+      validate: true,
+    }).generate('x')
+    expectTypeOf(ark.data).toEqualTypeOf<{ name: string }>()
 
-    const valibot = toStandardJsonSchema(v.object({ name: v.string() }))
-    const fromValibot = await llm({ model, structure: valibot }).generate('x')
-    expectTypeOf(fromValibot.data).toEqualTypeOf<{ name: string } | undefined>()
+    const structure = toStandardJsonSchema(v.object({ name: v.string() }))
+    const fromValibot = await llm({ model, structure, validate: true }).generate('x')
+    expectTypeOf(fromValibot.data).toEqualTypeOf<{ name: string }>()
   })
 
-  test('is the input of a transforming schema, because nothing is validated', async () => {
-    const structure = z.object({ when: z.string().transform((text) => new Date(text)) })
+  test('without validate it is unchecked, and cannot be used before it is parsed', async () => {
+    const structure = z.object({ name: z.string() })
     const turn = await llm({ model, structure }).generate('x')
-    expectTypeOf(turn.data).toEqualTypeOf<{ when: string } | undefined>()
+    expectTypeOf(turn.data).toEqualTypeOf<Unchecked<{ name: string }>>()
+    // @ts-expect-error nothing says that it has a name
+    void turn.data?.name
+    expectTypeOf(structure.parse(turn.data)).toEqualTypeOf<{ name: string }>()
+    const isValid: boolean = Math.random() > 0.5
+    const perhaps = await llm({ model, structure, validate: isValid }).generate('x')
+    expectTypeOf(perhaps.data).toEqualTypeOf<Unchecked<{ name: string }>>()
   })
 
-  test('is unknown for raw JSON Schema, or what the caller says', async () => {
+  test('is the input of a transforming schema, because nothing is transformed', async () => {
+    const structure = z.object({ when: z.string().transform((text) => new Date(text)) })
+    const turn = await llm({ model, structure, validate: true }).generate('x')
+    expectTypeOf(turn.data).toEqualTypeOf<{ when: string }>()
+  })
+
+  test('is unknown for raw JSON Schema and without a structure', async () => {
     const structure = { type: 'object', properties: { name: { type: 'string' } } }
     const turn = await llm({ model, structure }).generate('x')
     expectTypeOf(turn.data).toEqualTypeOf<unknown>()
-    const typed = await llm<Person>({ model, structure }).generate('x')
-    expectTypeOf(typed.data).toEqualTypeOf<Person | undefined>()
+    const plain = await llm({ model }).generate('x')
+    expectTypeOf(plain.data).toEqualTypeOf<unknown>()
   })
 
-  test('follows with()', async () => {
-    const base = llm({ model, structure: z.object({ a: z.string() }) })
+  test('follows with()', () => {
+    const base = llm({ model, structure: z.object({ a: z.string() }), validate: true })
     expectTypeOf(base.with({ system: 's' })).toEqualTypeOf<LLMInstance<{ a: string }>>()
-    const other = base.with({ structure: z.object({ b: z.number() }) })
+    const structure = z.object({ b: z.number() })
+    const other = base.with({ structure, validate: true })
     expectTypeOf(other).toEqualTypeOf<LLMInstance<{ b: number }>>()
+    const unchecked = base.with({ structure })
+    expectTypeOf(unchecked).toEqualTypeOf<LLMInstance<Unchecked<{ b: number }>>>()
+  })
+
+  test('the text of the answer is text, whole and streamed', async () => {
+    const turn = await llm({ model }).generate('x')
+    expectTypeOf(turn.text).toEqualTypeOf<string>()
+    expectTypeOf(llm({ model }).stream('x').textStream).toEqualTypeOf<AsyncIterable<string>>()
   })
 })
 
@@ -66,6 +93,8 @@ test('partials are the data with every member optional, at every depth, without 
     // @ts-expect-error nothing has to be there yet
     void partial.a.b
   }
+  for await (const partial of partials(llm({ model, structure, validate: true }).stream('x')))
+    expectTypeOf(partial.a?.b?.[0]?.c).toEqualTypeOf<number | undefined>()
   for await (const partial of partials(llm({ model, structure: {} }).stream('x')))
     expectTypeOf(partial).toEqualTypeOf<unknown>()
 })
@@ -73,7 +102,7 @@ test('partials are the data with every member optional, at every depth, without 
 test('jsonSchema gives raw JSON Schema the type that the caller says', async () => {
   const structure = jsonSchema<Person>({ type: 'object' })
   const turn = await llm({ model, structure, validate: true }).generate('x')
-  expectTypeOf(turn.data).toEqualTypeOf<Person | undefined>()
+  expectTypeOf(turn.data).toEqualTypeOf<Person>()
 })
 
 test('issues of an error are typed', () => {

@@ -1,4 +1,15 @@
-import { type Clock, type IdSource, isStandardSchema, systemClock, uuidV4 } from '@skein/base'
+import {
+  type Clock,
+  closest,
+  type IdSource,
+  isPlainObject,
+  isStandardSchema,
+  type OptionNames,
+  systemClock,
+  unknownOptions,
+  uuidV4,
+  wellFormed,
+} from '@skein/base'
 import {
   type CallMessages,
   checkOf,
@@ -23,11 +34,13 @@ import type {
 } from './contract/provider.ts'
 import type { StreamEvent } from './contract/event.ts'
 import type { Message } from './contract/message.ts'
-import type { Middleware } from './contract/middleware.ts'
+import type { Unchecked } from './contract/structure.ts'
+import { hasModelHooks, type Middleware } from './contract/middleware.ts'
 import { MiddlewareRun } from './turn/run-middleware.ts'
 import { runTurn, toolHooks, type TurnTask } from './turn/run-turn.ts'
 import { StreamResult } from './turn/batch-reader.ts'
-import { type ErrorOrigin, invalidRequest, invalidValue } from './contract/error.ts'
+import { withVendorCalls } from './turn/vendor-calls.ts'
+import { type ErrorOrigin, invalidRequest, invalidValue, type UPPError } from './contract/error.ts'
 import { deriveTool } from './tools/define.ts'
 import { joinPorts } from './tools/call.ts'
 import { type BatchResult, executeTools, settleTools, type ToolBatch } from './tools/executor.ts'
@@ -51,11 +64,15 @@ export interface LLMOptions<
   readonly system?: string
   readonly tools?: readonly T[]
   readonly toolStrategy?: ToolUseStrategy
-  /** The shape of the answers, which are JSON. They are parsed into `turn.data`; see `validate`. */
+  /**
+   * The shape of the answers, which are JSON. They are parsed into `turn.data`. Without `validate` nothing checks
+   * that they fit (UPP §12.2), so its type is then `UncheckedData`, or `unknown`.
+   */
   readonly structure?: Structure<Data>
   /**
-   * Whether `turn.data` is checked by the `structure`, which must be able to validate. Data that does not fit
-   * is an INVALID_RESPONSE error with `issues` and the turn. The data itself is not transformed.
+   * Whether `turn.data` is checked by the `structure`, which must be able to validate; it then has the type of the
+   * `structure`. Data that does not fit is an INVALID_RESPONSE error with `issues` and the turn. The data itself is
+   * not transformed.
    */
   readonly validate?: boolean
   /** How many times the model is told what is wrong with its structured answer and asked again. Default 0. */
@@ -68,6 +85,17 @@ export interface LLMOptions<
   /** The sources of times and ids; replace them for reproducible runs. */
   readonly clock?: Clock
   readonly ids?: IdSource
+}
+
+/** The type of the data: that of the `structure` if `validate` is true. */
+export type DataOf<Data, Validate extends boolean> = [Validate] extends [true]
+  ? Data
+  : Unchecked<Data>
+
+/** Options with `validate: true`, which checks the data of answers. */
+export interface Validated<Data> {
+  readonly structure: Structure<Data>
+  readonly validate: true
 }
 
 /**
@@ -88,9 +116,15 @@ export interface LLMInstance<
   stream(history: History, ...inputs: InferenceInput[]): StreamResult<Data, Calls>
   stream(...inputs: InferenceInput[]): StreamResult<Data, Calls>
   /** Returns the same model with some options changed, e.g. a signal for one call. */
-  with<NewData = Data, T extends Tool = never, NewModel extends ModelReference = Model>(
-    changes: Partial<LLMOptions<NewData, T, NewModel>>,
+  with<NewData, T extends Tool = never, NewModel extends ModelReference = Model>(
+    changes: Partial<LLMOptions<NewData, T, NewModel>> & Validated<NewData>,
   ): LLMInstance<NewData, NewTypes<T, Calls>, NewModel>
+  with<NewData, T extends Tool = never, NewModel extends ModelReference = Model>(
+    changes: Partial<LLMOptions<NewData, T, NewModel>> & { readonly structure: Structure<NewData> },
+  ): LLMInstance<Unchecked<NewData>, NewTypes<T, Calls>, NewModel>
+  with<T extends Tool = never, NewModel extends ModelReference = Model>(
+    changes: Partial<LLMOptions<unknown, T, NewModel>>,
+  ): LLMInstance<Data, NewTypes<T, Calls>, NewModel>
   /** Runs one inference with all hooks, without running the tools that the model calls; an agent's step uses it. */
   infer(
     messages: readonly Message[],
@@ -135,8 +169,84 @@ export function llm<
   Data = unknown,
   T extends Tool = Tool,
   Model extends ModelReference = ModelReference,
->(options: LLMOptions<Data, T, Model>): LLMInstance<Data, TypesOf<T>, Model> {
-  return new LLM<Data, TypesOf<T>, Model>(options)
+  Validate extends boolean = false,
+>(
+  options: LLMOptions<Data, T, Model> & { readonly validate?: Validate },
+): LLMInstance<DataOf<Data, Validate>, TypesOf<T>, Model> {
+  checkNames(options)
+  // The options say whether the data is checked; the type follows from them.
+  return new LLM<DataOf<Data, Validate>, TypesOf<T>, Model>(options as never)
+}
+
+/** The names of all options; the type ensures that none is missing. */
+const optionNames: { readonly [Name in keyof LLMOptions]-?: true } = {
+  model: true,
+  config: true,
+  params: true,
+  system: true,
+  tools: true,
+  toolStrategy: true,
+  structure: true,
+  validate: true,
+  repair: true,
+  middleware: true,
+  open: true,
+  signal: true,
+  clock: true,
+  ids: true,
+  temperature: true,
+  maxOutputTokens: true,
+  topP: true,
+  stop: true,
+  seed: true,
+  topK: true,
+  toolChoice: true,
+  parallelToolCalls: true,
+  reasoning: true,
+}
+
+/** The names of the options of `llm()`, and what options of other libraries are called here; `agent()` has them too. */
+export const LLM_OPTIONS: OptionNames = {
+  known: Object.keys(optionNames),
+  renamed: {
+    maxTokens: 'maxOutputTokens',
+    max_tokens: 'maxOutputTokens',
+    stopSequences: 'stop',
+    stop_sequences: 'stop',
+    instructions: 'system',
+    systemPrompt: 'system',
+    schema: 'structure',
+    output: 'structure',
+    outputType: 'structure',
+    responseFormat: 'structure',
+    response_format: 'structure',
+    prompt: 'system, or pass it to generate()',
+    messages: 'the first argument of generate()',
+    tool_choice: 'toolChoice',
+    reasoningEffort: 'reasoning',
+    thinking: 'reasoning',
+    providerOptions: 'params',
+    abortSignal: 'signal',
+    apiKey: 'config.apiKey',
+    baseURL: 'config.baseUrl',
+    baseUrl: 'config.baseUrl',
+    headers: 'config.headers',
+    fetch: 'config.fetch',
+    timeout: 'config.timeout',
+    maxRetries: 'config.retryStrategy',
+    retries: 'config.retryStrategy',
+    maxSteps: 'toolStrategy.maxIterations',
+    stopWhen: 'toolStrategy.maxIterations',
+  },
+}
+
+function checkNames(options: object): void {
+  const unknown = unknownOptions(options ?? {}, LLM_OPTIONS)
+  if (unknown === undefined) return
+  throw invalidValue(
+    `llm() does not have these options: ${unknown}.`,
+    `It has: ${LLM_OPTIONS.known.join(', ')}. Fields of the vendor go in params.`,
+  )
 }
 
 class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implements LLMInstance<
@@ -162,6 +272,8 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
         this.#origin,
         "Blocks of a vendor, e.g. with cache marks, go in that vendor's params.",
       )
+    checkMiddleware(options.middleware ?? [], this.#origin)
+    checkUse(options, this.#origin)
     // UPP §5.4: capabilities do not change during the lifetime of the instance.
     this.capabilities = Object.isFrozen(this.model.capabilities)
       ? this.model.capabilities
@@ -169,7 +281,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
     this.#options = options
     // Options that were not given are left out, because providers and middleware may test for them by name.
     this.#base = {
-      ...(system !== undefined && { system }),
+      ...(system !== undefined && { system: wellFormed(system) }),
       params: params as Params, // known names are a matter of types; anything is sent
       ...settingsOf(options),
       tools: (options.tools ?? []).map((tool) => {
@@ -213,9 +325,10 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
     )
   }
 
-  with<NewData = Data, T extends Tool = never, NewModel extends ModelReference = Model>(
+  with<NewData, T extends Tool = never, NewModel extends ModelReference = Model>(
     changes: Partial<LLMOptions<NewData, T, NewModel>>,
   ): LLMInstance<NewData, NewTypes<T, Calls>, NewModel> {
+    checkNames(changes)
     // The cast is safe: a changed `structure`, `tools` or `model` has its own type, an unchanged one its old type.
     const options = this.#options as object as LLMOptions<NewData, T, NewModel>
     return new LLM<NewData, NewTypes<T, Calls>, NewModel>({ ...options, ...changes })
@@ -249,7 +362,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
     })
     const task: ToolBatch = {
       ...batch,
-      tools: batch.tools ?? tools,
+      tools: withVendorCalls(batch.tools ?? tools, batch.calls, this.#base.params),
       clock: batch.clock ?? clock,
       strategy: batch.strategy ?? toolStrategy,
       open: joinPorts(open, batch.open),
@@ -329,18 +442,21 @@ const settingNames = [
   'topP',
   'stop',
   'seed',
+  'topK',
   'toolChoice',
+  'parallelToolCalls',
   'reasoning',
 ] as const satisfies readonly (keyof Settings)[]
 
 /** Returns the settings that have a value as `{ settings }`; `{}` if none has one. */
-function settingsOf(options: Settings): { readonly settings?: Settings } {
+export function settingsOf(options: Settings): { readonly settings?: Settings } {
   const given = settingNames.filter((name) => options[name] !== undefined)
   if (given.length === 0) return {}
   return { settings: Object.fromEntries(given.map((name) => [name, options[name]])) }
 }
 
 function bindModel(reference: ModelReference): BoundLLMModel {
+  if (typeof reference === 'string') throw modelName(reference)
   const provider = reference?.provider
   if (typeof provider !== 'function' || !provider.handlers)
     throw invalidValue(
@@ -357,8 +473,87 @@ function bindModel(reference: ModelReference): BoundLLMModel {
   return handler.bind(reference)
 }
 
+/** The error of a model that is given as text. */
+function modelName(text: string): UPPError {
+  const [vendor = '', ...rest] = text.split('/')
+  const isVendor = rest.length > 0 && /^[a-z][a-z-]*$/.test(vendor)
+  const call = isVendor
+    ? `${vendor.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}('${rest.join('/')}')`
+    : `openai('${text}')`
+  const path = isVendor ? vendor : 'openai'
+  return invalidValue(
+    `The model is the text "${text}", but it has to be a model of a vendor.`,
+    `Write model: ${call}, with the vendor's function from @skein/ai/${path}.`,
+  )
+}
+
 function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
   const [first, second] = signals.filter((signal) => signal !== undefined)
   if (!first) return new AbortController().signal
   return second ? AbortSignal.any([first, second]) : first
+}
+
+/** Throws for tools that are no list or need a thread, and for options that have no effect without another one. */
+function checkUse(
+  {
+    tools = [],
+    toolChoice,
+    params,
+    structure,
+    repair,
+  }: Pick<LLMOptions, 'tools' | 'toolChoice' | 'repair'> & {
+    readonly params?: unknown
+    readonly structure?: unknown
+  },
+  origin: ErrorOrigin,
+): void {
+  if (!Array.isArray(tools)) {
+    const names = typeof tools === 'object' ? Object.keys(tools).join(', ') : '…'
+    const hint = `Write tools: [${names}]; each tool has its name: tool({ name, description, parameters, run }).`
+    throw invalidRequest('The option tools is not a list.', origin, hint)
+  }
+  const list = tools as readonly Tool[]
+  const bound = list.find(
+    (tool) => tool !== null && typeof tool === 'object' && THREAD_TOOL in tool,
+  )
+  if (bound)
+    throw invalidRequest(
+      `The tool "${bound.name}" is made by defineTool of @skein/runtime, whose code gets the state of a thread. There is no thread here.`,
+      origin,
+      'Make it with tool({ name, description, parameters, run(args) }) of @skein/ai, which the runtime accepts too.',
+    )
+  if (repair !== undefined && repair > 0 && structure === undefined)
+    throw invalidRequest(
+      'The option repair has no effect without structure.',
+      origin,
+      'Give the shape of the answer as `structure`, and `validate: true` to check it.',
+    )
+  // Tools of the vendor itself are in `params`, where only the vendor knows their names.
+  if (typeof toolChoice !== 'object' || (isPlainObject(params) && 'tools' in params)) return
+  const names = list.map(({ name }) => name)
+  if (names.includes(toolChoice.tool)) return
+  const near = closest(String(toolChoice.tool), names)
+  throw invalidRequest(
+    `toolChoice names the tool "${toolChoice.tool}", which is not among the tools.`,
+    origin,
+    near !== undefined
+      ? `Did you mean "${near}"?`
+      : `Tools: ${names.join(', ') || 'none'}. toolChoice takes one of them.`,
+  )
+}
+
+/** The mark of a tool of `defineTool` of `@skein/runtime`, whose code needs the state of a thread. */
+const THREAD_TOOL = Symbol.for('skein.thread-tool')
+
+/** Throws for middleware of an agent, which has the same form but other hooks. */
+function checkMiddleware(given: readonly Middleware[], origin: ErrorOrigin): void {
+  const isOfAgent = (one: Middleware): boolean =>
+    ['before', 'after', 'onInference'].some((hook) => hook in one)
+  const wrong = given.filter((one) => isOfAgent(one) && !hasModelHooks(one))
+  if (wrong.length === 0) return
+  throw invalidRequest(
+    `The hooks of the middleware ${wrong.map(({ name }) => `"${name}"`).join(', ')} would never be called: they are those of an agent.`,
+    origin,
+    'Pass it to agent({ middleware }). Middleware of the model has onRequest, onResponse, wrapInference and others.',
+  )
 }

@@ -221,7 +221,7 @@ async function count(bound: BoundLLMModel, request: LLMRequest): Promise<number>
 type CountRequest = (body: JsonObject, path: string) => { path: string; body: JsonObject }
 
 const counters: Readonly<Record<string, CountRequest>> = {
-  // The fields of `MessageCountTokensParams` in @anthropic-ai/sdk 1.8.0, those of the beta API included.
+  // The fields of `MessageCountTokensParams` in @anthropic-ai/sdk 1.10.0, those of the beta API included.
   'anthropic-messages': (body) => ({
     path: '/messages/count_tokens',
     body: only(
@@ -230,7 +230,7 @@ const counters: Readonly<Record<string, CountRequest>> = {
       context_management`,
     ),
   }),
-  // openai 7.53.0, `InputTokenCountParams`.
+  // openai 7.55.0, `InputTokenCountParams`.
   'openai-responses openai': (body) => ({
     path: '/responses/input_tokens',
     body: only(

@@ -31,6 +31,19 @@ test.each(entries)(
   },
 )
 
+const readme = readFileSync(join(folder, 'README.md'), 'utf8').split('\n')
+const listed = entries.filter(({ file }) => !/[/\\]vendors[/\\](?!list)/.test(file))
+
+test.each(listed)(
+  '$name: the table in the README names every value, and no other',
+  ({ name, file }) => {
+    const row = readme.find((line) => line.startsWith(`| \`@skein/ai${name.slice(1)}\` `)) ?? ''
+    const named = [...row.slice(row.indexOf('`', 3)).matchAll(/`(\w+)`/g)].map(([, one]) => one!)
+    const values = [...namesIn(file)].filter((one) => !/^type |^default$/.test(one))
+    expect(named.toSorted()).toEqual(values.toSorted())
+  },
+)
+
 const core = entries.filter(({ name }) => !/middleware|gateway|testing/.test(name))
 
 test.each(core)('$name: every name says what it is for', ({ file }) => {

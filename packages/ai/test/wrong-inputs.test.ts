@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { anthropic } from '@skein/ai/anthropic'
-import { RateLimiter, rateLimit, ResumableStreams } from '@skein/ai/middleware'
+import { ResumableStreams } from '@skein/ai/middleware'
+import { RateLimiter, rateLimit } from '@skein/ai/routing'
 import { openai } from '@skein/ai/openai'
 import {
   Audio,
@@ -123,7 +124,7 @@ describe('hints', () => {
         llm({ model, config: { apiKey: 'k', baseUrl: 'http://127.0.0.1:1' } }).generate(document),
       )
       expect(error).toEqual(invalid(/source.*"file"/))
-      expect((error as { hint: string }).hint).toMatch(/metadata/)
+      expect((error as { hint: string }).hint).toMatch(/fromUpload/)
     },
   )
 

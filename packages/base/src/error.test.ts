@@ -50,5 +50,5 @@ test('anything that is thrown has a text, and objects are not quoted', () => {
   expect(messageOf(new TypeError('bad'))).toBe('bad')
   expect(messageOf(new TypeError())).toBe('TypeError')
   expect(messageOf('plain')).toBe('plain')
-  expect(messageOf({ key: 'secret' })).toBe('A object was thrown.')
+  expect(messageOf({ key: 'secret' })).toBe('An object that is not an error was thrown.')
 })

@@ -1,3 +1,5 @@
+import { wellFormed } from './well-formed.ts'
+
 const brand = Symbol.for('skein.error')
 
 /** The fields of a Skein error. */
@@ -47,13 +49,18 @@ export class SkeinError extends Error {
 }
 
 /**
- * Returns a message for any thrown value. For values that are neither errors nor strings, only the type is
- * named, because the value itself may be private.
+ * Returns a message for any thrown value, without halves of surrogate pairs. Of an object that is no error only
+ * its `message` is shown, and of other values only the type, because the value itself may be private.
  */
 export function messageOf(error: unknown): string {
   try {
-    if (error instanceof Error) return String(error.message || error.name)
-    return typeof error === 'string' ? error : `A ${typeof error} was thrown.`
+    if (error instanceof Error) return wellFormed(String(error.message || error.name))
+    if (typeof error === 'string') return wellFormed(error)
+    if (error === null || error === undefined) return `${error} was thrown.`
+    if (typeof error !== 'object') return `A ${typeof error} was thrown.`
+    const { message } = error as { readonly message?: unknown }
+    if (typeof message === 'string' && message !== '') return wellFormed(message)
+    return 'An object that is not an error was thrown.'
   } catch {
     return 'An object that cannot be read was thrown.'
   }

@@ -1,4 +1,5 @@
 export { messageOf, SkeinError } from './error.ts'
+export { wellFormed, wellFormedJson } from './well-formed.ts'
 export { encodeSse, SseDecoder, type SseEvent } from './sse.ts'
 export { NdjsonDecoder } from './line-decoder.ts'
 export { decodeBase64, decodeBase64Url, encodeBase64, encodeBase64Url } from './base64.ts'
@@ -37,6 +38,14 @@ export {
   type StandardResult,
   type StandardSchemaV1,
 } from './standard-schema.ts'
+export {
+  argumentParserMember,
+  argumentParserOf,
+  isParsedBy,
+  parsedByMember,
+  type ArgumentParser,
+  type RecordedArguments,
+} from './argument-parser.ts'
 export { manualClock, systemClock, type Clock, type ManualClock } from './ids.ts'
 export {
   randomIds,
@@ -53,6 +62,8 @@ export { defaultInputLimits, type InputLimits } from './upp-json.ts'
 export { isInNetwork, isPrivateAddress } from './address.ts'
 export { linkAbort, untilAborted } from './abort.ts'
 export { closest } from './error.ts'
+export { unknownOptions, type OptionNames } from './unknown-options.ts'
+export { isSameJson } from './same-json.ts'
 export { redactSecrets, secretForms } from './redact.ts'
 export { parsePartialJson, PartialJson } from './partial-json.ts'
 export type { TestFunctions } from './ids.ts'

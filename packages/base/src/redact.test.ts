@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { encodeBase64, encodeBase64Url, redactSecrets } from '@skein/base'
+import { processorMs } from '../../../conformance/support/processor-time.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const secret = 'sk-a/b+c d"é\\~x'
@@ -84,8 +85,8 @@ test('no secret remains, and what is not secret stays in its order', () => {
 
 test('a long text of one letter takes time in proportion', () => {
   const text = 'a'.repeat(1_000_000)
-  const start = performance.now()
+  const start = processorMs()
   expect(redactSecrets(text, ['a'.repeat(1000)])).toBe('[redacted]')
   expect(redactSecrets(text, ['a'.repeat(500) + 'b'])).toBe(text)
-  expect(performance.now() - start).toBeLessThan(1500)
+  expect(processorMs() - start).toBeLessThan(1500)
 })

@@ -163,8 +163,9 @@ export interface InputLimits {
   /** Tool calls in one message of a model. Default 128. */
   readonly maxToolCalls: number
   /**
-   * Bytes of one tool result, or of the text of its error, in the runtime. A larger result is stored whole in
-   * a file of the thread. Default 256 KiB.
+   * Bytes of one tool result, or of the text of its error, that a model is shown. Of a larger result it sees the
+   * beginning and the end; `toolExecutions` keep the whole, and the runtime stores it in a file of the thread.
+   * Default 256 KiB.
    */
   readonly maxToolResultBytes: number
 }

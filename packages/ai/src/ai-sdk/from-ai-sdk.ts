@@ -1,5 +1,5 @@
-import type { JsonObject } from '@skein/base'
-import { cancelledError, ErrorCode, invalidValue, isUPPError, UPPError } from '../contract/error.ts'
+import type { JsonObject, JsonValue } from '@skein/base'
+import { invalidValue } from '../contract/error.ts'
 import type { ProviderMetadata, UserContent } from '../contract/content.ts'
 import type { BlockKind, StopReason, StreamEvent } from '../contract/event.ts'
 import { contentOf, type Message } from '../contract/message.ts'
@@ -9,13 +9,18 @@ import {
   createProvider,
   type LLMRequest,
   type ModelReference,
+  type ModelSettings,
+  type ProviderConfig,
+  type Settings,
 } from '../contract/provider.ts'
 import type { ToolResult } from '../contract/tool.ts'
 import type { TokenUsage, Warning } from '../contract/turn.ts'
 import { decodeLooseBase64 } from '../media/bytes.ts'
 import { documentSource, imageSource } from '../wires/media.ts'
 import { toSources } from '../wires/sources.ts'
+import { droppedBlock } from '../wires/metadata.ts'
 import { repairTranscript, resultText } from '../wires/transcript.ts'
+import { aiSdkError, withRetries } from './failure.ts'
 import type {
   AiSdkAnswerPart,
   AiSdkCallOptions,
@@ -32,8 +37,9 @@ import type {
  *
  *     llm({ model: fromAiSdk(createAmazonBedrock({ region })('anthropic.claude-sonnet-4-5')) })
  *
- * `params` are call options of the AI SDK: `maxOutputTokens`, `temperature`, `toolChoice`, `providerOptions`.
- * Keys, addresses and headers are those that the provider was made with; `config` is ignored.
+ * Settings (`maxOutputTokens`, `reasoning`, …) become call options of the AI SDK; `params` are further ones, e.g.
+ * `providerOptions`, and win. Keys and addresses are those that the provider was made with; of `config`, headers and
+ * `retryStrategy` count.
  */
 export function fromAiSdk(model: AiSdkModel): ModelReference {
   const { specificationVersion: version } = model
@@ -62,91 +68,166 @@ class AdaptedModel implements BoundLLMModel {
     this.#model = model
   }
 
-  async complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
-    const warnings: Warning[] = []
-    const options = callOptions(request, this.#model, warnings)
-    try {
+  writeSettings(settings: Settings): ModelSettings {
+    const { options: params, dropped } = writeSettings(settings, this.#model)
+    return { params: { ...params }, dropped }
+  }
+
+  complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
+    return withRetries(request, this.provider, async () => {
+      const warnings: Warning[] = []
+      const options = callOptions(request, this.#model, warnings)
       const answer = (await this.#model.doGenerate(options as never)) as {
         readonly content: readonly AiSdkAnswerPart[]
-        readonly response?: { readonly id?: string; readonly modelId?: string }
+        readonly response?: AiSdkResponse
       } & Omit<AiSdkAnswerPart, 'type'>
+      tellHeaders(request, answer.response)
       // A whole answer is read like a stream: it is converted to stream parts.
       const events = new EventWriter(this.#model, warnings)
+      const { id, modelId } = answer.response ?? {}
       return [
         { type: 'stream-start', warnings: answer.warnings ?? [] },
-        { type: 'response-metadata', ...answer.response },
+        { type: 'response-metadata', id, modelId } as AiSdkAnswerPart,
         ...answer.content.flatMap(streamed),
         { ...answer, type: 'finish' },
       ].flatMap((part) => events.write(part))
-    } catch (error) {
-      throw this.#failure(error, request.signal)
-    }
+    })
   }
 
   async *stream(request: LLMRequest): AsyncGenerator<readonly StreamEvent[]> {
-    const warnings: Warning[] = []
-    const options = callOptions(request, this.#model, warnings)
-    try {
-      const { stream } = (await this.#model.doStream(options as never)) as {
+    // Until its first content has arrived, an answer can be asked for again.
+    const { first, parts, events } = await withRetries(request, this.provider, async () => {
+      const warnings: Warning[] = []
+      const options = callOptions(request, this.#model, warnings)
+      const { stream, response } = (await this.#model.doStream(options as never)) as {
         readonly stream: ReadableStream<AiSdkAnswerPart>
+        readonly response?: AiSdkResponse
       }
-      const events = new EventWriter(this.#model, warnings)
-      for await (const part of stream) {
-        const batch = events.write(part)
+      const reader = stream.getReader()
+      const writer = new EventWriter(this.#model, warnings)
+      try {
+        for (;;) {
+          const { done, value } = await reader.read()
+          if (!done && isFrame(value)) {
+            writer.write(value)
+            continue
+          }
+          tellHeaders(request, response)
+          return { first: done ? [] : writer.write(value), parts: reader, events: writer }
+        }
+      } catch (error) {
+        reader.cancel().catch(() => {}) // the failure of the answer is what the caller needs
+        throw error
+      }
+    })
+    let isDone = false
+    try {
+      if (first.length > 0) yield first
+      for (;;) {
+        const { done, value } = await parts.read()
+        if ((isDone = done)) return
+        const batch = events.write(value)
         if (batch.length > 0) yield batch
       }
     } catch (error) {
-      throw this.#failure(error, request.signal)
+      throw aiSdkError(error, request, this.provider)
+    } finally {
+      if (!isDone) parts.cancel().catch(() => {}) // the reader has left, or knows the failure
     }
-  }
-
-  /** Converts an error of the AI SDK. Its message may quote the key, so only the HTTP status is passed on. */
-  #failure(error: unknown, signal: AbortSignal): unknown {
-    const { provider } = this
-    if (isUPPError(error)) return error
-    if (signal.aborted) return cancelledError(signal, { provider, modality: 'llm' })
-    const { statusCode } = (error ?? {}) as { readonly statusCode?: number }
-    const what = statusCode === undefined ? 'failed' : `answered HTTP ${statusCode}`
-    return new UPPError(`${provider} ${what}.`, {
-      code: codes[statusCode ?? 0] ?? ErrorCode.ProviderError,
-      provider,
-      modality: 'llm',
-      statusCode,
-      hint: 'The error of the AI SDK is not kept, because its text may contain the key. Call its model directly to see it.',
-    })
   }
 }
 
-const codes: Readonly<Record<number, ErrorCode>> = {
-  400: ErrorCode.InvalidRequest,
-  401: ErrorCode.AuthenticationFailed,
-  403: ErrorCode.AuthenticationFailed,
-  404: ErrorCode.ModelNotFound,
-  422: ErrorCode.InvalidRequest,
-  429: ErrorCode.RateLimited,
+interface AiSdkResponse {
+  readonly id?: string
+  readonly modelId?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+function tellHeaders({ onHeaders }: LLMRequest, response: AiSdkResponse | undefined): void {
+  if (response?.headers) onHeaders?.(response.headers)
+}
+
+/** True for parts that come before the content of an answer. */
+function isFrame({ type }: AiSdkAnswerPart): boolean {
+  return type === 'stream-start' || type === 'response-metadata' || type === 'raw'
 }
 
 function callOptions(
-  { messages, system, tools, structure, params, signal }: LLMRequest,
+  { messages, system, tools, structure, params, settings = {}, config, signal }: LLMRequest,
   model: AiSdkModel,
   warnings: Warning[],
 ): AiSdkCallOptions {
   const history = repairTranscript(messages, warnings)
   const isVersion3 = model.specificationVersion === 'v3'
-  const prompt = history.map((message) => encodeMessage(message, isVersion3))
-  const declared = tools.map(({ name, description, parameters }) => ({
+  const encoder = { provider: model.provider, isVersion3, warnings }
+  const prompt = history.map((message) => encodeMessage(message, encoder))
+  const declared = tools.map(({ name, description, parameters, metadata }) => ({
     type: 'function',
     name,
     description,
     inputSchema: parameters,
+    ...optionsOf(metadata),
   }))
+  const { options, dropped } = writeSettings(settings, model)
+  for (const name of dropped)
+    warnings.push({
+      code: 'setting_dropped',
+      message: `${model.provider} has no ${name} ${JSON.stringify(settings[name])}; it was not sent.`,
+      pointer: `/settings/${name}`,
+    })
   return {
     tools: declared.length > 0 ? declared : undefined,
     responseFormat: structure && { type: 'json', schema: structure },
+    ...options,
     ...params,
+    ...(config.headers && { headers: textHeaders(config.headers) }),
     prompt: system === undefined ? prompt : [{ role: 'system', content: system }, ...prompt],
     abortSignal: signal,
   }
+}
+
+function textHeaders(headers: NonNullable<ProviderConfig['headers']>): Record<string, string> {
+  const kept = Object.entries(headers).filter(([, value]) => value !== undefined && value !== null)
+  return Object.fromEntries(kept.map(([name, value]) => [name, String(value)]))
+}
+
+/** Writes settings as call options. Budgets of thinking and parallel calls are options of single vendors. */
+function writeSettings(
+  settings: Settings,
+  { provider, specificationVersion }: AiSdkModel,
+): { readonly options: Partial<AiSdkCallOptions>; readonly dropped: readonly (keyof Settings)[] } {
+  const { temperature, topP, topK, maxOutputTokens, seed, stop, toolChoice } = settings
+  const { reasoning, parallelToolCalls } = settings
+  const [vendor = ''] = provider.split('.')
+  const own: Record<string, JsonValue> = {}
+  const dropped: (keyof Settings)[] = []
+  if (typeof reasoning === 'object') {
+    if (vendor === 'anthropic')
+      own['thinking'] = { type: 'enabled', budgetTokens: reasoning.budget }
+    else if (vendor === 'google') own['thinkingConfig'] = { thinkingBudget: reasoning.budget }
+    else dropped.push('reasoning')
+  } else if (reasoning !== undefined && specificationVersion === 'v3') dropped.push('reasoning')
+  if (parallelToolCalls !== undefined) {
+    if (vendor === 'anthropic') own['disableParallelToolUse'] = !parallelToolCalls
+    else if (vendor === 'openai') own['parallelToolCalls'] = parallelToolCalls
+    else dropped.push('parallelToolCalls')
+  }
+  const level = typeof reasoning === 'string' && specificationVersion !== 'v3' ? reasoning : undefined // prettier-ignore
+  const options = present({
+    temperature,
+    topP,
+    topK,
+    maxOutputTokens,
+    seed,
+    stopSequences: typeof stop === 'string' ? [stop] : stop,
+    toolChoice:
+      typeof toolChoice === 'object'
+        ? { type: 'tool', toolName: toolChoice.tool }
+        : toolChoice && { type: toolChoice },
+    reasoning: level === 'off' ? 'none' : level,
+    providerOptions: Object.keys(own).length > 0 ? { [vendor]: own } : undefined,
+  })
+  return { options, dropped }
 }
 
 /** Returns the AI SDK's metadata. Entries with `api` are left out: this package wrote them, no provider knows them. */
@@ -157,7 +238,15 @@ function optionsOf(metadata: ProviderMetadata | undefined): {
   return entries.length > 0 ? { providerOptions: Object.fromEntries(entries) } : {}
 }
 
-function encodeMessage(message: Message, isVersion3: boolean): AiSdkMessage {
+/** The model that messages are written for, and where to report what it cannot be sent. */
+interface Encoder {
+  readonly provider: string
+  readonly isVersion3: boolean
+  readonly warnings: Warning[]
+}
+
+function encodeMessage(message: Message, encoder: Encoder): AiSdkMessage {
+  const { isVersion3 } = encoder
   const options = optionsOf(message.metadata)
   switch (message.type) {
     case 'user': {
@@ -176,6 +265,7 @@ function encodeMessage(message: Message, isVersion3: boolean): AiSdkMessage {
           case 'video':
             return [encodeBlock(block, isVersion3)]
           case 'native':
+            encoder.warnings.push(droppedBlock(block, encoder.provider))
             return []
           default:
             return block satisfies never
@@ -277,7 +367,7 @@ function streamed(part: AiSdkAnswerPart, index: number): readonly AiSdkAnswerPar
 class EventWriter {
   readonly #model: AiSdkModel
   readonly #warnings: Warning[]
-  readonly #open = new Map<string, { readonly index: number; text: string }>()
+  readonly #open = new Map<string, OpenPart>()
   /** Parts that have no event (sources, tools that the provider ran); they are kept in the message's metadata. */
   readonly #kept: JsonObject[] = []
   #start: { readonly id?: string; readonly modelId?: string } = {}
@@ -316,15 +406,19 @@ class EventWriter {
     switch (part.type) {
       case 'text-start':
       case 'reasoning-start':
-        return [this.#begin(id, part.type === 'text-start' ? 'text' : 'reasoning')]
+        return [this.#begin(id, part.type === 'text-start' ? 'text' : 'reasoning', {}, part)]
       case 'text-delta':
       case 'reasoning-delta': {
+        // A signature comes with a delta that has no text.
+        this.#note(id, providerMetadata)
+        if (delta === '') return []
         const type = part.type === 'text-delta' ? 'text_delta' : 'reasoning_delta'
         return [{ type, index: this.#indexOf(id), delta: { text: delta } }]
       }
       case 'text-end':
       case 'reasoning-end':
-        return [{ type: 'content_block_stop', index: this.#indexOf(id), delta: { ...metadata } }]
+        this.#note(id, providerMetadata)
+        return [this.#end(id)]
       case 'tool-input-start':
         return part.providerExecuted
           ? []
@@ -345,10 +439,30 @@ class EventWriter {
     }
   }
 
-  #begin(id: string, block: BlockKind, call: Partial<ToolNames> = {}): StreamEvent {
+  #begin(
+    id: string,
+    block: BlockKind,
+    call: Partial<ToolNames> = {},
+    { providerMetadata: metadata }: Pick<AiSdkAnswerPart, 'providerMetadata'> = {},
+  ): StreamEvent {
     const index = this.#count++
-    this.#open.set(id, { index, text: call.toolName ?? '' })
+    this.#open.set(id, { index, text: call.toolName ?? '', metadata })
     return { type: 'content_block_start', index, delta: { block, ...call } }
+  }
+
+  /** Adds metadata of an open part; it may come with its start, with any delta and with its end. */
+  #note(id: string, metadata: AiSdkMetadata | undefined): void {
+    const open = this.#open.get(id)
+    if (!open || !metadata) return
+    const merged: Record<string, JsonObject> = { ...open.metadata }
+    for (const [provider, fields] of Object.entries(metadata))
+      merged[provider] = { ...merged[provider], ...fields }
+    open.metadata = merged
+  }
+
+  #end(id: string): StreamEvent {
+    const { index = 0, metadata } = this.#open.get(id) ?? {}
+    return { type: 'content_block_stop', index, delta: { ...(metadata && { metadata }) } }
   }
 
   #indexOf(id: string): number {
@@ -418,6 +532,13 @@ class EventWriter {
       }),
     }
   }
+}
+
+/** A part that has begun. */
+interface OpenPart {
+  readonly index: number
+  readonly text: string
+  metadata: AiSdkMetadata | undefined
 }
 
 interface ToolNames {

@@ -1,30 +1,25 @@
-import { present } from './from-ai-sdk.ts'
-import { encodeBase64, type JsonObject } from '@skein/base'
-import type { AssistantContent, UserContent } from '../contract/content.ts'
+import type { JsonSchema } from '@skein/base'
+import { isUPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
-import {
-  AssistantMessage,
-  type Message,
-  ToolResultMessage,
-  UserMessage,
-} from '../contract/message.ts'
-import type { Params } from '../contract/provider.ts'
-import type { ToolCall } from '../contract/tool.ts'
+import type { Middleware } from '../contract/middleware.ts'
+import type { BoundLLMModel, RequestScope } from '../contract/provider.ts'
 import type { Turn } from '../contract/turn.ts'
-import { translateParams } from '../gateway/translate-params.ts'
+import { withCallSettings, withScopes } from '../gateway/scoped-options.ts'
 import { llm, type LLMOptions } from '../llm.ts'
-import { decodeLooseBase64, strictBase64 } from '../media/bytes.ts'
+import { NullFilter, withoutInventedNulls } from '../wires/null-filter.ts'
+import { droppedWarnings, readCallSettings } from './call-settings.ts'
+import { fromPrompt } from './from-prompt.ts'
+import { toMetadata, translateOptions } from './provider-options.ts'
+import { supportedUrls } from './supported-urls.ts'
 import {
-  type AiSdkAnswerPart,
-  type AiSdkCallOptions,
-  type AiSdkMessage,
-  type AiSdkPart,
-  type AiSdkUsage,
-  type AiSdkWarning,
-  finishReasons,
-  toAiSdkUsage,
-  toSource,
-} from './types.ts'
+  type AiSdkAnswer,
+  type AiSdkResponse,
+  noteStart,
+  PartWriter,
+  toAnswer,
+  toLastParts,
+} from './to-answer.ts'
+import type { AiSdkAnswerPart, AiSdkCallOptions, AiSdkWarning } from './types.ts'
 
 /** The `llm` options of a model that the AI SDK calls; tools, structure and messages come with each of its calls. */
 export type ToAiSdkOptions = Omit<LLMOptions, 'tools' | 'toolStrategy' | 'structure' | 'signal'>
@@ -36,14 +31,13 @@ export interface AiSdkProviderModel {
   readonly modelId: string
   readonly supportedUrls: Record<string, RegExp[]>
   doGenerate(options: AiSdkCallOptions): Promise<AiSdkAnswer>
-  doStream(options: AiSdkCallOptions): Promise<{ stream: ReadableStream<AiSdkAnswerPart> }>
+  doStream(options: AiSdkCallOptions): Promise<AiSdkStream>
 }
 
-interface AiSdkAnswer {
-  readonly content: readonly AiSdkAnswerPart[]
-  readonly finishReason: NonNullable<AiSdkAnswerPart['finishReason']>
-  readonly usage: AiSdkUsage
-  readonly warnings: readonly AiSdkWarning[]
+interface AiSdkStream {
+  readonly stream: ReadableStream<AiSdkAnswerPart>
+  /** `headers` are there once the vendor has answered. */
+  readonly response: { readonly headers?: Readonly<Record<string, string>> | undefined }
 }
 
 /**
@@ -51,247 +45,229 @@ interface AiSdkAnswer {
  *
  *     generateText({ model: toAiSdk({ model: fallback([a, b]) }), prompt: 'Hello' })
  *
- * Tools run in the AI SDK. The settings of its calls are translated to the vendor's parameters; settings that
- * the vendor lacks are reported as warnings.
+ * Tools run in the AI SDK. The settings of its calls become settings of `llm`, `providerOptions` the parameters and
+ * fields of the vendor that they name; what has no place there is a warning. A structured answer is as its schema says:
+ * a property that is absent is never null.
  */
 export function toAiSdk(options: ToAiSdkOptions): AiSdkProviderModel {
   const { model } = llm(options)
-  const ask = (call: AiSdkCallOptions, streaming: boolean, signal?: AbortSignal) => {
-    const { system, messages } = fromPrompt(call.prompt)
-    const { params, dropped } = translateParams(chatParams(call), 'openai-chat', model.wire)
-    const prompt = [options.system, system].filter(Boolean).join('\n\n')
-    const { responseFormat, abortSignal } = call
-    const instance = llm({
-      ...options,
-      params: { ...options.params, ...params },
-      system: prompt === '' ? undefined : prompt,
-      tools: (call.tools ?? []).flatMap(({ type, name, description = '', inputSchema }) =>
-        type === 'function'
-          ? [{ name, description, parameters: inputSchema ?? {}, run: () => undefined }]
-          : [],
-      ),
-      structure: responseFormat?.type === 'json' ? responseFormat.schema : undefined,
-      signal,
-    })
-    const warnings = [
-      ...dropped.map((feature) => ({ type: 'unsupported', feature })),
-      ...(call.tools ?? [])
-        .filter(({ type }) => type !== 'function')
-        .map(({ name }) => ({ type: 'unsupported', feature: `tool ${name}` })),
-    ]
-    return { turn: instance.infer(messages, { streaming, signal: abortSignal }), warnings }
-  }
   return {
     specificationVersion: 'v4',
     provider: model.provider,
     modelId: model.modelId,
-    supportedUrls: { '*/*': [/^https?:\/\//] },
-    async doGenerate(call) {
-      const { turn, warnings } = ask(call, false)
-      for (;;) {
-        const step = await turn.next()
-        if (step.done) return toAnswer(step.value, warnings)
-      }
-    },
-    async doStream(call) {
-      const reader = new AbortController()
-      const { turn, warnings } = ask(call, true, reader.signal)
-      const parts = toParts(turn, warnings)
-      const stream = new ReadableStream<AiSdkAnswerPart>({
-        async pull(controller) {
-          const step = await parts.next()
-          if (step.done) controller.close()
-          else controller.enqueue(step.value)
+    supportedUrls: supportedUrls(model),
+    doGenerate: (call) => generate(new Call(options, model, call)),
+    doStream: async (call) => stream(new Call(options, model, call)),
+  }
+}
+
+/** One call of the AI SDK. */
+class Call {
+  readonly warnings: readonly AiSdkWarning[]
+  /** Filled while the answer arrives. */
+  readonly response: AiSdkResponse = {}
+  readonly structure: JsonSchema | undefined
+  readonly model: BoundLLMModel
+  readonly #options: LLMOptions
+  readonly #messages: ReturnType<typeof fromPrompt>['messages']
+  readonly #signal: AbortSignal | undefined
+
+  constructor(options: ToAiSdkOptions, model: BoundLLMModel, call: AiSdkCallOptions) {
+    const prompt = fromPrompt(call.prompt, model)
+    const settings = readCallSettings(call, model)
+    const vendor = translateOptions(call.providerOptions ?? {}, model)
+    const headers = readHeaders(options, model, call)
+    const { responseFormat, tools = [] } = call
+    this.model = model
+    this.structure = responseFormat?.type === 'json' ? responseFormat.schema : undefined
+    const warnings = [
+      ...prompt.warnings,
+      ...settings.warnings,
+      ...vendor.warnings,
+      ...headers.warnings,
+      ...tools
+        .filter(({ type }) => type !== 'function')
+        .map(({ name }) => ({ type: 'unsupported', feature: `tool ${name}` })),
+    ]
+    const system = [options.system, prompt.system].filter(Boolean).join('\n\n')
+    const own: LLMOptions = {
+      ...options,
+      config: headers.config,
+      system: system === '' ? undefined : system,
+      tools: tools.filter(({ type }) => type === 'function').map((tool) => toTool(tool, model)),
+      structure: this.structure,
+    }
+    const marked: RequestScope[] = prompt.systemBlocks
+      ? [
+          {
+            wire: 'anthropic-messages',
+            system: options.system ?? null,
+            params: { system: prompt.systemBlocks },
+          },
+        ]
+      : []
+    const scopes = [...settings.scopes, ...vendor.scopes, ...marked]
+    const set = withCallSettings(own, { ...settings.settings, ...vendor.settings }, model)
+    this.#options = withScopes(set.options, scopes, model)
+    this.warnings = [...warnings, ...droppedWarnings(set.dropped)]
+    this.#messages = prompt.messages
+    this.#signal = call.abortSignal
+  }
+
+  /** Starts the inference. */
+  infer(streaming: boolean, signal?: AbortSignal): AsyncGenerator<readonly StreamEvent[], Turn> {
+    const { response } = this
+    const middleware = this.#options.middleware ?? []
+    const noting: Middleware = {
+      name: 'response',
+      onCycle: (request) => ({
+        ...request,
+        onHeaders: (headers: Readonly<Record<string, string>>) => {
+          response.headers = headers
         },
-        async cancel() {
-          reader.abort() // without it, `return` would wait for the next part
-          await parts.return(undefined)
-        },
-      })
-      return { stream }
-    },
+      }),
+    }
+    const instance = llm({ ...this.#options, middleware: [noting, ...middleware], signal })
+    return instance.infer(this.#messages, { streaming, signal: this.#signal })
+  }
+
+  /** The text of a block, as the structure of the call describes it. */
+  textOf(text: string): string {
+    if (!this.structure || !this.model.readData) return text
+    const filter = new NullFilter(this.structure)
+    return filter.push(text) + filter.end()
   }
 }
 
-/** Writes the settings of a call as parameters of Chat Completions, which `translateParams` reads. */
-function chatParams(call: AiSdkCallOptions): Params {
-  const { toolChoice, reasoning } = call as AiSdkCallOptions & { readonly reasoning?: unknown }
-  const choice =
-    toolChoice?.type === 'tool'
-      ? { type: 'function', function: { name: toolChoice.toolName } }
-      : toolChoice?.type
-  return present({
-    max_completion_tokens: call.maxOutputTokens,
-    temperature: call.temperature,
-    top_p: call.topP,
-    top_k: call.topK,
-    presence_penalty: call.presencePenalty,
-    frequency_penalty: call.frequencyPenalty,
-    stop: call.stopSequences,
-    seed: call.seed,
-    tool_choice: call.tools && call.tools.length > 0 ? choice : undefined,
-    reasoning_effort: reasoning === 'provider-default' ? undefined : reasoning,
-  })
-}
-
-function fromPrompt(prompt: readonly AiSdkMessage[]): { system: string; messages: Message[] } {
-  const system: string[] = []
-  const messages: Message[] = []
-  for (const { role, content, providerOptions } of prompt) {
-    const options = providerOptions ? { metadata: providerOptions } : {}
-    const parts: readonly AiSdkPart[] =
-      typeof content === 'string' ? [{ type: 'text', text: content }] : content
-    if (role === 'system') system.push(parts.map(({ text }) => text).join(''))
-    else if (role === 'user') messages.push(new UserMessage(parts.map(fromPart), options))
-    else if (role === 'tool') {
-      const results = parts.filter(({ type }) => type === 'tool-result').map(fromResult)
-      messages.push(new ToolResultMessage(results, options))
-    } else messages.push(fromAssistant(parts, options))
+async function generate(call: Call): Promise<AiSdkAnswer> {
+  const events = call.infer(false)
+  const { response, warnings: dropped } = call
+  const answer = (turn: Turn): AiSdkAnswer =>
+    toAnswer(turn, { dropped, response, textOf: (text) => call.textOf(text) })
+  try {
+    for (;;) {
+      const step = await events.next()
+      if (step.done) return answer(step.value)
+      noteStart(response, step.value)
+    }
+  } catch (error) {
+    const turn = unparsed(error)
+    if (turn) return answer(turn)
+    throw error
   }
-  return { system: system.join('\n\n'), messages }
 }
 
-function fromAssistant(parts: readonly AiSdkPart[], options: object): AssistantMessage {
-  const content = parts.flatMap(({ type, text = '', providerOptions }): AssistantContent[] =>
-    type === 'text' || type === 'reasoning'
-      ? [present({ type, text, metadata: providerOptions })]
-      : [],
-  )
-  const calls = parts.flatMap((part): ToolCall[] => {
-    const { type, toolCallId = '', toolName = '', input, providerOptions } = part
-    if (type !== 'tool-call') return []
-    const args = (typeof input === 'string' ? JSON.parse(input || '{}') : input) as JsonObject
-    const metadata = providerOptions && { metadata: providerOptions }
-    return [{ toolCallId, toolName, arguments: args ?? {}, ...metadata }]
-  })
-  return new AssistantMessage(content, calls.length > 0 ? calls : undefined, options)
+/** The turn of a structured answer that is not JSON: the AI SDK parses the text, and has an error of its own for that. */
+function unparsed(error: unknown): Turn | undefined {
+  return isUPPError(error) && error.code === 'INVALID_RESPONSE' && error.turn?.cycles === 1
+    ? error.turn
+    : undefined
 }
 
-function fromResult({ toolCallId = '', toolName = '', output }: AiSdkPart) {
-  const { type = 'text', value, reason } = output ?? {}
-  const isError = type.startsWith('error') || type === 'execution-denied'
-  const result =
-    type === 'content'
-      ? (value as readonly AiSdkPart[]).map(fromPart)
-      : type === 'execution-denied'
-        ? (reason ?? 'The call was denied.')
-        : value
-  return present({ toolCallId, toolName, result, isError: isError || undefined })
-}
-
-/** Converts a text or a file of a prompt. */
-function fromPart(part: AiSdkPart): UserContent {
-  const { type, text = '', data, mediaType = '', filename, providerOptions } = part
-  const metadata = providerOptions && { metadata: providerOptions }
-  if (type === 'text') return { type: 'text', text, ...metadata }
-  const given =
-    data instanceof URL
-      ? data
-      : typeof data === 'object' && 'type' in data
-        ? data.type === 'url'
-          ? data.url
-          : data.type === 'text'
-            ? new TextEncoder().encode(data.text)
-            : data.data
-        : data
-  const kind = mediaType.split('/')[0]
-  const common = { mimeType: mediaType, ...metadata }
-  if ((kind === 'audio' || kind === 'video') && !(given instanceof URL)) {
-    const bytes = typeof given === 'string' ? decodeLooseBase64(given) : given!
-    return { type: kind, data: bytes, ...common }
-  }
-  const base64 = (data: string | Uint8Array = ''): string =>
-    typeof data === 'string' ? strictBase64(data) : encodeBase64(data)
-  const source =
-    given instanceof URL
-      ? ({ type: 'url', url: given.href } as const)
-      : ({ type: 'base64', data: base64(given) } as const)
-  if (kind === 'image') return { type: 'image', source, ...common }
-  return present({ type: 'document', source, title: filename, ...common })
-}
-
-function toAnswer(turn: Turn, dropped: readonly AiSdkWarning[]): AiSdkAnswer {
-  const { response, usage, stopReason, rawStopReason, warnings } = turn
-  const content = response.content.flatMap((block): AiSdkAnswerPart[] => {
-    const metadata = block.metadata && { providerMetadata: block.metadata }
-    if (block.type === 'text' || block.type === 'reasoning')
-      return [{ type: block.type, text: block.text, ...metadata }]
-    return []
-  })
-  const calls = (response.toolCalls ?? []).map(toCall)
+function stream(call: Call): AiSdkStream {
+  const reader = new AbortController()
+  const parts = toParts(call, reader.signal)
   return {
-    content: [...content, ...turn.sources.flatMap(toSource), ...calls],
-    finishReason: { unified: finishReasons[stopReason] ?? 'other', raw: rawStopReason },
-    usage: toAiSdkUsage(usage),
-    warnings: [...dropped, ...warnings.map(({ message }) => ({ type: 'other', message }))],
+    stream: new ReadableStream<AiSdkAnswerPart>({
+      async pull(controller) {
+        const step = await parts.next()
+        if (step.done) controller.close()
+        else controller.enqueue(step.value)
+      },
+      async cancel() {
+        reader.abort() // without it, `return` would wait for the next part
+        await parts.return(undefined)
+      },
+    }),
+    response: {
+      get headers() {
+        return call.response.headers
+      },
+    },
   }
-}
-
-function toCall({ toolCallId, toolName, arguments: args, metadata }: ToolCall): AiSdkAnswerPart {
-  const input = JSON.stringify(args)
-  const more = metadata && { providerMetadata: metadata }
-  return { type: 'tool-call', toolCallId, toolName, input, ...more }
 }
 
 /** Converts events to the parts of an AI SDK stream. A failure becomes a part too, of type `error`. */
 async function* toParts(
-  turn: AsyncGenerator<readonly StreamEvent[], Turn>,
-  dropped: readonly AiSdkWarning[],
+  call: Call,
+  signal: AbortSignal,
 ): AsyncGenerator<AiSdkAnswerPart, undefined> {
-  yield { type: 'stream-start', warnings: dropped }
-  const kinds = new Map<number, string>()
-  const calls = new Map<number, string>()
+  yield { type: 'stream-start', warnings: call.warnings }
+  const turn = new Ending(call.infer(true, signal))
+  const writer = new PartWriter()
+  const events = withoutInventedNulls(turn, call.structure, call.model)
   try {
-    for (;;) {
-      const step = await turn.next()
-      if (step.done) {
-        for (const source of step.value.sources) yield* toSource(source)
-        for (const call of step.value.response.toolCalls ?? []) yield toCall(call)
-        const { finishReason, usage } = toAnswer(step.value, [])
-        yield { type: 'finish', finishReason, usage }
-        return undefined
-      }
-      for (const event of step.value) {
-        const id = String(event.index)
-        switch (event.type) {
-          case 'content_block_start': {
-            const { block, toolCallId = '', toolName = '' } = event.delta
-            const kind = block === 'object' ? 'text' : block
-            kinds.set(event.index, kind)
-            if (kind === 'text' || kind === 'reasoning') yield { type: `${kind}-start`, id }
-            if (kind !== 'tool_call') break
-            calls.set(event.index, toolCallId)
-            yield { type: 'tool-input-start', id: toolCallId, toolName }
-            break
-          }
-          case 'text_delta':
-          case 'object_delta':
-            yield { type: 'text-delta', id, delta: event.delta.text }
-            break
-          case 'reasoning_delta':
-            yield { type: 'reasoning-delta', id, delta: event.delta.text }
-            break
-          case 'tool_call_delta': {
-            const { toolCallId, argumentsJson: delta } = event.delta
-            yield { type: 'tool-input-delta', id: toolCallId, delta }
-            break
-          }
-          case 'content_block_stop': {
-            const kind = kinds.get(event.index)
-            const more = event.delta.metadata && { providerMetadata: event.delta.metadata }
-            if (kind === 'text' || kind === 'reasoning') yield { type: `${kind}-end`, id, ...more }
-            if (kind === 'tool_call') yield { type: 'tool-input-end', id: calls.get(event.index)! }
-            break
-          }
-          default:
-            break // media and the frame of the message have no part of their own
-        }
-      }
-    }
+    for await (const batch of events) for (const event of batch) yield* writer.write(event)
+    if (turn.value) yield* toLastParts(turn.value)
   } catch (error) {
-    yield { type: 'error', error }
-    return undefined
+    const ended = unparsed(error)
+    if (ended) yield* toLastParts(ended)
+    else yield { type: 'error', error }
   } finally {
-    await turn.return(undefined as never)
+    await turn.return()
+  }
+  return undefined
+}
+
+/** A generator whose return value can be read after it was iterated. */
+class Ending implements AsyncIterableIterator<readonly StreamEvent[]> {
+  readonly #events: AsyncGenerator<readonly StreamEvent[], Turn>
+  value: Turn | undefined
+
+  constructor(events: AsyncGenerator<readonly StreamEvent[], Turn>) {
+    this.#events = events
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async next(): Promise<IteratorResult<readonly StreamEvent[]>> {
+    const step = await this.#events.next()
+    if (!step.done) return step
+    this.value = step.value
+    return { done: true, value: undefined }
+  }
+
+  async return(): Promise<IteratorResult<readonly StreamEvent[]>> {
+    await this.#events.return(undefined as never) // the value of a generator that is closed is not read
+    return { done: true, value: undefined }
+  }
+}
+
+type CallTool = NonNullable<AiSdkCallOptions['tools']>[number]
+
+function toTool(
+  { name, description = '', inputSchema, strict, providerOptions }: CallTool,
+  model: BoundLLMModel,
+): NonNullable<LLMOptions['tools']>[number] {
+  const own = toMetadata(providerOptions, model)
+  const metadata =
+    strict === undefined ? own : { ...own, [model.provider]: { ...own?.[model.provider], strict } }
+  return {
+    name,
+    description,
+    parameters: inputSchema ?? {},
+    run: () => undefined,
+    ...(metadata && { metadata }),
+  }
+}
+
+/**
+ * Adds the headers of a call. Those of a combination would reach the vendors of all members, so there only the AI SDK's
+ * own `user-agent` may come, and is left out.
+ */
+function readHeaders(
+  { config }: ToAiSdkOptions,
+  { wire }: BoundLLMModel,
+  { headers = {} }: AiSdkCallOptions,
+): { readonly config: ToAiSdkOptions['config']; readonly warnings: readonly AiSdkWarning[] } {
+  const given = Object.entries(headers).filter(([, value]) => value !== undefined)
+  const others = given.filter(([name]) => name.toLowerCase() !== 'user-agent')
+  if (wire !== undefined && given.length > 0)
+    return { config: { ...config, headers: { ...config?.headers, ...Object.fromEntries(given) } }, warnings: [] } // prettier-ignore
+  return {
+    config,
+    warnings: others.length > 0 ? [{ type: 'unsupported', feature: 'headers' }] : [],
   }
 }

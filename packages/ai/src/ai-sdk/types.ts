@@ -24,6 +24,8 @@ export type AiSdkData =
   | { readonly type: 'data'; readonly data: Uint8Array | string }
   | { readonly type: 'url'; readonly url: URL }
   | { readonly type: 'text'; readonly text: string }
+  /** A file that was uploaded to a provider. */
+  | { readonly type: 'reference'; readonly reference: unknown }
 
 /** A part of a message in a prompt. */
 export interface AiSdkPart {
@@ -35,7 +37,13 @@ export interface AiSdkPart {
   readonly toolCallId?: string
   readonly toolName?: string
   readonly input?: unknown
-  readonly output?: { readonly type: string; readonly value?: unknown; readonly reason?: string }
+  readonly output?: {
+    readonly type: string
+    readonly value?: unknown
+    readonly reason?: string
+    readonly providerOptions?: AiSdkMetadata
+  }
+  readonly providerExecuted?: boolean
   readonly providerOptions?: AiSdkMetadata
 }
 
@@ -63,6 +71,7 @@ export interface AiSdkAnswerPart {
   readonly url?: string
   readonly title?: string
   readonly modelId?: string
+  readonly timestamp?: Date
   readonly warnings?: readonly AiSdkWarning[]
   readonly usage?: AiSdkUsage
   readonly finishReason?: { readonly unified: string; readonly raw?: string | undefined }
@@ -102,6 +111,8 @@ export interface AiSdkCallOptions {
     readonly name: string
     readonly description?: string
     readonly inputSchema?: JsonSchema
+    readonly strict?: boolean
+    readonly providerOptions?: AiSdkMetadata
   }[]
   readonly toolChoice?: { readonly type: string; readonly toolName?: string }
   readonly responseFormat?: { readonly type: string; readonly schema?: JsonSchema }
@@ -113,6 +124,8 @@ export interface AiSdkCallOptions {
   readonly frequencyPenalty?: number
   readonly stopSequences?: readonly string[]
   readonly seed?: number
+  readonly reasoning?: string
+  readonly headers?: Readonly<Record<string, string | undefined>>
   readonly abortSignal?: AbortSignal
   readonly providerOptions?: AiSdkMetadata
 }

@@ -1,4 +1,11 @@
-import { decodeBase64, encodeBase64, isPlainObject, type JsonObject } from '@skein/base'
+import {
+  decodeBase64,
+  encodeBase64,
+  isPlainObject,
+  type JsonObject,
+  wellFormed,
+  wellFormedJson,
+} from '@skein/base'
 
 /** Vendor data, with one key per provider name (UPP §5.6.5). Unknown fields are kept unchanged. */
 export type ProviderMetadata = Readonly<Record<string, JsonObject>>
@@ -191,7 +198,7 @@ function mapObject(object: Record<string, unknown>, map: Map): Record<string, un
  * throws.
  */
 export function resultText(result: unknown): string {
-  if (typeof result === 'string') return result
+  if (typeof result === 'string') return wellFormed(result)
   try {
     // `this[key]` is the value before `toJSON`, which for a Buffer would list every byte.
     const readable = function (
@@ -208,7 +215,7 @@ export function resultText(result: unknown): string {
       const bytes = bytesInJson(value)
       return bytes ? `[binary data, ${bytes.byteLength} bytes]` : value
     }
-    return JSON.stringify(result, readable) ?? ''
+    return wellFormedJson(JSON.stringify(result, readable) ?? '')
   } catch (error) {
     return `[The result cannot be written as JSON: ${(error as Error).message.split('\n')[0]}]`
   }

@@ -110,7 +110,7 @@ export function toUPPError(error: unknown, { provider, modality }: ErrorOrigin):
     provider,
     modality,
     cause: error,
-    hint: 'See the cause.',
+    hint: 'The provider threw something other than a UPPError; see the cause.',
   })
 }
 

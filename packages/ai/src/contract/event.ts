@@ -54,6 +54,8 @@ export interface ContentBlockStartEvent {
     readonly toolName?: string
     /** Set when `block` is `native`: the vendor's name of the block. */
     readonly name?: string
+    /** The vendor's id of the item that the block is, where its format announces one (OpenAI's Responses). */
+    readonly itemId?: string
   }
 }
 

@@ -81,7 +81,7 @@ function decodeBytes(json: unknown): unknown {
 
 function optionsOf(value: Record<string, unknown>): MessageOptions {
   const { id, timestamp, metadata } = value
-  if (typeof id !== 'string' || id === '') throw invalid('id', 'is not an id')
+  if (typeof id !== 'string' || id === '') throw invalid('id', 'is not a non-empty string')
   const date = dateOf(timestamp, 'Message JSON: timestamp')
   if (metadata === undefined) return { id, timestamp: date }
   if (!isPlainObject(metadata)) throw invalid('metadata', 'is not an object')
@@ -94,15 +94,33 @@ function blocks(value: Record<string, unknown>): unknown[] {
     const at = `content[${index}]`
     // An instance of `Image` is a block too, so the object need not be plain.
     if (typeof block !== 'object' || block === null) throw invalid(at, 'is not an object')
-    const { type, text, source, data } = block as Record<string, unknown>
+    const { type, text, data } = block as Record<string, unknown>
     const isText = type === 'text' || type === 'reasoning'
     if (isText && typeof text !== 'string') throw invalid(`${at}.text`, 'is not a string')
-    const isSourced = type === 'image' || type === 'document'
-    if (isSourced && !isPlainObject(source)) throw invalid(`${at}.source`, 'is not an object')
+    if (type === 'image' || type === 'document') checkSource(block as Record<string, unknown>, at)
     const isBytes = type === 'audio' || type === 'video' || type === 'binary'
     if (isBytes && !ArrayBuffer.isView(data)) throw invalid(`${at}.data`, 'is not bytes')
     return block
   })
+}
+
+/** The field that holds the data of each kind of source, and whether it is bytes. Other kinds are left to the request. */
+const sourceFields: Readonly<Record<string, readonly [field: 'data' | 'url', isBytes: boolean]>> = {
+  base64: ['data', false],
+  text: ['data', false],
+  url: ['url', false],
+  bytes: ['data', true],
+}
+
+function checkSource({ source, mimeType }: Record<string, unknown>, at: string): void {
+  if (!isPlainObject(source)) throw invalid(`${at}.source`, 'is not an object')
+  if (typeof mimeType !== 'string') throw invalid(`${at}.mimeType`, 'is not a string')
+  const { type } = source
+  if (typeof type !== 'string') throw invalid(`${at}.source.type`, 'is not a string')
+  if (!Object.hasOwn(sourceFields, type)) return
+  const [field, isBytes] = sourceFields[type]!
+  const isRight = isBytes ? ArrayBuffer.isView(source[field]) : typeof source[field] === 'string'
+  if (!isRight) throw invalid(`${at}.source.${field}`, isBytes ? 'is not bytes' : 'is not a string')
 }
 
 function calls(value: Record<string, unknown>): ToolCall[] | undefined {

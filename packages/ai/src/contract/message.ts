@@ -1,4 +1,12 @@
-import { type Clock, freezeTree, FrozenData, type IdSource, systemClock, uuidV4 } from '@skein/base'
+import {
+  type Clock,
+  freezeTree,
+  FrozenData,
+  type IdSource,
+  systemClock,
+  uuidV4,
+  wellFormed,
+} from '@skein/base'
 import {
   type AssistantContent,
   type AudioBlock,
@@ -217,7 +225,7 @@ function toBlocks<Block extends ContentBlock>(
   allowed: Readonly<Record<string, true>>,
   where: string,
 ): readonly (Block | TextBlock)[] {
-  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  if (typeof content === 'string') return [{ type: 'text', text: wellFormed(content) }]
   const blocks = listOf(content, where)
   blocks.forEach((block, index) => {
     const type = typeOf(block)
@@ -225,7 +233,12 @@ function toBlocks<Block extends ContentBlock>(
     const hint = `Allowed there: ${Object.keys(allowed).join(', ')}.`
     throw invalidValue(`Block ${index} of ${where} has the type ${JSON.stringify(type)}.`, hint)
   })
-  return blocks
+  return blocks.map((block) => {
+    // Half of a surrogate pair, which a cut text ends with, would make the conversation unusable (UPP §15.1).
+    if (block.type !== 'text') return block
+    const text = typeof block.text === 'string' ? wellFormed(block.text) : block.text
+    return text === block.text ? block : { ...block, text }
+  })
 }
 
 function listOf<T>(given: readonly T[], where: string): T[] {

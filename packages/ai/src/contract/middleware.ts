@@ -29,6 +29,8 @@ export interface MiddlewareContext {
    * calls only).
    */
   readonly readData?: BoundLLMModel['readData']
+  /** See `BoundLLMModel.identity` (LLM calls only). */
+  readonly identity?: BoundLLMModel['identity']
   /** Milliseconds since the epoch. */
   readonly startTime: number
   endTime?: number
@@ -86,4 +88,26 @@ export interface Middleware {
     next: (request: LLMRequest) => AsyncIterable<readonly StreamEvent[]>,
     context: MiddlewareContext,
   ) => AsyncIterable<readonly StreamEvent[]>
+}
+
+/** The hooks that only middleware of a model has; `onError` exists for agents too. */
+const modelHooks: Readonly<Record<Exclude<keyof Middleware, 'name' | 'onError'>, true>> = {
+  onStart: true,
+  onEnd: true,
+  onAbort: true,
+  onRequest: true,
+  onCycle: true,
+  onResponse: true,
+  onTurn: true,
+  onStreamEvent: true,
+  onStreamEnd: true,
+  onToolCall: true,
+  onToolResult: true,
+  wrapInference: true,
+}
+
+/** True for a value with a hook that only middleware of a model has. */
+export function hasModelHooks(middleware: unknown): boolean {
+  if (typeof middleware !== 'object' || middleware === null) return false
+  return Object.keys(modelHooks).some((name) => name in middleware)
 }

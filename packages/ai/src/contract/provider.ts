@@ -20,7 +20,11 @@ export interface Settings {
   readonly topP?: number
   readonly stop?: string | readonly string[]
   readonly seed?: number
+  /** The model picks each token among this many of the likeliest ones. */
+  readonly topK?: number
   readonly toolChoice?: ToolChoice
+  /** Whether one answer may call several tools. */
+  readonly parallelToolCalls?: boolean
   /** How much the model thinks before it answers; `budget` is in tokens. */
   readonly reasoning?: 'off' | 'low' | 'medium' | 'high' | { readonly budget: number }
 }
@@ -117,6 +121,13 @@ export interface BoundLLMModel {
    * is. With `isPartial` the data may be the beginning of an answer.
    */
   readData?(structure: JsonSchema, data: unknown, isPartial?: boolean): unknown
+  /** Writes settings under this model's own names, and says which of them it does not have. */
+  writeSettings?(settings: Settings): ModelSettings
+  /**
+   * What else decides an answer besides the request: the address and the API of the model, and the members of a
+   * combination with their params. JSON without credentials; a cache makes it part of its key.
+   */
+  readonly identity?: JsonObject
   /** Returns the path and body that a request would be sent with, e.g. to ask the vendor how many tokens it has. */
   encode?(request: LLMRequest): { readonly path: string; readonly body: string }
   /** Sends a request to another endpoint of the vendor and returns its JSON. */
@@ -125,6 +136,14 @@ export interface BoundLLMModel {
   complete(request: LLMRequest): Promise<readonly StreamEvent[]>
   /** Yields the events in batches as they arrive. Leaving the loop early closes the connection. */
   stream(request: LLMRequest): AsyncIterable<readonly StreamEvent[]>
+}
+
+/** Settings as one model takes them. */
+export interface ModelSettings {
+  /** The vendor's parameters; undefined if another model writes them later, as a member of a combination does. */
+  readonly params?: Params
+  /** The settings that the model does not have, or not with this value. */
+  readonly dropped: readonly (keyof Settings)[]
 }
 
 /** A request to an endpoint of a vendor, with the same keys, retries and limits as an inference. */
@@ -142,12 +161,35 @@ export interface LLMRequest {
   readonly params: Params
   /** Settings under this package's own names, e.g. `maxOutputTokens`; present only if one is set. */
   readonly settings?: Settings
+  /** Changes for models of one vendor or format; a fallback or route applies them to the members they name. */
+  readonly scopes?: readonly RequestScope[]
   readonly tools: readonly Tool[]
   readonly structure?: JsonSchema
   readonly config: ProviderConfig
   readonly signal: AbortSignal
   readonly clock: Clock
   readonly ids: IdSource
+  /** Called with the headers of the response that the answer is read from. */
+  readonly onHeaders?: (headers: Readonly<Record<string, string>>) => void
+}
+
+/**
+ * A change of a request for the models of one vendor, or of one vendor format: what a client wrote in that
+ * format, e.g. the parameters of a client of the gateway. A combination of models of several vendors applies it
+ * to the members that it names, so that no other vendor sees it.
+ */
+export interface RequestScope {
+  /** The vendor's provider name. Without it, every vendor with the format. */
+  readonly provider?: string
+  /** The vendor format. Without it, every format of the vendor. */
+  readonly wire?: WireName
+  /** Parameters under the vendor's own names. */
+  readonly params?: Params
+  readonly headers?: Readonly<Record<string, string>>
+  /** Replaces the system prompt, which `params` then hold in the vendor's own form; null for none. */
+  readonly system?: string | null
+  /** Replaces the shared settings, because `params` say the same in the vendor's own words; null for none. */
+  readonly settings?: Settings | null
 }
 
 /** The input of `createProvider`. */
@@ -174,7 +216,7 @@ export function createProvider(definition: ProviderDefinition): Provider<Params>
  * Connection settings, the same for every modality and vendor (UPP §4.1), with the limits for what the vendor
  * sends. An answer over a limit fails with `INVALID_RESPONSE` and is not retried.
  */
-export interface ProviderConfig extends Partial<Omit<InputLimits, 'maxToolResultBytes'>> {
+export interface ProviderConfig extends Partial<InputLimits> {
   /** Default: the vendor's environment variable. The key is read again for every attempt. */
   readonly apiKey?: string | (() => string | Promise<string>) | KeyStrategy
   /** Replaces the vendor's base address including its version, e.g. `https://api.openai.com/v1`. */

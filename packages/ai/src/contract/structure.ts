@@ -5,6 +5,26 @@ export type DeepPartial<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T]?: DeepPartial<T[Key]> }
     : T
 
+/**
+ * Data of a structured answer that nothing has checked (UPP §12.2): it may be any JSON. `validate: true` makes it a
+ * `Data`; otherwise parse it before you use it.
+ */
+export interface UncheckedData<Data> {
+  /** Never set; only carries the type that the data should have. */
+  readonly '~unchecked'?: Data
+}
+
+/** The type of data that should be a `Data` and was not checked; `unknown` if nothing says what it should be. */
+export type Unchecked<Data> = unknown extends Data ? unknown : UncheckedData<Data> | undefined
+
+/** The type that data has or should have. */
+export type Claimed<Data> =
+  NonNullable<Data> extends UncheckedData<infer Claim>
+    ? unknown extends Claim
+      ? Data
+      : Claim
+    : Data
+
 /** One place where data does not fit its schema. */
 export interface DataIssue {
   /** JSON pointer to the value (RFC 6901); empty for the whole answer. */

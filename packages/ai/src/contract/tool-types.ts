@@ -11,6 +11,8 @@ export type ToolEnd<
   readonly toolName: Name
   readonly result: Result
   readonly isError: IsError
+  /** Set if nobody knows whether the call took effect; it did not end in time. */
+  readonly isUnknown?: true
   readonly timestamp: number
   readonly durationMs: number
 }
@@ -36,8 +38,9 @@ export type TypesOf<T extends Tool> = Tool extends T
 type Execution<T extends Tool> = T extends Tool
   ? ToolExecution<
       T['name'],
-      T extends { readonly '~types'?: { readonly input: infer Input } }
-        ? JsonObject & Input
+      // The arguments that ran: what the schema of the tool has made of those that the model sent.
+      T extends { readonly '~types'?: { readonly args: infer Args } }
+        ? JsonObject & Args
         : JsonObject,
       ResultOf<T>,
       false

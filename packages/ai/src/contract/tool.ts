@@ -52,6 +52,8 @@ export type ToolExecution<
   readonly arguments: Arguments
   readonly result: Result
   readonly isError: IsError
+  /** Set if nobody knows whether the call took effect; it did not end in time. */
+  readonly isUnknown?: true
   readonly duration: number
 }
 
@@ -89,7 +91,16 @@ export interface Tool {
   readonly dependsOn?: readonly string[]
   /** How much harm a call can do; governance and the runtime base their decisions on it. */
   readonly risk?: ToolRisk
-  /** The longest duration of a call in milliseconds. Then its signal aborts and the call gets an error result. */
+  /**
+   * Whether a second call with the same arguments does the same as one call. Such a call, like one that only reads, may
+   * run again after its time limit.
+   */
+  readonly idempotent?: boolean
+  /**
+   * The longest duration of a call in milliseconds. Then its signal aborts. A call that may run again (`read_only` or
+   * `idempotent`) gets an error result. Any other call has `stopGraceMs` more to end by itself; after that nobody
+   * knows whether it took effect, and its outcome is `unknown`.
+   */
   readonly timeoutMs?: number
 }
 
@@ -173,13 +184,24 @@ export type ToolOutcome =
       readonly type: 'error'
       readonly message: string
       /**
-       * `TOOL_RESULT_NOT_JSON` means that the tool has run, but its return value cannot be converted to JSON.
+       * `TOOL_RESULT_NOT_JSON`: the tool has run, but its return value cannot be converted to JSON. `TOOL_STOPPED`: the
+       * tool has thrown because its signal had aborted.
        */
       readonly code?: string
       readonly cause?: unknown
     }
   | { readonly type: 'denied'; readonly reason: string }
   | { readonly type: 'deferred'; readonly request: DeferRequest }
+  /**
+   * The call started and did not end in time, or was stopped while it ran, so it may or may not have taken effect. It
+   * must not be repeated blindly.
+   */
+  | {
+      readonly type: 'unknown'
+      readonly message: string
+      /** Whether the tool has stopped, so that it does nothing more; otherwise it may still run. */
+      readonly hasEnded?: true
+    }
 
 /**
  * Hooks around the tool loop of one instance (UPP §11.3, signatures from UAP §10.4; the return values of
@@ -193,6 +215,11 @@ export interface ToolUseStrategy {
   readonly maxIterations?: number
   /** The largest number of calls that run at the same time. Default: no limit. */
   readonly maxConcurrency?: number
+  /**
+   * How long a call that may not run again can take to end after its time limit or, if its tool has the risk of a write,
+   * after an abort, in milliseconds. A result within this time counts. Default 5,000.
+   */
+  readonly stopGraceMs?: number
   readonly onToolCall?: (tool: Tool, params: JsonObject, call: ToolCall) => void | Promise<void>
   /** `false` skips the call with an error result; `{ proceed, params }` may replace the arguments. */
   readonly onBeforeCall?: (
@@ -233,7 +260,7 @@ export type AfterCallResult = void | { readonly result: unknown }
 const MAX_DEPTH = 512
 
 /** The arguments of a call, or why its text is not one JSON object. */
-export type ParsedArguments =
+export type DecodedArguments =
   | { readonly arguments: JsonObject; readonly invalid?: undefined }
   | { readonly arguments?: undefined; readonly invalid: { text: string; reason: string } }
 
@@ -241,7 +268,7 @@ export type ParsedArguments =
  * Parses the text of a model's arguments. Nothing is guessed: text that is not one complete JSON object is
  * invalid, so that a truncated call never runs. Empty text means no arguments.
  */
-export function parseArguments(text: string): ParsedArguments {
+export function parseArguments(text: string): DecodedArguments {
   if (text.trim() === '') return { arguments: {} }
   let value: unknown
   try {
@@ -254,7 +281,7 @@ export function parseArguments(text: string): ParsedArguments {
   return { arguments: value as JsonObject } // `JSON.parse` returns only JSON values
 }
 
-function invalid(text: string, reason: string): ParsedArguments {
+function invalid(text: string, reason: string): DecodedArguments {
   return { invalid: { text, reason } }
 }
 

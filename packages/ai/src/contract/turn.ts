@@ -2,23 +2,28 @@ import type { StopReason } from './event.ts'
 import type { AssistantMessage, Message } from './message.ts'
 import type { DeferRequest } from './tool.ts'
 import type { ToolTypes } from './tool-types.ts'
-import type { JsonValue } from '@skein/base'
+import type { JsonValue, RecordedArguments } from '@skein/base'
 
 /**
  * The complete result of one `generate` or `stream` call (UPP §7.1). Frozen. `Data` is the type of a
- * structured answer, `Calls` has the types of the calls and results of the given tools.
+ * checked structured answer, `Calls` has the types of the calls and results of the given tools.
  */
 export interface Turn<Data = unknown, Calls extends ToolTypes = ToolTypes> {
   /** The inputs and all produced messages, in order; the history before the inputs is not included. */
   readonly messages: readonly Message[]
   readonly response: AssistantMessage
+  /** The text of `response`. */
+  readonly text: string
   readonly toolExecutions: readonly Calls['execution'][]
   readonly usage: TokenUsage
   /** One entry per inference, with the vendor's raw numbers. */
   readonly usageByCycle: readonly TokenUsage[]
   readonly cycles: number
-  /** Present only when `structure` was given. */
-  readonly data?: Data
+  /**
+   * The parsed answer, if `structure` was given. Its type is `UncheckedData` unless `validate: true` has checked it. It is
+   * missing while calls are open (`openCalls`), because then the answer is still to come.
+   */
+  readonly data: Data
   readonly stopReason: StopReason
   readonly rawStopReason?: string
   readonly warnings: readonly Warning[]
@@ -34,6 +39,11 @@ export interface Turn<Data = unknown, Calls extends ToolTypes = ToolTypes> {
 export interface OpenCall {
   readonly toolCallId: string
   readonly request?: DeferRequest
+  /**
+   * The parsed arguments of a call that waits, for a tool that parses them: what a person has to be shown, and what
+   * `CallPorts.parsed` takes when the call is run.
+   */
+  readonly parsed?: RecordedArguments
 }
 
 /**

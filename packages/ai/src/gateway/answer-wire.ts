@@ -3,6 +3,7 @@ import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { MessageStopEvent, StreamEvent } from '../contract/event.ts'
 import type { EncodeContext, ServerError, WireServer } from '../wires/wire.ts'
 import { addUsage } from '../contract/turn.ts'
+import { SilenceReader } from './silence.ts'
 
 /** One request of a client and the events of the message that answers it. */
 interface WireAnswer {
@@ -11,7 +12,11 @@ interface WireAnswer {
   readonly events: AsyncIterable<readonly StreamEvent[]>
   /** Converts a failure to the error sent to the client. Default: `asServerError`. */
   readonly toServerError?: (error: unknown) => ServerError
+  /** How long a stream may be silent before a ping is sent. Default 10 seconds; 0 for never. */
+  readonly pingMs?: number
 }
+
+const DEFAULT_PING_MS = 10_000
 
 /** The parts of an HTTP response. A streamed body yields one text per batch of events. */
 export interface WireReply {
@@ -21,8 +26,9 @@ export interface WireReply {
 }
 
 /**
- * Writes the response to a client in the vendor format that the client uses. A stream starts only when the
- * first content has arrived, so that an earlier failure is sent with an HTTP error status.
+ * Writes the response to a client in the vendor format that the client uses. A stream starts when the first content
+ * has arrived, so that an earlier failure is sent with an HTTP error status; or when the model has been silent for
+ * `pingMs`, because proxies end connections without a response. From then on, pings are sent while it is silent.
  */
 export async function answerWire(answer: WireAnswer): Promise<WireReply> {
   const { wire, context, toServerError = asServerError } = answer
@@ -72,18 +78,26 @@ async function whole({ wire, context, events }: WireAnswer): Promise<WireReply> 
 }
 
 async function streamed(answer: WireAnswer): Promise<WireReply> {
-  const batches = answer.events[Symbol.asyncIterator]()
+  const { wire, events, pingMs = DEFAULT_PING_MS } = answer
+  const batches = new SilenceReader(events[Symbol.asyncIterator](), pingMs)
   const held: (readonly StreamEvent[])[] = []
-  for (;;) {
-    const step = await batches.next()
-    if (step.done) break
-    held.push(step.value)
-    if (step.value.some(({ type }) => type !== 'message_start')) break
+  let isSilent = false
+  try {
+    for (;;) {
+      const step = await batches.next()
+      isSilent = step === 'silent'
+      if (step === 'silent' || step.done) break
+      held.push(step.value)
+      if (step.value.some(({ type }) => type !== 'message_start')) break
+    }
+  } catch (error) {
+    await batches.close()
+    throw error
   }
   return {
     status: 200,
-    headers: { 'content-type': streamTypes[answer.wire.name], 'cache-control': 'no-cache' },
-    body: encode(answer, held, batches),
+    headers: { 'content-type': streamTypes[wire.name], 'cache-control': 'no-cache' },
+    body: encode(answer, { held, isSilent, batches }),
   }
 }
 
@@ -97,10 +111,16 @@ const streamTypes: Readonly<Record<WireServer['name'], string>> = {
   'ollama-chat': 'application/x-ndjson',
 }
 
+/** What a stream has yielded before its response began. */
+interface OpenedAnswer {
+  readonly held: readonly (readonly StreamEvent[])[]
+  readonly isSilent: boolean
+  readonly batches: SilenceReader<readonly StreamEvent[]>
+}
+
 async function* encode(
   { wire, context, toServerError = asServerError }: WireAnswer,
-  held: readonly (readonly StreamEvent[])[],
-  batches: AsyncIterator<readonly StreamEvent[]>,
+  { held, isSilent, batches }: OpenedAnswer,
 ): AsyncGenerator<string, void> {
   const encoder = wire.createEncoder(context)
   let last: StreamEvent | undefined
@@ -112,17 +132,19 @@ async function* encode(
   }
   try {
     for (const batch of held) yield encodeBatch(batch)
+    if (isSilent) yield encoder.ping()
     for (;;) {
       const step = await batches.next()
-      if (step.done) break
-      yield encodeBatch(step.value)
+      if (step === 'silent') yield encoder.ping()
+      else if (step.done) break
+      else yield encodeBatch(step.value)
     }
     // If the model's stream broke off, the client's stream must end without its terminal event, too.
     if (last?.type === 'message_stop') yield encoder.end()
   } catch (error) {
     yield encoder.fail(toServerError(error))
   } finally {
-    await batches.return?.()
+    await batches.close()
   }
 }
 

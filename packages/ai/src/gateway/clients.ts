@@ -24,7 +24,7 @@ const everyone: GatewayClient = { name: 'everyone' }
 
 /**
  * Returns a function that finds the client of a request by its key, in `authorization: Bearer …`,
- * `x-api-key` or `api-key`.
+ * `x-api-key`, `api-key` or `x-goog-api-key`, or in the query as `key`, where clients of Google may put it.
  */
 export function clientFinder(
   keys: readonly GatewayKey[] | KeyLookup | undefined,
@@ -36,9 +36,14 @@ export function clientFinder(
     const clients = keys.map(({ key, ...client }) => ({ key, client }))
     lookUp = (given) => clients.filter(({ key }) => isSameKey(key, given)).at(-1)?.client
   }
-  return async ({ headers }) => {
+  return async ({ headers, url }) => {
     const [, bearer] = /^bearer\s+(\S.*)/i.exec(headers.get('authorization') ?? '') ?? []
-    const key = bearer ?? headers.get('x-api-key') ?? headers.get('api-key')
+    const key =
+      bearer ??
+      headers.get('x-api-key') ??
+      headers.get('api-key') ??
+      headers.get('x-goog-api-key') ??
+      new URL(url).searchParams.get('key')
     return key === null ? undefined : lookUp(key)
   }
 }

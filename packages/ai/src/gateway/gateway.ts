@@ -1,7 +1,8 @@
 import { type Clock, type IdSource, type JsonValue, systemClock, uuidV4 } from '@skein/base'
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { EmbeddingInstance } from '../embedding.ts'
-import type { ModelReference } from '../contract/provider.ts'
+import type { ImageInstance } from '../image.ts'
+import type { ModelReference, Params } from '../contract/provider.ts'
 import type { WireServer } from '../wires/wire.ts'
 import {
   answerWire,
@@ -18,7 +19,12 @@ import {
   type GatewayLimits,
   type KeyLookup,
 } from './clients.ts'
-import { answerEmbeddings, findRoute, jsonReply, answerModels, type Route } from './routes.ts'
+import { answerEmbeddings } from './answer-embeddings.ts'
+import { answerImages } from './answer-images.ts'
+import { answerModels } from './answer-models.ts'
+import { readBetas } from './betas.ts'
+import { jsonReply, withDropped } from './json-reply.ts'
+import { findRoute, type Route } from './routes.ts'
 import { type GatewayAnswer, type GatewayRequest, servedModel } from './served-model.ts'
 
 /** The settings of a gateway: its models, clients and limits. */
@@ -27,11 +33,26 @@ export interface GatewayOptions {
   readonly models: Readonly<Record<string, ModelReference | GatewayAnswer>>
   /** Embedding models by the name that clients use: `{ small: embedding({ model: openai('…') }) }`. */
   readonly embeddings?: Readonly<Record<string, EmbeddingInstance>>
+  /** Image models by the name that clients use: `{ painter: image({ model: openai('gpt-image-1') }) }`. */
+  readonly images?: Readonly<Record<string, ImageInstance>>
+  /**
+   * The beta features of Anthropic that clients may ask for with the header `anthropic-beta`; `*` at the end of a name
+   * stands for any version. Default: `defaultBetas`, those that change neither price nor place.
+   */
+  readonly betas?: readonly string[]
+  /**
+   * A stream whose model is silent for this many milliseconds begins with its headers, and gets a ping in each further
+   * interval, so that no proxy ends it. Default 10 seconds; 0 for never.
+   */
+  readonly pingMs?: number
   /** The clients and their keys. Without `keys`, everyone who can reach the gateway may use it. */
   readonly keys?: readonly GatewayKey[] | KeyLookup
   /** Limits of each client; the limits of its `GatewayKey` override them. */
   readonly limits?: GatewayLimits
-  /** Called with every failure as it was thrown, before it is converted for the client. */
+  /**
+   * Called with every failure as it was thrown, before it is converted for the client. What it throws is ignored: the
+   * client is answered in any case.
+   */
   readonly onError?: (error: unknown, client: string) => void
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -41,9 +62,11 @@ export interface GatewayOptions {
 export type Gateway = (request: Request) => Promise<Response>
 
 /**
- * Serves models of any vendor to clients of OpenAI (`/v1/chat/completions`, `/v1/responses`,
- * `/v1/embeddings`) and Anthropic (`/v1/messages`, `/v1/messages/count_tokens`), and `/v1/models`. Calls of tools that a client declares are sent back to it. The
- * client's key is never sent to vendors, and the gateway's keys are never sent to clients.
+ * Serves models of any vendor to clients of OpenAI (`/v1/chat/completions`, `/v1/responses`, `/v1/embeddings`,
+ * `/v1/images/generations`), Anthropic (`/v1/messages`, `/v1/messages/count_tokens`) and Google
+ * (`/v1beta/models/{model}:generateContent`, `:streamGenerateContent`, `:countTokens`), and the list of models to all
+ * three. Calls of tools that a client declares are sent back to it. The client's key is never sent to vendors, and
+ * the gateway's keys are never sent to clients.
  *
  *     const handler = gateway({ models: { small: openai('gpt-5-mini'), big: anthropic('claude-opus-4-5') } })
  */
@@ -56,6 +79,7 @@ class Service {
   readonly #options: GatewayOptions
   readonly #models: ReadonlyMap<string, GatewayAnswer>
   readonly #embeddings: ReadonlyMap<string, EmbeddingInstance>
+  readonly #images: ReadonlyMap<string, ImageInstance>
   readonly #findClient: (request: Request) => Promise<GatewayClient | undefined>
   readonly #limits: ClientLimits
   readonly #clock: Clock
@@ -66,6 +90,7 @@ class Service {
     const {
       models,
       embeddings = {},
+      images = {},
       keys,
       limits = {},
       clock = systemClock,
@@ -79,6 +104,7 @@ class Service {
       ]),
     )
     this.#embeddings = new Map(Object.entries(embeddings))
+    this.#images = new Map(Object.entries(images))
     this.#findClient = clientFinder(keys)
     this.#limits = new ClientLimits(limits, clock)
     this.#clock = clock
@@ -105,6 +131,7 @@ class Service {
       const reply = await this.#answer(request, route, client, controller.signal)
       return toResponse(reply, () => controller.abort(), done)
     } catch (error) {
+      controller.abort() // ends a request to a vendor that is still open
       this.#tell(error, client)
       return toResponse(errorReply(route.wire, toClientError(error)), () => {}, done)
     }
@@ -122,23 +149,26 @@ class Service {
     const body = await readJsonBody(request, maxBodyBytes, signal)
     if (route.kind === 'embed')
       return answerEmbeddings(body, (name) => this.#find(this.#embeddings, name, client), signal)
+    if (route.kind === 'image') {
+      const find = (name: string): ImageInstance => this.#find(this.#images, name, client)
+      return answerImages(body, { find, signal, createdAt: this.#clock.now() })
+    }
     const { wire } = route
     const decoded = wire.decodeRequest(body, { path: route.path, search: route.search })
+    refuseChoices(decoded.params)
     const answer = this.#find(this.#models, decoded.modelId, client)
+    const betas = readBetas(request.headers, this.#options.betas)
     const asked: GatewayRequest = {
       ...decoded,
       wire: wire.name,
       client: client.name,
+      betas: betas.allowed,
       signal,
       clock: this.#clock,
       ids: this.#ids,
     }
-    if (route.kind === 'count') {
-      if (answer.countTokens) return jsonReply({ input_tokens: await answer.countTokens(asked) })
-      const message = `The tokens of "${decoded.modelId.slice(0, 200)}" cannot be counted.`
-      throw gatewayError(message, 'InvalidRequest', { statusCode: 404 })
-    }
-    const { events, droppedParams, id, fields, toServerError } = await answer(asked)
+    if (route.kind === 'count') return this.#count(asked, answer)
+    const { events, droppedParams = [], id, fields, toServerError } = await answer(asked)
     const context = {
       request: decoded,
       id: id ?? this.#ids(),
@@ -149,14 +179,24 @@ class Service {
       wire: wire satisfies WireServer,
       context,
       events,
+      pingMs: this.#options.pingMs,
       toServerError: (error) => {
         this.#tell(error, client)
         return toServerError?.(error) ?? toClientError(error)
       },
     })
-    if (!droppedParams?.length) return reply
-    const told = { 'skein-dropped-params': droppedParams.join(', ') }
-    return { ...reply, headers: { ...reply.headers, ...told } }
+    const refused = betas.refused.map((name) => `anthropic-beta: ${name}`)
+    return withDropped(inGoogleList(reply, route, decoded.stream), [...droppedParams, ...refused])
+  }
+
+  async #count(request: GatewayRequest, answer: GatewayAnswer): Promise<WireReply> {
+    if (answer.countTokens) {
+      const count = await answer.countTokens(request)
+      const isGoogle = request.wire === 'google-generate'
+      return jsonReply(isGoogle ? { totalTokens: count } : { input_tokens: count })
+    }
+    const message = `The tokens of "${request.modelId.slice(0, 200)}" cannot be counted.`
+    throw gatewayError(message, 'InvalidRequest', { statusCode: 404 })
   }
 
   #find<T>(models: ReadonlyMap<string, T>, name: string, client: GatewayClient): T {
@@ -171,14 +211,55 @@ class Service {
   }
 
   #list(route: Route & { kind: 'models' }, client: GatewayClient): WireReply {
-    const all = new Map<string, unknown>([...this.#models, ...this.#embeddings])
+    const all = new Map<string, unknown>([...this.#models, ...this.#embeddings, ...this.#images])
     const names = [...all.keys()].filter((name) => isAllowed(name, client))
     if (route.model !== undefined) this.#find(all, route.model, client)
     return answerModels(route, names, this.#startedAt)
   }
 
   #tell(error: unknown, client: GatewayClient | undefined): void {
-    this.#options.onError?.(error, client?.name ?? '')
+    const ignore = (): void => {} // a broken log must not keep the client from its answer, or its place taken
+    try {
+      const told: unknown = this.#options.onError?.(error, client?.name ?? '')
+      if (told instanceof Promise) told.catch(ignore)
+    } catch {
+      ignore()
+    }
+  }
+}
+
+/** An answer has one message, so a request for several choices is refused rather than answered with one. */
+function refuseChoices(params: Params): void {
+  const { n, generationConfig } = params
+  const { candidateCount } = (generationConfig ?? {}) as { readonly candidateCount?: unknown }
+  for (const [name, count] of Object.entries({ n, candidateCount }))
+    if (count !== undefined && count !== 1)
+      throw gatewayError(
+        `The field "${name}" asks for ${JSON.stringify(count)} answers, and only one is given.`,
+        'InvalidRequest',
+        { statusCode: 400 },
+      )
+}
+
+/** Google streams a list of responses unless the client asks for server-sent events. */
+function inGoogleList(reply: WireReply, { wire, search }: Route, stream: boolean): WireReply {
+  const isList = wire.name === 'google-generate' && stream && !/[?&]alt=sse\b/.test(search)
+  const { body } = reply
+  if (!isList || typeof body === 'string') return reply
+  return { ...reply, headers: { ...reply.headers, 'content-type': 'application/json' }, body: listed(body) } // prettier-ignore
+}
+
+async function* listed(frames: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+  let between = '['
+  try {
+    for await (const text of frames)
+      for (const [, data] of text.matchAll(/^data: (.*)$/gm)) {
+        yield `${between}${data}`
+        between = ',\n'
+      }
+    yield between === '[' ? '[]' : ']'
+  } finally {
+    await frames.return()
   }
 }
 

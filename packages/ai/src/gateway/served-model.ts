@@ -1,17 +1,21 @@
 import type { Clock, IdSource, JsonObject } from '@skein/base'
 import type { StreamEvent } from '../contract/event.ts'
-import { llm, type LLMOptions } from '../llm.ts'
-import type { ServerError, ServerRequest } from '../wires/wire.ts'
-import type { WireName } from '../contract/provider.ts'
+import type { BoundLLMModel, RequestScope, WireName } from '../contract/provider.ts'
+import { llm, type LLMOptions, settingsOf } from '../llm.ts'
 import { countTokens } from '../models.ts'
+import { withoutInventedNulls } from '../wires/null-filter.ts'
+import type { ServerError, ServerRequest } from '../wires/wire.ts'
 import { oneMessage } from './answer-wire.ts'
-import { translateParams } from './translate-params.ts'
+import { droppedNames, readClientSettings } from './client-settings.ts'
+import { withCallSettings, withScopes } from './scoped-options.ts'
 
 /** A decoded request, with the client that sent it and the vendor format that it came in. */
 export interface GatewayRequest extends ServerRequest {
   readonly wire: WireName
   /** The name of the client. */
   readonly client: string
+  /** The beta features of its vendor that the client asked for and the gateway allows. */
+  readonly betas?: readonly string[]
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   readonly clock: Clock
@@ -50,38 +54,77 @@ export type ServedModelOptions = Omit<
 /**
  * Serves a model with its own settings, e.g. `servedModel({ model, config, middleware })`. Parameters
  * given here are defaults; a system prompt given here comes before the client's.
+ *
+ * A model of the client's own format gets the client's parameters unchanged. Any other gets those that are settings
+ * (`maxOutputTokens`, `stop`, …) under its own names; of a combination, each member gets what suits it.
  */
 export function servedModel(options: ServedModelOptions): GatewayAnswer {
-  const { wire: target } = llm(options).model
-  const optionsOf = (
-    request: GatewayRequest,
-  ): LLMOptions & { readonly dropped: readonly string[] } => {
-    const { tools, structure, signal, clock, ids } = request
-    const { params, dropped } = translateParams(request.params, request.wire, target)
-    const system = [options.system, request.system].filter(Boolean).join('\n\n')
-    return {
-      ...options,
-      params: { ...options.params, ...params },
-      system: system || undefined,
-      tools: tools.map((tool) => ({
-        ...tool,
-        run: () => {
-          throw new Error(`"${tool.name}" is a tool of the client.`)
-        },
-      })),
-      structure,
-      signal,
-      clock,
-      ids,
-      dropped,
-    }
-  }
+  const { model } = llm(options)
   const answer: GatewayAnswer = (request) => {
-    const { dropped, ...own } = optionsOf(request)
-    const events = llm(own).infer(request.messages, { streaming: request.stream })
-    return { events: oneMessage(events), droppedParams: dropped }
+    const { options: own, dropped } = optionsFor(model, options, request)
+    const instance = llm(own)
+    const events = instance.infer(request.messages, { streaming: request.stream })
+    const structured = withoutInventedNulls(events, request.structure, model)
+    return { events: oneMessage(structured), droppedParams: dropped }
   }
   return Object.assign(answer, {
-    countTokens: (request: GatewayRequest) => countTokens(optionsOf(request), request.messages),
+    countTokens: (request: GatewayRequest) =>
+      countTokens(optionsFor(model, options, request).options, request.messages),
   })
 }
+
+/** Returns the options of one call, and the names of the client's parameters that have no effect. */
+function optionsFor(
+  model: BoundLLMModel,
+  options: ServedModelOptions,
+  request: GatewayRequest,
+): { readonly options: LLMOptions; readonly dropped: readonly string[] } {
+  const { params, wire, signal, clock, ids, structure } = request
+  const common: LLMOptions = {
+    ...options,
+    tools: request.tools.map((tool) => ({
+      ...tool,
+      run: () => {
+        throw new Error(`"${tool.name}" is a tool of the client.`)
+      },
+    })),
+    system: [options.system, request.system].filter(Boolean).join('\n\n') || undefined,
+    structure,
+    signal,
+    clock,
+    ids,
+  }
+  const native = nativeScope(options, request)
+  if (model.wire === wire) return { options: withScopes(common, [native], model), dropped: [] }
+  const client = readClientSettings(params, wire)
+  const { options: own, dropped } = withCallSettings(common, client.settings, model)
+  return {
+    // Only a combination may have members of the client's own format.
+    options: model.wire === undefined ? withScopes(own, [native], model) : own,
+    dropped: droppedNames(params, client, dropped),
+  }
+}
+
+/** The client's request in its own words, for models of the client's format. */
+function nativeScope(options: ServedModelOptions, request: GatewayRequest): RequestScope {
+  const { wire, params, systemBlocks, betas = [] } = request
+  const system = systemBlocks && { system: systemBlocks }
+  return {
+    wire,
+    params: { ...params, ...system },
+    settings: settingsOf(options).settings ?? null,
+    ...(system && { system: options.system ?? null }),
+    ...(betas.length > 0 && { headers: { [betaHeader]: joinBetas(options, betas) } }),
+  }
+}
+
+/** Beta features that the gateway itself asks for come first. */
+function joinBetas({ config }: ServedModelOptions, betas: readonly string[]): string {
+  const own = Object.entries(config?.headers ?? {}).find(([name]) => /^anthropic-beta$/i.test(name))
+  return [...new Set([...String(own?.[1] ?? '').split(','), ...betas])]
+    .map((name) => name.trim())
+    .filter(Boolean)
+    .join(',')
+}
+
+const betaHeader = 'anthropic-beta'

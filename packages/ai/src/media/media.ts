@@ -22,6 +22,7 @@ import {
   type MediaReadOptions,
 } from './media-type.ts'
 import { readFileBytes } from './read-file-node.ts'
+import { fileAddress, type VendorFile } from './vendor-file.ts'
 
 /** An image from any source. It is an `ImageBlock` itself, so it can be used directly in a message. */
 export class Image implements ImageBlock {
@@ -51,6 +52,14 @@ export class Image implements ImageBlock {
   static fromUrl(url: string, mimeType?: string): Image {
     const type = mimeType ?? mediaTypeOfName(new URL(checkedUrl(url)).pathname) ?? 'image/*'
     return new Image({ type: 'url', url: checkedUrl(url) }, inFamily(type, 'image'))
+  }
+
+  /** An image that was uploaded to a vendor. A request to another vendor fails with a hint. */
+  static fromUpload(
+    file: VendorFile,
+    { mimeType = 'image/*' }: { readonly mimeType?: string } = {},
+  ): Image {
+    return new Image({ type: 'url', url: fileAddress(file) }, inFamily(mimeType, 'image'))
   }
 
   static fromBlock({ source, mimeType, metadata }: ImageBlock): Image {
@@ -123,6 +132,17 @@ export class Document implements DocumentBlock {
     const address = checkedUrl(url)
     const type = mediaTypeOfName(new URL(address).pathname) ?? 'application/pdf'
     return new Document({ type: 'url', url: address }, type, title)
+  }
+
+  /** A document that was uploaded to a vendor. A request to another vendor fails with a hint. */
+  static fromUpload(
+    file: VendorFile,
+    {
+      title,
+      mimeType = 'application/pdf',
+    }: { readonly title?: string; readonly mimeType?: string } = {},
+  ): Document {
+    return new Document({ type: 'url', url: fileAddress(file) }, mimeType, title)
   }
 
   static fromBase64(base64: string, mimeType: string, title?: string): Document {

@@ -1,6 +1,9 @@
 import { manualClock } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { llm, type LLMOptions } from '../llm.ts'
+import { fallback } from '../routing/fallback.ts'
+import { azureOpenaiResource } from '../vendors/azure-openai.ts'
+import { openai } from '../vendors/openai.ts'
 import { Image } from '../media/media.ts'
 import { UserMessage } from '../contract/message.ts'
 import { calls, fails, says, scripted, stops } from '../testing/index.ts'
@@ -43,7 +46,8 @@ test('what shapes the answer shapes the key; ids, times and keys do not', async 
   }
   const tool = { name: 'now', description: '', parameters: {}, run: () => '' }
   expect(await asked({})).toBe(true)
-  expect(await asked({ config: { apiKey: 'sk-secret', headers: { a: 'b' } } })).toBe(false)
+  expect(await asked({ config: { apiKey: 'sk-secret' } })).toBe(false)
+  expect(await asked({ config: { headers: { traceparent: '00-1-2-01' } } })).toBe(false)
   expect(await asked({}, new UserMessage('Hi', { id: 'other' }))).toBe(false)
   expect(await asked({ params: { temperature: 0 } })).toBe(true)
   expect(await asked({ system: 'Be brief.' })).toBe(true)
@@ -53,6 +57,60 @@ test('what shapes the answer shapes the key; ids, times and keys do not', async 
   const picture = Image.fromBytes(new Uint8Array([1, 2]), 'image/png').toBlock()
   expect(await asked({}, new UserMessage([picture]))).toBe(true)
   expect(await asked({}, new UserMessage([picture]))).toBe(false)
+})
+
+describe('what decides who answers is part of the key', () => {
+  /** Counts how many of these models, asked the same through one store, had to answer themselves. */
+  async function answered(...options: readonly LLMOptions[]): Promise<number> {
+    const middleware = [cacheMiddleware({ store: memoryCache() })]
+    let count = 0
+    const fetch = async (): Promise<Response> => {
+      count++
+      const content = [{ type: 'output_text', text: 'Hello.', annotations: [] }]
+      return Response.json({
+        id: 'resp_1',
+        status: 'completed',
+        output: [{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content }],
+        choices: [{ index: 0, finish_reason: 'stop', message: { content: 'Hello.' } }],
+        usage: {},
+      })
+    }
+    for (const one of options)
+      await llm({ ...one, middleware, config: { apiKey: 'k', fetch, ...one.config } }).generate('Q')
+    return count
+  }
+
+  const eu = azureOpenaiResource('contoso-eu')
+  const us = azureOpenaiResource('contoso-us')
+  const api = (baseUrl: string) => ({ model: openai('g'), config: { baseUrl } })
+
+  test.each<[string, number, LLMOptions[]]>([
+    ['the same model twice', 1, [{ model: openai('g') }, { model: openai('g') }]],
+    ['two resources of Azure', 2, [{ model: eu('d') }, { model: us('d') }]],
+    ['two APIs', 2, [{ model: openai('g') }, { model: openai('g', { api: 'chat' }) }]],
+    [
+      'members at two addresses',
+      2,
+      ['https://a.test/v1', 'https://b.test/v1'].map((url) => ({ model: fallback([api(url)]) })),
+    ],
+    [
+      'members with other params',
+      2,
+      [0, 1].map((temperature) => ({
+        model: fallback([{ model: openai('g'), params: { temperature } }]),
+      })),
+    ],
+    [
+      'a header that names the tenant',
+      2,
+      ['a', 'b'].map((project) => ({
+        model: openai('g'),
+        config: { headers: { 'OpenAI-Project': project } },
+      })),
+    ],
+  ])('%s', async (_, count, options) => {
+    expect(await answered(...options)).toBe(count)
+  })
 })
 
 test('no secret is in what is stored', async () => {

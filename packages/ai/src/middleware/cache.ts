@@ -2,8 +2,16 @@ import type { StreamEvent } from '../contract/event.ts'
 import { fromBytesJson, toBytesJson } from '../contract/content.ts'
 import type { Middleware, MiddlewareContext } from '../contract/middleware.ts'
 import type { LLMRequest } from '../contract/provider.ts'
+import { identityOfConfig } from '../transport/config-identity.ts'
 import { zeroUsage } from '../contract/turn.ts'
-import { canonicalJson, type Clock, type JsonObject, sha256Hex, systemClock } from '@skein/base'
+import {
+  canonicalJson,
+  type Clock,
+  type JsonObject,
+  type JsonValue,
+  sha256Hex,
+  systemClock,
+} from '@skein/base'
 import { messageToJSON } from '../contract/message-json.ts'
 
 /** Stores answers as text under a key, e.g. in a map, a file or Redis. */
@@ -29,7 +37,7 @@ export interface CacheOptions {
 
 /**
  * Answers a repeated inference from a store. The key contains everything that influences the answer (e.g.
- * model, address, messages, params, tools, structure), and no secret. An answer is stored when its turn has
+ * model, address, API, members of a fallback, headers, messages, params, tools, structure), and no secret. An answer is stored when its turn has
  * ended successfully, and not when the turn failed or waits for a deferred call.
  *
  * A turn that used the cache has the warning `cache_hit`; cached answers have no usage, because no tokens
@@ -164,21 +172,24 @@ export function memoryCache({
 }
 
 /**
- * Returns the same key for requests that would send the same content to the same model: message ids, times,
- * API keys and headers are ignored. Undefined for a request that cannot be written as JSON.
+ * Returns the same key for requests that would send the same content to the same model, at the same address and
+ * through the same API. Message ids, times and API keys are ignored; headers are part of the key (see
+ * `identityOfConfig`). The key is a hash, so nothing in it can be read. Undefined for a request that cannot be
+ * written as JSON.
  */
 function cacheKey(
-  { messages, system, params, settings, tools, structure, config }: LLMRequest,
-  { provider, modelId }: Pick<MiddlewareContext, 'provider' | 'modelId'>,
+  { messages, system, params, settings, scopes, tools, structure, config }: LLMRequest,
+  { provider, modelId, identity }: Pick<MiddlewareContext, 'provider' | 'modelId' | 'identity'>,
   scope = '',
 ): string | undefined {
   try {
     const text = canonicalJson({
-      version: 1,
+      version: 2,
       scope,
       provider,
       modelId,
-      baseUrl: config.baseUrl,
+      model: identity,
+      config: identityOfConfig(config),
       system,
       messages: messages.map((message) => {
         const { id: _id, timestamp: _timestamp, ...content } = messageToJSON(message)
@@ -186,6 +197,7 @@ function cacheKey(
       }),
       params,
       settings: settings as JsonObject | undefined, // settings are plain data
+      scopes: scopes as unknown as JsonValue | undefined, // so are scopes, unless their params are not
       tools: tools.map(({ name, description, parameters, metadata }) => ({
         name,
         description,

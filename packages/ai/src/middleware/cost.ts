@@ -11,14 +11,29 @@ export interface CostOptions {
   readonly catalog: ModelCatalog
 }
 
+/** The middleware that computes costs. */
+export interface CostMiddleware extends Middleware {
+  /**
+   * Returns whether the catalog has prices of a model; undefined if it has no model of that vendor, e.g. because the
+   * name is that of a fallback.
+   */
+  isPriced(provider: string, modelId: string): boolean | undefined
+}
+
 /**
  * Sets `costUsd` on the usage of every inference and so of the turn; for images, on the usage of the result.
  * A cost reported by the vendor is kept. A model without prices gets no cost and the warning `price_unknown`.
  * The prices are those of the model that answered, so the middleware also works with a fallback.
  */
-export function costMiddleware({ catalog }: CostOptions): Middleware {
+export function costMiddleware({ catalog }: CostOptions): CostMiddleware {
   return {
     name: 'cost',
+    isPriced(provider, modelId) {
+      if (findModel(catalog, provider, modelId)?.prices) return true
+      return Object.keys(catalog).some((name) => name.startsWith(`${provider}/`))
+        ? false
+        : undefined
+    },
     async *wrapInference(request, next, context) {
       let start: MessageStartEvent['delta'] = {}
       for await (const events of next(request)) {
@@ -151,7 +166,7 @@ function byModality(
  */
 export type ModelCatalog = Readonly<Record<string, ModelInfo>>
 
-/** The catalogue entry of a model. Null, as in `@skein/ai/catalogue`, means that the value is not known. */
+/** The catalog entry of a model. Null, as in `@skein/ai/catalog`, means that the value is not known. */
 export interface ModelInfo {
   readonly limits?: {
     readonly contextTokens?: number | null

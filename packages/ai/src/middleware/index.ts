@@ -1,6 +1,6 @@
 export { cacheMiddleware, type CacheStore } from './cache.ts'
 export { memoryCache } from './cache.ts'
-export { costMiddleware, tokenCost } from './cost.ts'
+export { costMiddleware, tokenCost, type CostMiddleware } from './cost.ts'
 export { findModel, type ModelCatalog, type ModelInfo, type ModelPrices } from './cost.ts'
 export { telemetryMiddleware } from './telemetry.ts'
 export { toolAttributes } from './telemetry-attributes.ts'
@@ -13,10 +13,6 @@ export {
   type TurnStore,
 } from './persistence.ts'
 export { messageEvents } from '../turn/message-events.ts'
-export { fallback } from '../routing/fallback.ts'
-export { route, type RouteMember } from '../routing/route.ts'
-export { rateLimit } from '../routing/rate-limit.ts'
-export { RateLimiter } from '../routing/rate-limiter.ts'
 export {
   ResumableStreams,
   type ResumableSource,

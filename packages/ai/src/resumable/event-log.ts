@@ -82,9 +82,13 @@ export function memoryEvents({
       for (const wake of log.waiting) wake()
     },
     read(id, after) {
-      forgetOld()
-      const entries = logs.get(id)?.entries
-      if (!entries) return undefined
+      const log = logs.get(id)
+      if (!log) return undefined
+      if (log.expiresAt <= clock.now()) {
+        logs.delete(id)
+        return undefined
+      }
+      const { entries } = log
       const newest = entries.at(-1)
       return {
         entries: entries.slice(after),

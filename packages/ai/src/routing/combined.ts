@@ -1,4 +1,6 @@
+import type { JsonObject } from '@skein/base'
 import type { StreamEvent } from '../contract/event.ts'
+import { fitRequest, type FittedRequest } from '../turn/fit-request.ts'
 import {
   createProvider,
   type BoundLLMModel,
@@ -6,6 +8,8 @@ import {
   type LLMHandler,
   type LLMRequest,
   type ModelReference,
+  type ModelSettings,
+  type Settings,
 } from '../contract/provider.ts'
 import {
   type Bound,
@@ -13,13 +17,17 @@ import {
   type Combination,
   type MemberAnswer,
   type MemberPolicy,
+  type UnableMember,
   withReport,
   openStream,
   readOpened,
   originOf,
   emptyAnswer,
 } from './member.ts'
-import { type Modality } from '../contract/error.ts'
+import { type Modality, toUPPError } from '../contract/error.ts'
+import { identityOfConfig } from '../transport/config-identity.ts'
+import { applyScopes } from './scope.ts'
+import { VectorSpace } from './vector-space.ts'
 import type { BoundEmbeddingModel, EmbeddingHandler, EmbeddingRequest } from '../embedding.ts'
 import type { BoundImageModel, ImageCapabilities, ImageHandler, ImageRequest } from '../image.ts'
 
@@ -47,7 +55,7 @@ function llmHandler(combination: Combination): LLMHandler {
     bindMembers(combination, (reference) => reference.provider.handlers.llm!.bind(reference))
   return {
     get capabilities(): LLMCapabilities {
-      return llmCapabilities(bindAll(), combination)
+      return llmCapabilities(bindAll())
     },
     bind: ({ modelId }) => new CombinedLLM(modelId, bindAll(), combination),
   }
@@ -63,13 +71,15 @@ class CombinedLLM implements BoundLLMModel {
    * suits the answers of all members.
    */
   readonly readData: BoundLLMModel['readData']
+  readonly identity: JsonObject
   readonly #members: readonly Bound<BoundLLMModel>[]
   readonly #policy: MemberPolicy
 
   constructor(modelId: string, members: readonly Bound<BoundLLMModel>[], combination: Combination) {
     this.modelId = modelId
     this.provider = combination.name
-    this.capabilities = llmCapabilities(members, combination)
+    this.capabilities = llmCapabilities(members)
+    this.identity = { members: members.map(identityOfMember) }
     const wire = members[0]?.bound.wire
     if (wire && members.every(({ bound }) => bound.wire === wire)) this.wire = wire
     this.readData = members.find(({ bound }) => bound.readData)?.bound.readData
@@ -78,8 +88,8 @@ class CombinedLLM implements BoundLLMModel {
   }
 
   async complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
-    const answer = await this.#run(request, false, async (member) => {
-      const events = await member.bound.complete(member.toRequest(request))
+    const answer = await this.#run(request, false, async (member, own) => {
+      const events = await member.bound.complete(own)
       // An answer without its terminal event is a failure, so that the policy can try another member.
       if (events.some(({ type }) => type === 'message_stop')) return events
       throw emptyAnswer(originOf(member.bound, 'llm'))
@@ -88,10 +98,9 @@ class CombinedLLM implements BoundLLMModel {
   }
 
   async *stream(request: LLMRequest): AsyncGenerator<readonly StreamEvent[], void, undefined> {
-    const answer = await this.#run(request, true, (member) => {
-      const origin = originOf(member.bound, 'llm')
-      return openStream(member.bound.stream(member.toRequest(request)), isContent, origin)
-    })
+    const answer = await this.#run(request, true, (member, own) =>
+      openStream(member.bound.stream(own), isContent, originOf(member.bound, 'llm')),
+    )
     try {
       for await (const events of readOpened(answer.value)) yield reported(events, answer)
     } catch (error) {
@@ -100,13 +109,56 @@ class CombinedLLM implements BoundLLMModel {
     }
   }
 
-  #run<T>(
+  /** Each member writes the settings itself; what none of them has is without effect. */
+  writeSettings(settings: Settings): ModelSettings {
+    const all = this.#members.map(({ bound }) => bound.writeSettings?.(settings).dropped ?? [])
+    return { dropped: all[0]!.filter((name) => all.every((names) => names.includes(name))) }
+  }
+
+  /**
+   * Asks the members that can answer, each with the request as it can take it. What one member cannot do does not
+   * keep the others from being asked.
+   */
+  async #run<T>(
     request: LLMRequest,
     streaming: boolean,
-    attempt: (member: Bound<BoundLLMModel>) => Promise<T>,
+    send: (member: Bound<BoundLLMModel>, request: LLMRequest) => Promise<T>,
   ): Promise<MemberAnswer<Bound<BoundLLMModel>, T>> {
-    const members = this.#members
-    return this.#policy.run({ request, modality: 'llm', streaming, members, attempt })
+    const fits = new Map<Bound<BoundLLMModel>, FittedRequest>()
+    const unable: UnableMember[] = []
+    for (const member of this.#members) {
+      const own = applyScopes(member.toRequest(request), member.bound)
+      try {
+        fits.set(member, fitRequest(own, member.bound, streaming))
+      } catch (error) {
+        unable.push({ member, error: toUPPError(error, originOf(member.bound, 'llm')) })
+      }
+    }
+    if (fits.size === 0) throw unable[0]!.error
+    const answer = await this.#policy.run({
+      request,
+      modality: 'llm',
+      streaming,
+      members: [...fits.keys()],
+      takesAll: (member) => fits.get(member)!.warnings.length === 0,
+      unable,
+      attempt: (member) => send(member, fits.get(member)!.request),
+    })
+    const { warnings } = fits.get(answer.member)!
+    return warnings.length === 0
+      ? answer
+      : { ...answer, warnings: [...answer.warnings, ...warnings] }
+  }
+}
+
+/** Describes a member for `identity`: its model, and what its own params and config change. */
+function identityOfMember({ label, params, config, bound }: Bound<BoundLLMModel>): JsonObject {
+  const { identity } = bound
+  return {
+    label,
+    params: params as JsonObject | undefined, // params that are not JSON make the request uncacheable
+    config: config && identityOfConfig(config),
+    model: identity,
   }
 }
 
@@ -118,8 +170,9 @@ function reported(
   if (!events.some(({ type }) => type === 'message_start' || type === 'message_stop')) return events
   return events.map((event): StreamEvent => {
     if (event.type === 'message_start') {
-      const { provider, modelId } = member.bound
-      return { ...event, delta: { provider, model: modelId, ...event.delta } }
+      const { delta } = event
+      const { provider = member.bound.provider, model = member.bound.modelId } = delta
+      return { ...event, delta: { ...delta, provider, model } }
     }
     if (event.type !== 'message_stop' || warnings.length === 0) return event
     const all = [...warnings, ...(event.delta.warnings ?? [])]
@@ -127,12 +180,10 @@ function reported(
   })
 }
 
-function llmCapabilities(
-  members: readonly Bound<BoundLLMModel>[],
-  { capabilities }: Combination,
-): LLMCapabilities {
+/** A combination can do what any of its members can, because a request goes to the members that can take it. */
+function llmCapabilities(members: readonly Bound<BoundLLMModel>[]): LLMCapabilities {
   const can = (name: keyof LLMCapabilities): boolean =>
-    members[capabilities](({ bound }) => bound.capabilities[name])
+    members.some(({ bound }) => bound.capabilities[name])
   return Object.freeze({
     streaming: can('streaming'),
     tools: can('tools'),
@@ -154,7 +205,7 @@ function isContent({ type, delta }: StreamEvent): boolean {
  * Makes the handler that embeds with the member chosen by the policy; the smallest batch limits of all members apply.
  */
 function embeddingHandler(combination: Combination): EmbeddingHandler {
-  const { name: provider, members, policy } = combination
+  const { name: provider, members, policy, mixesVectors } = combination
   const handlers = members.map(({ reference }) => reference.provider.handlers.embedding!)
   const tokens = handlers.flatMap(({ maxBatchTokens }) => maxBatchTokens ?? [])
   return {
@@ -163,7 +214,7 @@ function embeddingHandler(combination: Combination): EmbeddingHandler {
     imageInput: handlers.every(({ imageInput }) => imageInput),
     bind: ({ modelId }) => {
       const bound = bindMembers(combination, (reference, index) => handlers[index]!.bind(reference))
-      return combinedEmbedding({ modelId, provider, members: bound, policy })
+      return combinedEmbedding({ modelId, provider, members: bound, policy }, mixesVectors)
     },
   }
 }
@@ -172,8 +223,10 @@ type Embedder = Bound<BoundEmbeddingModel>
 
 function combinedEmbedding(
   combination: BoundCombination<BoundEmbeddingModel>,
+  mixesVectors = false,
 ): BoundEmbeddingModel {
   const { modelId, provider, policy } = combination
+  const space = mixesVectors ? undefined : new VectorSpace(combination)
   /**
    * The member chosen for each call, by the call's signal: all batches of a call must use the same model,
    * because vectors of two models cannot be compared.
@@ -181,7 +234,10 @@ function combinedEmbedding(
   const claims = new WeakMap<AbortSignal, Promise<readonly Embedder[]>>()
 
   async function embedBy(members: readonly Embedder[], request: EmbeddingRequest) {
-    const attempt = (member: Embedder) => member.bound.embed(member.toRequest(request))
+    const attempt = async (member: Embedder) => {
+      space?.check(member, request)
+      return member.bound.embed(member.toRequest(request))
+    }
     const task = { request, modality: 'embedding', streaming: false, members, attempt } as const
     const answer = await policy.run(task)
     return { member: answer.member, result: withReport(answer.value, answer, provider) }
@@ -204,20 +260,17 @@ function combinedEmbedding(
 
 /** Makes the handler that sends each image request to a member chosen by the policy. */
 function imageHandler(combination: Combination): ImageHandler {
-  const { name: provider, policy, capabilities } = combination
+  const { name: provider, policy } = combination
   const bind = (reference: ModelReference) => reference.provider.handlers.image!.bind(reference)
   return {
     bind: ({ modelId }) => {
       const members = bindMembers(combination, bind)
-      return combinedImage({ modelId, provider, members, policy }, capabilities)
+      return combinedImage({ modelId, provider, members, policy })
     },
   }
 }
 
-function combinedImage(
-  combination: BoundCombination<BoundImageModel>,
-  mode: Combination['capabilities'],
-): BoundImageModel {
+function combinedImage(combination: BoundCombination<BoundImageModel>): BoundImageModel {
   const { modelId, provider, members, policy } = combination
   const run = async <T>(
     request: ImageRequest,
@@ -234,7 +287,7 @@ function combinedImage(
   return {
     modelId,
     provider,
-    capabilities: imageCapabilities(members, mode),
+    capabilities: imageCapabilities(members),
     async generate(request) {
       const able = ({ capabilities }: BoundImageModel): boolean => capabilities.generate
       const task = { streaming: false, able }
@@ -259,15 +312,12 @@ function combinedImage(
   }
 }
 
-function imageCapabilities(
-  members: readonly Bound<BoundImageModel>[],
-  mode: Combination['capabilities'],
-): ImageCapabilities {
+function imageCapabilities(members: readonly Bound<BoundImageModel>[]): ImageCapabilities {
   const most = members.flatMap(({ bound }) => bound.capabilities.maxImages ?? [])
   return Object.freeze({
-    generate: members[mode](({ bound }) => bound.capabilities.generate),
-    streaming: members[mode](({ bound }) => bound.capabilities.streaming && !!bound.stream),
-    edit: members[mode](({ bound }) => bound.capabilities.edit && !!bound.edit),
+    generate: members.every(({ bound }) => bound.capabilities.generate),
+    streaming: members.every(({ bound }) => bound.capabilities.streaming && !!bound.stream),
+    edit: members.every(({ bound }) => bound.capabilities.edit && !!bound.edit),
     maxImages: most.length > 0 ? Math.min(...most) : undefined,
   })
 }

@@ -5,10 +5,18 @@ import { ErrorCode, UPPError } from '../contract/error.ts'
 import { image } from '../image.ts'
 import { llm } from '../llm.ts'
 import { Image } from '../media/media.ts'
+import type { DocumentBlock } from '../contract/content.ts'
+import { AssistantMessage, UserMessage } from '../contract/message.ts'
 import { createProvider, type ModelReference } from '../contract/provider.ts'
+import { zeroUsage } from '../contract/turn.ts'
 import { calls, cuts, emits, fails, says, scripted, waits } from '../testing/index.ts'
 import { anthropic } from '../vendors/anthropic.ts'
+import { azureOpenai } from '../vendors/azure-openai.ts'
+import { google } from '../vendors/google.ts'
+import { ollama } from '../vendors/ollama.ts'
 import { openai } from '../vendors/openai.ts'
+import { NoRetry } from '../transport/retry.ts'
+import type { MemberInput } from './member.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { fallback } from './fallback.ts'
 
@@ -182,35 +190,113 @@ test('a failure that came of an abort is not taken for one of the vendor', async
   expect(second.requests).toHaveLength(0)
 })
 
-test('capabilities are those that all members have', () => {
+test('capabilities are those that any member has', () => {
   const model = fallback([
-    scripted([], { capabilities: { videoInput: false } }),
-    scripted([], { capabilities: { audioInput: false } }),
+    scripted([], { capabilities: { videoInput: false, tools: false } }),
+    scripted([], { capabilities: { audioInput: false, tools: false } }),
   ])
   expect(llm({ model }).capabilities).toMatchObject({
-    tools: true,
-    videoInput: false,
-    audioInput: false,
+    tools: false,
+    videoInput: true,
+    audioInput: true,
   })
-  expect(model.provider.handlers.llm?.capabilities.videoInput).toBe(false)
+  expect(model.provider.handlers.llm?.capabilities.videoInput).toBe(true)
   expect(model.provider.handlers.embedding).toBeUndefined()
 })
 
 test.each(Object.keys(scripted([]).provider.handlers.llm!.capabilities))(
-  'UPP-125 UPP-167 a fallback has %s only if all members have it, the first or the last',
+  'UPP-125 UPP-167 a fallback lacks %s only if all members lack it',
   (name) => {
     const [all, less] = [scripted([]), scripted([], { capabilities: { [name]: false } })]
-    for (const members of [
-      [all, less],
-      [less, all],
-    ]) {
+    for (const [members, has] of [
+      [[all, less], true],
+      [[less, all], true],
+      [[less, less], false],
+    ] as const) {
       const model = fallback(members)
-      const expected = { ...llm({ model: all }).capabilities, [name]: false }
+      const expected = { ...llm({ model: all }).capabilities, [name]: has }
       expect(llm({ model }).capabilities).toEqual(expected)
       expect(model.provider.handlers.llm?.capabilities).toEqual(expected)
     }
   },
 )
+
+describe('what one member cannot take', () => {
+  const pdf: DocumentBlock = {
+    type: 'document',
+    source: { type: 'base64', data: 'JVBERi0=' },
+    mimeType: 'application/pdf',
+    title: 'plan.pdf',
+  }
+  const blind = (step = says('From text.')) =>
+    scripted(() => step, { provider: 'text', capabilities: { documentInput: false } })
+  const seeing = (step = says('I see.')) => scripted(() => step, { provider: 'seeing' })
+
+  test.each([false, true])('is asked of those that can, streaming: %s', async (streaming) => {
+    const [text, other] = [blind(), seeing()]
+    for (const members of [
+      [text, other],
+      [other, text],
+    ]) {
+      const instance = llm({ model: fallback(members) })
+      const turn = await (streaming ? instance.stream(pdf).turn : instance.generate(pdf))
+      expect(turn.response.text).toBe('I see.')
+      // Only a member that comes before the one that answered is worth a warning.
+      expect(turn.warnings.map(({ message }) => message)).toEqual(
+        members[0] === text
+          ? ['text/script was not asked: The provider "text" does not support document input.']
+          : [],
+      )
+    }
+    expect(text.requests).toEqual([])
+  })
+
+  test('is an error if nobody can, and if those that can fail', async () => {
+    const refused = llm({ model: fallback([blind(), blind()]) }).generate(pdf)
+    await expect(refused).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    const text = blind()
+    const failed = llm({ model: fallback([seeing(failing('RATE_LIMITED')), text]) }).generate(pdf)
+    await expect(failed).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+    expect(text.requests).toEqual([])
+  })
+
+  test('stays with the member that can for a whole tool loop', async () => {
+    const text = blind()
+    const other = scripted([calls('now', {}), says('Done.')])
+    const now = { name: 'now', description: '', parameters: {}, run: () => 'noon' }
+    await llm({ model: fallback([text, other]), tools: [now] }).generate(pdf)
+    expect([text.requests.length, other.requests.length]).toEqual([0, 2])
+  })
+
+  test('is a placeholder in the history, once no member that can is left', async () => {
+    const [text, other] = [blind(), seeing()]
+    const history = [new UserMessage([pdf, { type: 'text', text: 'Sum it up.' }]), new AssistantMessage('A plan.')] // prettier-ignore
+    const whole = await llm({ model: fallback([text, other]) }).generate(history, 'And now?')
+    expect([whole.response.text, whole.warnings]).toEqual(['I see.', []])
+    const model = fallback([seeing(failing('PROVIDER_ERROR')), text])
+    const turn = await llm({ model }).generate(history, 'And now?')
+    expect(turn.response.text).toBe('From text.')
+    expect(text.requests[0]!.messages[0]).toMatchObject({
+      content: [
+        { type: 'text', text: '[document "plan.pdf", application/pdf: not shown]' },
+        { type: 'text', text: 'Sum it up.' },
+      ],
+    })
+    expect(turn.warnings.map(({ code }) => code)).toEqual(['model_fallback', 'unsupported_block'])
+  })
+})
+
+test('message_start names the model that answers even if its answer does not', async () => {
+  const silent = emits(
+    { type: 'message_start', index: 0, delta: { provider: undefined, model: undefined } as never },
+    { type: 'message_stop', index: 0, delta: { stopReason: 'end_turn', usage: zeroUsage } },
+  )
+  const member = scripted(() => silent, { provider: 'one', modelId: 'a' })
+  const events: StreamEvent[] = []
+  for await (const event of llm({ model: fallback([member]) }).stream('Hi')) events.push(event)
+  const [start] = events
+  expect(start).toMatchObject({ delta: { provider: 'one', model: 'a' } })
+})
 
 test('a tool loop goes on with whoever is left, metadata keeps its real namespace', async () => {
   const first = scripted([calls('now', {}), failing('PROVIDER_ERROR')], { provider: 'one' })
@@ -317,6 +403,63 @@ describe('embeddings and images', () => {
     const model = fallback([vectors('one', [1, 'TIMEOUT']), vectors('two', [2, 2])])
     await expect(embedding({ model }).embed(['a', 'b', 'c'])).rejects.toMatchObject({
       code: 'TIMEOUT',
+    })
+  })
+
+  describe('vectors of two models', () => {
+    const asking = (...members: MemberInput[]) => embedding({ model: fallback(members) })
+    const config = { apiKey: 'k', retryStrategy: new NoRetry() }
+    const down = { ...config, fetch: async () => Response.json({}, { status: 500 }) }
+    const sent: string[] = []
+    const up = {
+      ...config,
+      fetch: async (url: string) => {
+        sent.push(url)
+        return Response.json({ data: [{ index: 0, embedding: [1, 2] }], usage: {} })
+      },
+    }
+
+    test.each<[string, MemberInput[]]>([
+      ['names', [openai('text-embedding-3-small'), openai('text-embedding-3-large')]],
+      ['vendors', [openai('text-embedding-3-small'), google('gemini-embedding-001')]],
+      ['dimensions', [{ model: openai('e'), params: { dimensions: 512 } }, { model: openai('e') }]],
+    ])('are refused at definition: different %s', (_, members) => {
+      expect(() => asking(...members)).toThrow(
+        expect.objectContaining({
+          code: 'INVALID_REQUEST',
+          hint: expect.stringContaining('mixVectors'),
+        }),
+      )
+      expect(() => embedding({ model: fallback(members, { mixVectors: true }) })).not.toThrow()
+    })
+
+    test('are refused before the second is asked, if its name says nothing', async () => {
+      const members = [
+        { model: openai('text-embedding-3-small'), config: down },
+        { model: azureOpenai('search'), config: { ...up, baseUrl: 'http://azure.test' } },
+      ]
+      await expect(asking(...members).embed('a')).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+        message: expect.stringContaining('azure-openai/search'),
+      })
+      expect(sent).toEqual([])
+      const mixed = embedding({ model: fallback(members, { mixVectors: true }) })
+      expect((await mixed.embed('a')).embeddings[0]?.vector).toEqual([1, 2])
+    })
+
+    const ollamaUp = { ...config, fetch: async () => Response.json({ embeddings: [[1, 2]] }) }
+
+    test('are not: the same model of another vendor, or with another key', async () => {
+      const same = asking(
+        { model: openai('nomic-embed-text'), config: down },
+        { model: ollama('library/nomic-embed-text'), config: ollamaUp },
+      )
+      expect((await same.embed('a')).embeddings).toHaveLength(1)
+      const keys = [down, { ...up, baseUrl: 'http://azure.test' }].map((config) => ({
+        model: azureOpenai('search'),
+        config: { baseUrl: 'http://down.test', ...config },
+      }))
+      expect((await asking(...keys).embed('a')).embeddings).toHaveLength(1)
     })
   })
 

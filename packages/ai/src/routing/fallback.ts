@@ -23,6 +23,11 @@ export interface FallbackOptions {
    * for a longer wait. Default 60 s.
    */
   readonly cooldownMs?: number
+  /**
+   * Allows embeddings of different models in one index. Their vectors cannot be compared, so without it an
+   * embedding by a second model is refused.
+   */
+  readonly mixVectors?: boolean
   readonly clock?: Clock
 }
 
@@ -30,12 +35,14 @@ export interface FallbackOptions {
  * Combines models in order of preference: if one fails before it has produced content, the next is
  * tried. The result can be used wherever a model can, for embeddings and images if all members support
  * them. `message_start` names the model that answered, `turn.warnings` those that failed. A model
- * whose vendor failed is tried last until its cooldown is over.
+ * whose vendor failed is tried last until its cooldown is over. A model that cannot take the request (a
+ * picture, tools) is not asked; one that could not be shown a part of the history is asked after those that can
+ * take all of it.
  *
  *     llm({ model: fallback([anthropic('claude-sonnet-4-5'), openai('gpt-5')]) })
  *
  * A key belongs to one vendor, so set it on the member: `{ model, config: { apiKey } }`. Embeddings of
- * two models cannot be compared: combine only the same model of several vendors.
+ * two models cannot be compared: only the same model of several vendors is accepted, unless `mixVectors` is set.
  */
 export function fallback(
   models: readonly MemberInput[],
@@ -46,7 +53,7 @@ export function fallback(
     name: 'fallback',
     members,
     policy: new FallbackPolicy(members, options),
-    capabilities: 'every',
+    mixesVectors: options.mixVectors,
   })
 }
 
@@ -84,20 +91,26 @@ class FallbackPolicy implements MemberPolicy {
   }
 
   async run<M extends Member, T>(task: MemberTask<M, T>): Promise<MemberAnswer<M, T>> {
-    const { ready, resting } = this.#order(task.members)
+    const { ready, resting } = this.#order(task)
     const warnings: Warning[] =
       ready.length > 0
         ? resting.map(({ member, rest }) =>
             fallbackWarning(`${member.label} rests after ${rest.code}.`),
           )
         : []
+    const unable = (answering: Member): Warning[] =>
+      (task.unable ?? [])
+        .filter(({ member }) => member.index < answering.index)
+        .map(({ member, error }) =>
+          fallbackWarning(`${member.label} was not asked: ${error.message}`),
+        )
     const errors: UPPError[] = []
     // Models in cooldown are tried last rather than not at all.
     for (const member of [...ready, ...resting.map((one) => one.member)]) {
       try {
         const value = await task.attempt(member)
         this.#rests.delete(member.index)
-        return { member, value, warnings }
+        return { member, value, warnings: [...unable(member), ...warnings] }
       } catch (thrown) {
         const error = toUPPError(thrown, {
           provider: member.reference.provider.name,
@@ -117,9 +130,13 @@ class FallbackPolicy implements MemberPolicy {
     this.#rest(member, toUPPError(error, { provider: provider.name, modality: 'llm' }))
   }
 
-  #order<M extends Member>(
-    members: readonly M[],
-  ): { ready: M[]; resting: { member: M; rest: Rest }[] } {
+  #order<M extends Member>({
+    members,
+    takesAll = () => true,
+  }: MemberTask<M, unknown>): {
+    ready: M[]
+    resting: { member: M; rest: Rest }[]
+  } {
     const now = this.#clock.now()
     const ready: M[] = []
     const resting: { member: M; rest: Rest }[] = []
@@ -128,7 +145,10 @@ class FallbackPolicy implements MemberPolicy {
       if (rest && rest.until > now) resting.push({ member, rest })
       else ready.push(member)
     }
-    resting.sort((a, b) => a.rest.until - b.rest.until)
+    // Sorting keeps the order of preference among the members that can take all of the request, and the others.
+    const loss = (member: M): number => Number(!takesAll(member))
+    ready.sort((a, b) => loss(a) - loss(b))
+    resting.sort((a, b) => loss(a.member) - loss(b.member) || a.rest.until - b.rest.until)
     return { ready, resting }
   }
 

@@ -28,6 +28,8 @@ export interface Member {
   readonly reference: ModelReference
   /** The model's name in warnings, e.g. `openai/gpt-5`. */
   readonly label: string
+  readonly params: Params | undefined
+  readonly config: ProviderConfig | undefined
   /** Returns the request with this member's params and config. */
   toRequest<R extends AnyRequest>(request: R): R
 }
@@ -46,6 +48,8 @@ export function toMembers(inputs: readonly MemberInput[], name: string): readonl
     index,
     reference: model,
     label: `${model.provider.name}/${model.modelId}`,
+    params,
+    config,
     toRequest(request) {
       if (isMixed) {
         // A key must never be sent to a vendor that it does not belong to.
@@ -76,7 +80,17 @@ export interface MemberTask<M, T> {
   readonly modality: Modality
   readonly streaming: boolean
   readonly members: readonly M[]
+  /** Returns true if a member can take the whole request; false if parts of its history would be left out. */
+  readonly takesAll?: (member: M) => boolean
+  /** The members that cannot answer this request, with the reason. */
+  readonly unable?: readonly UnableMember[]
   readonly attempt: (member: M) => Promise<T>
+}
+
+/** A member that cannot answer a request, e.g. because it takes no pictures. */
+export interface UnableMember {
+  readonly member: Member
+  readonly error: UPPError
 }
 
 /** The answer of a member. */
@@ -100,8 +114,8 @@ export interface Combination {
   readonly name: string
   readonly members: readonly Member[]
   readonly policy: MemberPolicy
-  /** Whether the combination has a capability if one member has it (`some`) or only if all have it (`every`). */
-  readonly capabilities: 'some' | 'every'
+  /** Whether embeddings of different models may be mixed. */
+  readonly mixesVectors?: boolean | undefined
 }
 
 /** A member with its model bound for one modality, e.g. as a language model. */

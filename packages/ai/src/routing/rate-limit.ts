@@ -72,13 +72,15 @@ function limitedLLM(handler: LLMHandler, options: RateLimitOptions): LLMHandler 
     bind(reference): BoundLLMModel {
       const bound = handler.bind(reference)
       const admit = admitter(options, bound, 'llm')
-      const { modelId, provider, capabilities, wire, readData } = bound
+      const { modelId, provider, capabilities, wire, readData, identity } = bound
       return {
         modelId,
         provider,
         capabilities,
         wire,
         readData,
+        identity,
+        writeSettings: bound.writeSettings?.bind(bound),
         encode: bound.encode?.bind(bound),
         send: bound.send?.bind(bound),
         complete: async (request) => {

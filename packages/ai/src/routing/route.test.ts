@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { UPPError } from '../contract/error.ts'
 import { llm } from '../llm.ts'
 import { Image } from '../media/media.ts'
-import { UserMessage } from '../contract/message.ts'
+import { AssistantMessage, UserMessage } from '../contract/message.ts'
 import type { ModelReference } from '../contract/provider.ts'
 import { calls, fails, says, scripted } from '../testing/index.ts'
 import { fallback } from './fallback.ts'
@@ -72,6 +72,18 @@ test('a model that cannot do what is asked does not fit', async () => {
   const seen = await instance.generate(new UserMessage([picture]))
   expect(seen.response.text).toBe('seeing')
   expect(instance.capabilities).toMatchObject({ imageInput: true, tools: false })
+})
+
+test('a model that cannot be shown a part of the history fits only if no other can', async () => {
+  const blind = always('blind', { capabilities: { imageInput: false } })
+  const seeing = always('seeing')
+  const picture = Image.fromBytes(new Uint8Array([1]), 'image/png').toBlock()
+  const history = [new UserMessage([picture]), new AssistantMessage('A cat.')]
+  const asked = async (model: ModelReference) => llm({ model }).generate(history, 'And now?')
+  expect((await asked(route([blind, seeing]))).response.text).toBe('seeing')
+  const turn = await asked(route([blind]))
+  expect(turn.response.text).toBe('blind')
+  expect(turn.warnings).toMatchObject([{ code: 'unsupported_block' }])
 })
 
 test('a request that no model takes is refused', async () => {

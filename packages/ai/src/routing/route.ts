@@ -1,7 +1,6 @@
 import type { Random } from '@skein/base'
-import { checkRequest } from '../turn/request.ts'
 import type { AnyRequest } from '../contract/middleware.ts'
-import type { BoundLLMModel, ModelReference } from '../contract/provider.ts'
+import type { ModelReference } from '../contract/provider.ts'
 import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
 import { combinedModel } from './combined.ts'
 import {
@@ -27,6 +26,8 @@ export interface RouteOptions {
   readonly strategy?: 'first' | 'weighted' | 'round_robin'
   /** The random source of `weighted`: returns a number from 0 up to 1. */
   readonly random?: Random
+  /** Allows embeddings of different models, e.g. if `when` keeps each index with one model. */
+  readonly mixVectors?: boolean
 }
 
 /**
@@ -50,7 +51,7 @@ export function route(
     name: 'route',
     members,
     policy: new RoutePolicy(rules, options),
-    capabilities: 'some',
+    mixesVectors: options.mixVectors,
   })
 }
 
@@ -94,27 +95,19 @@ class RoutePolicy implements MemberPolicy {
   #fitting<M extends Member>({
     members,
     request,
-    streaming,
     modality,
-  }: MemberTask<M, unknown>): M[] {
+    takesAll = () => true,
+    unable = [],
+  }: MemberTask<M, unknown>): readonly M[] {
     const origin: ErrorOrigin = { provider: 'route', modality }
-    let refusal: unknown
-    const fitting = members.filter((member) => {
-      if (this.#rules[member.index]?.when?.(request) === false) return false
-      try {
-        if ('messages' in request) {
-          // Only members bound as language models receive requests with messages.
-          const { bound } = member as M & { readonly bound: BoundLLMModel }
-          checkRequest(request, bound, streaming)
-        }
-        return true
-      } catch (error) {
-        refusal ??= error
-        return false
-      }
-    })
-    if (fitting.length > 0) return fitting
-    if (refusal !== undefined) throw refusal
+    const wants = ({ index }: Member): boolean => this.#rules[index]?.when?.(request) !== false
+    const fitting = members.filter(wants)
+    if (fitting.length > 0) {
+      const whole = fitting.filter(takesAll)
+      return whole.length > 0 ? whole : fitting
+    }
+    const refusal = unable.find(({ member }) => wants(member))
+    if (refusal) throw refusal.error
     const hint = 'Add a last model without `when` for what no other takes.'
     throw invalidRequest('No model of the route takes this request.', origin, hint)
   }

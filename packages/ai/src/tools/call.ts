@@ -1,10 +1,15 @@
 import {
+  argumentParserOf,
+  isSameJson,
   messageOf,
   deepFreeze,
   isDeepFrozen,
+  parsedByMember,
+  type ArgumentParser,
   type Clock,
   type JsonObject,
   type JsonValue,
+  type RecordedArguments,
 } from '@skein/base'
 import { hookError } from '../contract/error.ts'
 import {
@@ -36,6 +41,12 @@ export interface CallPorts {
    * is skipped.
    */
   readonly isApproved?: boolean
+  /**
+   * The arguments that were parsed before, when a person was asked or before a crash. The call runs with exactly
+   * these. If the definition of the tool has changed since, what the model sent is parsed again, and if the result
+   * is another one, `isApproved` does not count.
+   */
+  readonly parsed?: RecordedArguments
   readonly gate?: ToolGate
   readonly journal?: ToolJournal
   /** Extra fields of the second argument of `run` and `approval`. */
@@ -43,10 +54,22 @@ export interface CallPorts {
   /** Called with each value that a tool yields while it runs; the last value is also its result. */
   progress?(call: ToolCall, output: unknown): void
   /**
-   * May replace the outcome that the model sees. Called for every
-   * settled outcome, also of calls that did not run.
+   * Decides whether a write that has started still gets an outcome after an abort with this reason. If so, returns the
+   * message for a call that obeys its signal; a call that does not has `stopGraceMs` to end, and is `unknown` then.
+   * Default: tools with the risk of a write have this time, and all others are dropped.
    */
-  review?(call: ToolCall, outcome: SettledOutcome): SettledOutcome | Promise<SettledOutcome>
+  settlesAfter?(reason: unknown): string | undefined
+  /**
+   * Called when a write ends whose outcome was not waited for any more: it was recorded as unknown, or the batch was
+   * aborted. Not called for a tool that stopped because of its signal.
+   */
+  late?(call: ToolCall, outcome: LateOutcome): void
+  /**
+   * May replace the outcome that the model sees. Called for every
+   * settled outcome, also of calls that did not run. It may defer a call whose outcome is unknown, e.g. to ask a
+   * person what the call did.
+   */
+  review?(call: ToolCall, outcome: SettledOutcome): ToolOutcome | Promise<ToolOutcome>
 }
 
 /**
@@ -82,13 +105,24 @@ export interface ToolJournal {
   commit(effect: ToolEffect): void | Promise<void>
 }
 
-/** One record for a journal. A call that does not run has only a `call_end`. */
+/**
+ * One record for a journal. A call that does not run has only a `call_end`. The arguments of `call` are the parsed
+ * ones; `parsed` repeats them with the hash of the schema, for `CallPorts.parsed`.
+ */
 export type ToolEffect =
-  | { readonly type: 'call_start'; readonly call: ToolCall }
-  | { readonly type: 'call_end'; readonly call: ToolCall; readonly outcome: ToolOutcome }
+  | { readonly type: 'call_start'; readonly call: ToolCall; readonly parsed?: RecordedArguments }
+  | {
+      readonly type: 'call_end'
+      readonly call: ToolCall
+      readonly outcome: ToolOutcome
+      readonly parsed?: RecordedArguments
+    }
 
 /** A final outcome. A deferred call has none yet. */
 export type SettledOutcome = Exclude<ToolOutcome, { readonly type: 'deferred' }>
+
+/** The outcome of a tool whose call has ended without it. */
+export type LateOutcome = Extract<ToolOutcome, { readonly type: 'done' | 'error' }>
 
 /** The middleware hooks that are called for each call that runs. */
 export interface ToolHooks {
@@ -98,10 +132,12 @@ export interface ToolHooks {
 
 /** One call that has an outcome. */
 export interface SettledCall {
-  /** The call with the arguments it ran with, which `onBeforeCall` or the gate may have replaced. */
+  /** The call with the arguments it ran with: parsed, if its tool parses them. */
   readonly call: ToolCall
   readonly outcome: ToolOutcome
   readonly durationMs: number
+  /** The parsed arguments; undefined if the tool does not parse its arguments, or if they do not fit its schema. */
+  readonly parsed?: RecordedArguments
 }
 
 /** The settings shared by all calls of a batch. */
@@ -125,6 +161,8 @@ export interface CallEnvironment {
   readonly refusal: string | undefined
   readonly signal: AbortSignal
   readonly report: (report: CallReport) => void
+  /** Keeps the batch open after an abort, as `settlesAfter` says; returns a function that ends this. */
+  readonly hold?: (settlesAfter: NonNullable<CallPorts['settlesAfter']>) => () => unknown
 }
 
 /** A report of one call, from which the executor makes an event. */
@@ -133,9 +171,9 @@ export type CallReport =
   | { readonly type: 'end'; readonly settled: SettledCall }
 
 /**
- * Runs one call: check, record that it starts, run, convert the result, settle. An error of the tool becomes
+ * Runs one call: parse, judge, record that it starts, run, convert the result, settle. An error of the tool becomes
  * an outcome that the model sees; an error of a hook, the gate or the journal is thrown. After an abort
- * nothing starts, and the late result of a tool that did not stop is dropped.
+ * nothing starts, and the result of a tool that did not stop goes to `CallPorts.late`.
  */
 export async function runToolCall(
   requested: ToolCall,
@@ -148,41 +186,55 @@ export async function runToolCall(
     const outcome = settled.type === 'done' ? doneOutcome(requested, settled.result) : settled
     return { call: requested, outcome, durationMs: 0 }
   }
-  const { call, refused, context } = await judge(requested, ports, environment)
+  const { call, refused, context, parsed } = await judge(requested, ports, environment)
 
   let own = refused
   let durationMs = 0
-  if (!own) {
-    await settings.hooks?.onToolCall?.(call)
-    await ports.journal?.commit({ type: 'call_start', call })
-    signal.throwIfAborted()
-    report({ type: 'start', call })
-    const startedAt = settings.clock.now()
-    const tool = environment.tool!
-    own = await runInTime(call, { ...environment, tool, progress: ports.progress }, context)
-    durationMs = settings.clock.now() - startedAt
-    signal.throwIfAborted()
+  let release: (() => unknown) | undefined
+  let left: Promise<LateOutcome | undefined> | undefined
+  try {
+    if (!own) {
+      await settings.hooks?.onToolCall?.(call)
+      await ports.journal?.commit({ type: 'call_start', call, parsed })
+      signal.throwIfAborted()
+      report({ type: 'start', call })
+      const startedAt = settings.clock.now()
+      const tool = environment.tool!
+      const settlesAfter = graceOf(tool, ports)
+      release = settlesAfter && environment.hold?.(settlesAfter)
+      const { progress } = ports
+      const ended = await runInTime(call, { ...environment, tool, progress, settlesAfter }, context)
+      own = ended.outcome
+      left = ended.left
+      durationMs = settings.clock.now() - startedAt
+      if (settlesAfter?.(signal.reason) === undefined) signal.throwIfAborted()
+    }
+
+    const reviewed = own.type === 'deferred' ? own : await review(call, own, ports, environment)
+    const outcome = await withModelForm(call, reviewed, environment.tool)
+
+    // The gate records the outcome directly before the journal's `call_end`, so that both belong to one commit;
+    // hooks, which may take long, run before.
+    if (!refused && own.type !== 'deferred') await ports.gate?.settle?.(call, own)
+    await ports.journal?.commit({ type: 'call_end', call, outcome, parsed })
+    const settled = { call, outcome, durationMs, parsed }
+    if (outcome.type === 'deferred') return settled
+    if (refused)
+      report({ type: 'start', call }) // a refused call also gets a start event, so that every end event has one
+    else await settings.hooks?.onToolResult?.(call, toToolExecution(settled).result, outcome)
+    report({ type: 'end', settled })
+    return settled
+  } finally {
+    release?.()
+    // What became of the call is recorded by now, so the late result comes after it.
+    void left?.then((late) => late && ports.late?.(call, late))
   }
-
-  const reviewed = own.type === 'deferred' ? own : await review(call, own, ports, environment)
-  const outcome = await withModelForm(call, reviewed, environment.tool)
-
-  // The gate records the outcome directly before the journal's `call_end`, so that both belong to one commit;
-  // hooks, which may take long, run before.
-  if (!refused && own.type !== 'deferred') await ports.gate?.settle?.(call, own)
-  await ports.journal?.commit({ type: 'call_end', call, outcome })
-  const settled = { call, outcome, durationMs }
-  if (outcome.type === 'deferred') return settled
-  if (refused)
-    report({ type: 'start', call }) // a refused call also gets a start event, so that every end event has one
-  else await settings.hooks?.onToolResult?.(call, toToolExecution(settled).result, outcome)
-  report({ type: 'end', settled })
-  return settled
 }
 
 interface Judgement {
-  /** The call with frozen arguments; exactly these arguments are checked, recorded and passed to the tool. */
+  /** The call with frozen arguments; exactly these arguments are judged, recorded and passed to the tool. */
   readonly call: ToolCall
+  readonly parsed?: RecordedArguments
   /** The outcome of a call that must not run. */
   readonly refused?: ToolOutcome
   /** Extra fields of the context of `run`. */
@@ -190,14 +242,16 @@ interface Judgement {
 }
 
 /**
- * Decides whether the call may run. Checks in this order: the tool exists, the arguments are complete, the
- * dependencies succeeded, the strategy's `onBeforeCall`, the tool's `approval`, the gate.
+ * Decides whether the call may run, in this order: the tool exists, the arguments are complete, the strategy's
+ * `onBeforeCall`, which may replace what the model sent, the parse, the dependencies, the tool's `approval`, the
+ * gate. Nothing changes the arguments after the parse.
  */
 async function judge(
   requested: ToolCall,
   ports: CallPorts,
-  { settings, tool, refusal, signal }: CallEnvironment,
+  environment: CallEnvironment,
 ): Promise<Judgement> {
+  const { settings, tool, refusal, signal } = environment
   const { strategy } = settings
   const { toolName, invalidArguments } = requested
   if (!tool) {
@@ -220,17 +274,66 @@ async function judge(
     strategy?.onBeforeCall?.(tool, requested.arguments, requested),
   )
   const before = answer ?? true // a hook that returns nothing lets the call go on, and so does null
-  const call = withArguments(requested, (typeof before === 'object' && before.params) || undefined)
+  const sent = withArguments(requested, (typeof before === 'object' && before.params) || undefined)
   const proceeds = typeof before === 'object' ? before.proceed : before !== false
   if (!proceeds) {
     const reason = `The call to "${toolName}" was skipped by the application.`
-    return { call, refused: { type: 'denied', reason } }
+    return { call: sent, refused: { type: 'denied', reason } }
   }
 
   signal.throwIfAborted()
+  const parser = argumentParserOf(tool)
+  if (!parser) return admit({ call: sent, isApproved: ports.isApproved }, ports, environment)
+  let phase: ParsePhase
+  try {
+    phase = await parse(sent, parser, ports)
+  } catch (error) {
+    return { call: sent, refused: failed(messageOf(error), error) }
+  }
+  signal.throwIfAborted()
+  const judged = await admit(phase, ports, environment)
+  const { call, refused } = judged
+  // A gate may return a copy; the tool's `run` has to recognise it as parsed.
+  if (!refused && call.arguments !== phase.call.arguments) parser.restore(call.arguments)
+  return { ...judged, parsed: { arguments: call.arguments, schema: parser.schema } }
+}
+
+interface ParsePhase {
+  /** The call with the arguments that are judged and run. */
+  readonly call: ToolCall
+  /** Whether a person has approved the call with exactly these arguments. */
+  readonly isApproved: boolean | undefined
+}
+
+/**
+ * Returns the call with parsed arguments: those that were recorded before, or what the schema makes of those that the
+ * model sent. Throws if they do not fit.
+ */
+async function parse(
+  sent: ToolCall,
+  parser: ArgumentParser,
+  { parsed: recorded, isApproved }: CallPorts,
+): Promise<ParsePhase> {
+  if (recorded?.schema === parser.schema) {
+    const call = Object.freeze({ ...sent, arguments: parser.restore(recorded.arguments) })
+    return { call, isApproved }
+  }
+  const args = await parser.parse(sent.arguments)
+  // Whoever approved the call saw the recorded arguments or, without a record, those that the model sent.
+  const shown = recorded?.arguments ?? sent.arguments
+  const isSame = !isApproved || isSameJson(args, shown)
+  return { call: Object.freeze({ ...sent, arguments: args }), isApproved: isApproved && isSame }
+}
+
+/** Asks the tool's `approval` and the gate whether the call may run. */
+async function admit(
+  { call, isApproved }: ParsePhase,
+  ports: CallPorts,
+  { tool, signal }: CallEnvironment,
+): Promise<Judgement> {
   const refused =
-    tool.approval && !ports.isApproved
-      ? await approve(call, tool, contextOf(call, signal, ports.context))
+    tool?.approval && !isApproved
+      ? await approve(call, tool, contextOf(call, tool, signal, ports.context))
       : undefined
   signal.throwIfAborted()
   if (refused || !ports.gate) return { call, refused, context: ports.context }
@@ -240,7 +343,7 @@ async function judge(
   switch (admission.type) {
     case 'allow':
       return {
-        call: withArguments(call, admission.arguments),
+        call: admission.arguments ? withArguments(call, admission.arguments) : call,
         context: { ...ports.context, ...admission.context },
       }
     case 'deny':
@@ -271,52 +374,169 @@ async function approve(
   return { type: 'denied', reason: `The call to "${call.toolName}" was denied.` }
 }
 
-type KnownTool = CallEnvironment & Pick<CallPorts, 'progress'> & { readonly tool: Tool }
+type KnownTool = CallEnvironment &
+  Pick<CallPorts, 'progress' | 'settlesAfter'> & {
+    readonly tool: Tool
+    /** When it aborts, a generator is stopped at its next value; by default, this is the signal of the tool. */
+    readonly cut?: AbortSignal
+  }
 
+/** Whether a call that may have run can run again. */
+function mayRepeat({ risk, idempotent }: Tool): boolean {
+  return risk === 'read_only' || idempotent === true
+}
+
+/**
+ * Returns what decides whether a call that runs still gets an outcome after an abort. Without ports, a tool that is
+ * declared as a write has the grace; a tool that declares nothing is not waited for.
+ */
+function graceOf(tool: Tool, ports: CallPorts): CallPorts['settlesAfter'] {
+  if (mayRepeat(tool)) return undefined
+  if (ports.settlesAfter || tool.risk === undefined) return ports.settlesAfter?.bind(ports)
+  return () => `The run was aborted while "${tool.name}" ran.`
+}
+
+/** Returns the outcome of a call that an abort has left without one. */
+export function abortedOutcome(tool: Tool | undefined, hasStarted: boolean): SettledOutcome {
+  if (!tool || !hasStarted)
+    return failed('The run was aborted before this call ran. It was not run.')
+  const message = `The run was aborted while "${tool.name}" ran.`
+  if (mayRepeat(tool)) return failed(`${message} It has no result.`)
+  return { type: 'unknown', message: `${message} ${FIND_OUT}` }
+}
+
+/** The default of `stopGraceMs`. */
+const STOP_GRACE_MS = 5_000
+
+/** The end of a call: its outcome and, if the tool goes on without it, what the tool ends with. */
+interface Ended {
+  readonly outcome: ToolOutcome
+  readonly left?: Promise<LateOutcome | undefined>
+}
+
+/**
+ * Runs the tool with its time limit. A call that may run again fails at the limit. Any other call has a grace to end by
+ * itself, because a result is better than a write of which nobody knows whether it took effect.
+ */
 async function runInTime(
   call: ToolCall,
   environment: KnownTool,
   context: object | undefined,
-): Promise<ToolOutcome> {
-  const { timeoutMs = Infinity } = environment.tool
-  if (timeoutMs >= 2 ** 31) return run(call, environment, context) // no timer is that long
-  const controller = new AbortController()
-  const signal = AbortSignal.any([environment.signal, controller.signal])
+): Promise<Ended> {
+  const { tool, settings, settlesAfter } = environment
+  const { timeoutMs = Infinity } = tool
+  const hasLimit = timeoutMs < 2 ** 31 // no timer is longer
+  const outer = environment.signal
+  const repeats = mayRepeat(tool)
+  if (!hasLimit && !settlesAfter) {
+    const outcome = await run(call, environment, context)
+    const isDropped = outer.aborted && !repeats
+    return { outcome, left: isDropped ? Promise.resolve(lateOutcome(outcome, outer)) : undefined }
+  }
+  const limit = new AbortController()
+  const end = new AbortController()
+  const signal = AbortSignal.any([outer, limit.signal])
+  const endOrOuter = settlesAfter ? end.signal : AbortSignal.any([outer, end.signal])
   const startedAt = performance.now()
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const tooLate = new Promise<ToolOutcome>((resolve) => {
-    timer = setTimeout(() => {
-      const message = `The tool "${call.toolName}" took longer than ${timeoutMs} ms and was stopped.`
-      resolve(failed(message))
-      controller.abort(new DOMException(message, 'TimeoutError'))
-    }, timeoutMs)
-  })
-  try {
-    const outcome = await Promise.race([run(call, { ...environment, signal }, context), tooLate])
+  const running = run(call, { ...environment, signal, cut: repeats ? signal : endOrOuter }, context)
+  const left = repeats ? undefined : running.then((outcome) => lateOutcome(outcome, signal))
+  const message = `The tool "${call.toolName}" took longer than ${timeoutMs} ms and was stopped.`
+  const first = await inTime(running, hasLimit ? timeoutMs : undefined, settlesAfter && outer)
+  if (first) {
+    const isDropped = outer.aborted && settlesAfter?.(outer.reason) === undefined
+    if (isDropped) return { outcome: first, left } // the batch has dropped the call
     // A tool that blocks the event loop returns before the timer can fire, so the time is measured here as well.
     const ms = Math.round(performance.now() - startedAt)
-    if (controller.signal.aborted || outcome.type !== 'done' || ms <= timeoutMs) return outcome
-    return failed(
-      `The tool "${call.toolName}" took ${ms} ms, longer than its ${timeoutMs} ms. The event loop was blocked, so it has run to its end. Calling it again would do its work a second time.`,
-    )
+    if (first.type !== 'done' || ms <= timeoutMs) return { outcome: first }
+    const late = `The tool "${call.toolName}" took ${ms} ms, longer than its ${timeoutMs} ms. The event loop was blocked, so the tool could not be stopped and has run to its end. Calling it again would do its work a second time.`
+    return { outcome: failed(late) }
+  }
+  const stopped = outer.aborted ? settlesAfter?.(outer.reason) : undefined
+  if (outer.aborted && stopped === undefined) {
+    end.abort(outer.reason)
+    return { outcome: await running, left } // the batch has dropped the call
+  }
+  if (!outer.aborted) limit.abort(new DOMException(message, 'TimeoutError'))
+  if (repeats) return { outcome: failed(message) }
+
+  const { stopGraceMs = STOP_GRACE_MS } = settings.strategy ?? {}
+  const late = await inTime(running, stopGraceMs, settlesAfter ? undefined : outer)
+  if (!late) {
+    end.abort(signal.reason)
+    const what = stopped === undefined ? `took longer than ${timeoutMs} ms` : 'was asked to stop'
+    const unknown = `The tool "${call.toolName}" ${what} and did not stop. ${FIND_OUT}`
+    return { outcome: { type: 'unknown', message: unknown }, left }
+  }
+  if (late.type !== 'error' || !isAbort(late.cause, signal)) return { outcome: late }
+  return { outcome: obeyed(tool, stopped ?? message, late.cause) }
+}
+
+/**
+ * Returns the outcome of a tool that has thrown because of its signal. If it is declared as a write, nobody knows how
+ * much of its work it had done: a request that was sent before it was aborted may have arrived.
+ */
+function obeyed({ risk }: Tool, message: string, cause: unknown): ToolOutcome {
+  if (risk === undefined) return { ...failed(message, cause), code: TOOL_STOPPED }
+  return { type: 'unknown', message: `${message} ${FIND_OUT}`, hasEnded: true }
+}
+
+/** The code of the outcome of a call whose tool has thrown because of its signal. */
+export const TOOL_STOPPED = 'TOOL_STOPPED'
+
+function lateOutcome(outcome: ToolOutcome, signal: AbortSignal): LateOutcome | undefined {
+  if (outcome.type === 'done') return outcome
+  const isEnd = outcome.type === 'error' && !isAbort(outcome.cause, signal)
+  return isEnd ? outcome : undefined
+}
+
+/** What the model is told about a call that may or may not have taken effect. */
+export const FIND_OUT = 'Whether it took effect is unknown; find out before you call it again.'
+
+/** Returns the outcome if it comes within `ms` and before the signal aborts; otherwise undefined. */
+async function inTime(
+  running: Promise<ToolOutcome>,
+  ms: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<ToolOutcome | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let stop: (() => void) | undefined
+  const late = new Promise<undefined>((resolve) => {
+    stop = () => resolve(undefined)
+    if (signal?.aborted) return stop()
+    if (ms !== undefined) timer = setTimeout(stop, ms)
+    signal?.addEventListener('abort', stop, { once: true })
+  })
+  try {
+    return await Promise.race([running, late])
   } finally {
     clearTimeout(timer)
+    if (stop) signal?.removeEventListener('abort', stop)
+  }
+}
+
+/** Whether a tool failed because it obeyed the signal. */
+function isAbort(cause: unknown, { reason }: AbortSignal): boolean {
+  if (cause === reason) return true
+  try {
+    return cause instanceof Error && (cause.name === 'AbortError' || cause.name === 'TimeoutError')
+  } catch {
+    return false // a tool may throw a proxy that throws when it is read
   }
 }
 
 /** Runs the tool. Never rejects: an error of the tool, or a result that is not JSON, becomes an outcome. */
 async function run(
   call: ToolCall,
-  { tool, signal, progress }: KnownTool,
+  { tool, signal, cut = signal, progress }: KnownTool,
   context: object | undefined,
 ): Promise<ToolOutcome> {
   try {
     const args = call.arguments as never // `Tool` does not declare the types of its parameters
     const given = wantsContext(tool)
-      ? await tool.run(args, contextOf(call, signal, context) as never)
+      ? await tool.run(args, contextOf(call, tool, signal, context) as never)
       : await (tool.run as (params: never) => unknown).call(tool, args)
     const result = isGenerator(given)
-      ? await readGenerator(given, signal, (output) => progress?.(call, output))
+      ? await readGenerator(given, cut, (output) => progress?.(call, output))
       : given
     return isDeferred(result) ? deferredOutcome(call, result) : doneOutcome(call, result)
   } catch (error) {
@@ -373,10 +593,13 @@ async function withModelForm(
 
 function contextOf(
   { toolCallId, toolName }: ToolCall,
+  tool: Tool,
   signal: AbortSignal,
   extra: object | undefined,
 ): ToolContext {
-  return { ...extra, signal, toolCallId, toolName }
+  const parser = argumentParserOf(tool)
+  if (!parser) return { ...extra, signal, toolCallId, toolName }
+  return { ...extra, ...parsedByMember(parser), signal, toolCallId, toolName }
 }
 
 /** Calls the hooks for an outcome; `onAfterCall` and `ports.review` may replace what the model sees. */
@@ -385,10 +608,10 @@ async function review(
   own: SettledOutcome,
   ports: CallPorts,
   { settings, tool }: CallEnvironment,
-): Promise<SettledOutcome> {
+): Promise<ToolOutcome> {
   const { strategy } = settings
   let outcome = own
-  if (tool && own.type === 'error') {
+  if (tool && (own.type === 'error' || own.type === 'unknown')) {
     await strategyHook(settings, 'onError', () =>
       strategy?.onError?.(tool, call.arguments, errorOf(own), call),
     )
@@ -428,7 +651,10 @@ function deferredOutcome({ toolName }: ToolCall, given: DeferRequest): ToolOutco
   }
 }
 
-function errorOf({ message, cause }: Extract<ToolOutcome, { type: 'error' }>): Error {
+function errorOf(outcome: Extract<ToolOutcome, { type: 'error' | 'unknown' }>): Error {
+  const { message } = outcome
+  if (outcome.type === 'unknown') return new Error(message)
+  const { cause } = outcome
   try {
     if (cause instanceof Error) return cause
   } catch {
@@ -483,6 +709,8 @@ export function toToolExecution({ call, outcome, durationMs }: SettledCall): Too
       return { ...base, result: outcome.reason, isError: true }
     case 'deferred':
       return { ...base, result: outcome.request, isError: false }
+    case 'unknown':
+      return { ...base, result: outcome.message, isError: true, isUnknown: true }
   }
 }
 
@@ -503,6 +731,7 @@ export function joinPorts(
     return {
       settled: first.settled ?? second.settled,
       isApproved: first.isApproved || second.isApproved,
+      parsed: first.parsed ?? second.parsed,
       gate: first.gate ?? second.gate,
       journal: {
         commit: async (effect) => {
@@ -510,6 +739,14 @@ export function joinPorts(
         },
       },
       context: { ...second.context, ...first.context },
+      settlesAfter:
+        first.settlesAfter || second.settlesAfter
+          ? (reason) => first.settlesAfter?.(reason) ?? second.settlesAfter?.(reason)
+          : undefined,
+      late: (ended, outcome) => {
+        first.late?.(ended, outcome)
+        second.late?.(ended, outcome)
+      },
       progress: (running, output) => {
         first.progress?.(running, output)
         second.progress?.(running, output)

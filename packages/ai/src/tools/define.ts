@@ -1,20 +1,17 @@
 import {
+  argumentParserMember,
   messageOf,
   SkeinError,
   isStandardSchema,
   toJsonSchema,
+  unknownOptions,
   type JsonObject,
   type JsonSchema,
-  type StandardIssue,
-  type StandardJSONSchemaV1,
-  type StandardSchemaV1,
+  type OptionNames,
 } from '@skein/base'
 import { TOOL_RISKS, type ApprovalResult, type Tool, type ToolContext } from '../contract/tool.ts'
 import type { ToolValue } from '../contract/tool-types.ts'
-
-/** A schema that can validate and convert itself to JSON Schema: Zod 4, ArkType, Valibot with its adapter. */
-export type ToolSchema<Args, Input = unknown> = StandardSchemaV1<Input, Args> &
-  StandardJSONSchemaV1<Input, Args>
+import { schemaArguments, type SchemaArguments, type ToolSchema } from './arguments.ts'
 
 /** JSON Schema as a plain object. The arguments have the type `JsonObject` and are not validated. */
 type RawSchema = JsonSchema & { readonly '~standard'?: never }
@@ -40,7 +37,10 @@ export interface ToolDeclaration<
   readonly toModel?: (result: ToolValue<NoInfer<Result>>) => unknown
 }
 
-/** A tool whose `run` validates its arguments. It can be used wherever a `Tool` is accepted. */
+/**
+ * A tool whose arguments are parsed before anything judges a call. A direct call of `run` parses them first. It can be
+ * used wherever a `Tool` is accepted.
+ */
 export interface DefinedTool<
   Args,
   Result,
@@ -58,9 +58,10 @@ export interface DefinedTool<
 
 /**
  * Builds a tool that `llm`, `agent`, `governed` and the runtime accept. With a Standard Schema, the type of
- * `args` is inferred, and the model's arguments are validated in the tool's own `run` and `approval`, since
- * `llm()` must not do it (UPP §11.2). With raw JSON Schema, `args` is a `JsonObject` as the model wrote it,
- * not validated. An invalid definition throws one error that lists all problems.
+ * `args` is inferred, and the tool parses the model's arguments once, before anything judges the call: policy,
+ * approver, log, `approval` and `run` all get the value that the schema makes, which must be JSON. `llm()` itself
+ * validates nothing (UPP §11.2): parsing is the first phase of such a tool. With raw JSON Schema, `args` is a
+ * `JsonObject` as the model wrote it, not validated. An invalid definition throws one error that lists all problems.
  *
  *     const weather = tool({
  *       name: 'weather',
@@ -78,34 +79,77 @@ export function tool<
 >(
   definition: ToolDeclaration<Args, Result, Context, Name, Input>,
 ): DefinedTool<Args, Result, Context, Name, Input> {
-  const schema = checkDefinition(definition)
-  const { parameters, run, approval, ...rest } = definition
-  const check = async (params: unknown): Promise<Args> => {
-    if (!isStandardSchema(parameters)) return params as Args // with JSON Schema, `Args` is `JsonObject`
-    const answer = await (parameters as ToolSchema<Args>)['~standard'].validate(params)
-    if (answer.issues) throw new ToolArgumentError(definition.name, answer.issues)
-    return answer.value
-  }
+  const { parameters, schema } = checkDefinition(definition)
+  const { parameters: _given, run, approval, ...rest } = definition
+  // With JSON Schema, `Args` is `JsonObject`.
+  const read = async (params: unknown, context: Context): Promise<Args> =>
+    schema ? schema.read(params, context) : (params as Args)
+  const parser = argumentParserMember(schema?.parser)
   const defined: DefinedTool<Args, Result, Context, Name, Input> = {
     ...rest,
-    parameters: schema,
-    run: async (params, context) => run(await check(params), context),
+    ...parser,
+    parameters,
+    run: Object.assign(
+      async (params: unknown, context: Context) => run(await read(params, context), context),
+      parser,
+    ),
   }
   if (!approval) return withToolContext(defined)
   return withToolContext({
     ...defined,
-    approval: async (params, context) => approval(await check(params), context),
+    approval: async (params, context) => approval(await read(params, context), context),
   })
 }
 
-/** Returns the JSON Schema of the parameters. Throws for an invalid definition. */
+/** The names of all options; the type ensures that none is missing. */
+const optionNames: { readonly [Name in keyof ToolDeclaration<never, never>]-?: true } = {
+  name: true,
+  description: true,
+  parameters: true,
+  run: true,
+  approval: true,
+  toModel: true,
+  metadata: true,
+  sequential: true,
+  dependsOn: true,
+  risk: true,
+  idempotent: true,
+  timeoutMs: true,
+}
+
+const forGovernance = 'governed(tool, { risk, … }) of @skein/governance'
+
+const TOOL_OPTIONS: OptionNames = {
+  known: Object.keys(optionNames),
+  renamed: {
+    inputSchema: 'parameters',
+    schema: 'parameters',
+    args: 'parameters',
+    input: 'parameters',
+    execute: 'run',
+    handler: 'run',
+    func: 'run',
+    needsApproval: 'approval',
+    toModelOutput: 'toModel',
+    rollback: forGovernance,
+    raise: forGovernance,
+    probe: forGovernance,
+    evidence: forGovernance,
+  },
+}
+
+/** Returns what the parameters make of the arguments. Throws for an invalid definition. */
 function checkDefinition<Args, Result, Context>(
   definition: ToolDeclaration<Args, Result, Context>,
-): JsonSchema {
+): { readonly parameters: JsonSchema; readonly schema?: SchemaArguments<Args> } {
   const given: Partial<Record<keyof Tool, unknown>> = definition ?? {}
-  const { name, description, parameters, run, approval, risk, timeoutMs } = given
+  const { name, description, parameters, run, approval, risk, timeoutMs, idempotent } = given
   const problems: string[] = []
-  let schema: JsonSchema = {}
+  const unknown = unknownOptions(given, TOOL_OPTIONS)
+  if (unknown !== undefined) problems.push(`it has unknown options: ${unknown}`)
+  let schema: SchemaArguments<Args> | undefined
+  let json: JsonSchema = {}
+  let cause: unknown
   if (typeof name !== 'string' || name === '') problems.push('name is not a non-empty string')
   if (typeof description !== 'string') problems.push('description is not a string')
   if (typeof run !== 'function') problems.push('run is not a function')
@@ -113,41 +157,31 @@ function checkDefinition<Args, Result, Context>(
     problems.push('approval is not a function')
   if (risk !== undefined && !TOOL_RISKS.some((known) => known === risk))
     problems.push(`risk is not one of ${TOOL_RISKS.join(', ')}`)
+  if (idempotent !== undefined && typeof idempotent !== 'boolean')
+    problems.push('idempotent is not a boolean')
   if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0))
     problems.push('timeoutMs is not a positive number')
   try {
-    schema = toJsonSchema(parameters)
-    const { type } = schema
+    if (parameters === undefined)
+      throw new Error('missing; for a tool without arguments, { type: "object" }')
+    // The compiler cannot know that a value with `~standard` is the schema of `Args`.
+    if (isStandardSchema(parameters))
+      schema = schemaArguments(String(name), parameters as unknown as ToolSchema<Args>)
+    json = schema?.parameters ?? toJsonSchema(parameters)
+    const { type } = json
     if (typeof type === 'string' && type !== 'object')
       problems.push(`parameters describes a value of type "${type}", not an object`)
   } catch (error) {
-    problems.push(`parameters: ${messageOf(error)}`)
+    cause = error
+    problems.push(`parameters: ${messageOf(error).replace(/\.$/, '')}`)
   }
-  if (problems.length === 0) return schema
+  if (problems.length === 0) return { parameters: json, schema }
   const shown = typeof name === 'string' && name !== '' ? `The tool "${name}"` : 'A tool'
   throw new SkeinError(`${shown} cannot be defined: ${problems.join('; ')}.`, {
     code: 'TOOL_DEFINITION_INVALID',
     hint: 'tool({ name, description, parameters, run(args, context) }); parameters is a Zod 4, ArkType or Valibot schema, or a JSON Schema object.',
+    cause,
   })
-}
-
-/**
- * Thrown when the model's arguments do not match the tool's schema.
- * The model sees every issue and can try again.
- */
-export class ToolArgumentError extends SkeinError {
-  readonly issues: readonly StandardIssue[]
-
-  constructor(toolName: string, issues: readonly StandardIssue[]) {
-    const described = issues.map(({ path = [], message }) => {
-      const keys = path.map((step) => String(typeof step === 'object' ? step.key : step))
-      return keys.length > 0 ? `${keys.join('.')}: ${message}` : message
-    })
-    super(`The arguments of "${toolName}" are invalid: ${described.join('; ')}.`, {
-      code: 'TOOL_ARGUMENTS_INVALID',
-    })
-    this.issues = issues
-  }
 }
 
 const marker = Symbol.for('skein.tool-context')

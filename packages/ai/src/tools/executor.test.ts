@@ -265,9 +265,10 @@ describe('deferral', () => {
 })
 
 describe('limits', () => {
-  test('a tool that takes too long is an error, its signal aborts, its late result is dropped', async () => {
+  test('a tool that only reads and takes too long is an error, its signal aborts, its late result is dropped', async () => {
     let aborted: unknown
     const slow = tool('slow', {
+      risk: 'read_only',
       timeoutMs: 10,
       run: async (_: unknown, { signal }: { signal: AbortSignal }) => {
         signal.addEventListener('abort', () => (aborted = signal.reason))
@@ -280,6 +281,89 @@ describe('limits', () => {
       message: 'The tool "slow" took longer than 10 ms and was stopped.',
     })
     expect(aborted).toMatchObject({ name: 'TimeoutError' })
+  })
+
+  describe('a write that takes too long', () => {
+    const strategy = { stopGraceMs: 40 }
+    const write = (ms: number, more: Partial<Tool> = {}): Tool =>
+      tool('write', { timeoutMs: 10, run: () => later('written', ms), ...more })
+
+    test('is kept if it ends within the grace', async () => {
+      const result = await run({ tools: [write(30)], calls: [call('write')], strategy })
+      expect(result.settled[0]?.outcome).toEqual({ type: 'done', result: 'written' })
+    })
+
+    test('is an error that may be repeated if it is idempotent', async () => {
+      const tools = [write(30, { idempotent: true })]
+      const result = await run({ tools, calls: [call('write')], strategy })
+      expect(result.settled[0]?.outcome).toMatchObject({ type: 'error' })
+    })
+
+    test('is unknown after the grace, in the outcome, the event and the execution', async () => {
+      const ended: unknown[] = []
+      const generator = executeTools({
+        tools: [write(120)],
+        calls: [call('write')],
+        strategy,
+        signal: new AbortController().signal,
+        clock: { now: () => performance.now() },
+      })
+      let step = await generator.next()
+      for (; !step.done; step = await generator.next())
+        for (const event of step.value)
+          if (event.type === 'tool_execution_end') ended.push(event.delta)
+      const message =
+        'The tool "write" took longer than 10 ms and did not stop. Whether it took effect is unknown; find out before you call it again.'
+      expect(step.value.settled[0]?.outcome).toEqual({ type: 'unknown', message })
+      expect(ended).toMatchObject([{ result: message, isError: true, isUnknown: true }])
+    })
+
+    test('is an error if it obeys its signal, or fails within the grace', async () => {
+      const obeys = tool('obeys', {
+        timeoutMs: 10,
+        run: (_: unknown, { signal }: { signal: AbortSignal }) =>
+          new Promise((_, reject) =>
+            signal.addEventListener('abort', () => reject(signal.reason as Error)),
+          ),
+      })
+      const fails = tool('fails', {
+        timeoutMs: 10,
+        run: async () => {
+          await later(null, 20)
+          throw new Error('own error')
+        },
+      })
+      const tools = [obeys, fails]
+      const { settled } = await run({ tools, calls: [call('obeys'), call('fails')], strategy })
+      expect(settled.map(({ outcome }) => outcome)).toMatchObject([
+        { type: 'error', message: 'The tool "obeys" took longer than 10 ms and was stopped.' },
+        { type: 'error', message: 'own error' },
+      ])
+    })
+
+    test('that yields its progress runs on until the grace ends', async () => {
+      const log: string[] = []
+      const steps = (name: string, ms: number): Tool =>
+        tool(name, {
+          timeoutMs: 10,
+          run: async function* () {
+            for (let n = 1; n <= 3; n++) {
+              await later(null, ms)
+              log.push(`${name} ${n}`)
+              yield n
+            }
+          },
+        })
+      const tools = [steps('quick', 8), steps('slow', 150)]
+      const { settled } = await run({
+        tools,
+        calls: [call('quick'), call('slow')],
+        strategy: { stopGraceMs: 250 },
+      })
+      expect(settled.map(({ outcome }) => outcome.type)).toEqual(['done', 'unknown'])
+      await later(null, 250)
+      expect(log.filter((line) => line.startsWith('slow')).length).toBeLessThan(3)
+    })
   })
 
   test('a tool that blocks the event loop for longer than its timeout is an error that says it has run', async () => {

@@ -5,6 +5,7 @@ import { cancelledError } from '../contract/error.ts'
 import type { Tool, ToolCall, ToolOutcome } from '../contract/tool.ts'
 import type { Warning } from '../contract/turn.ts'
 import {
+  abortedOutcome,
   type CallReport,
   type CallSettings,
   doneOutcome,
@@ -25,6 +26,11 @@ export interface ToolBatch extends CallSettings {
   readonly settled?: ReadonlyMap<string, ToolOutcome>
   /** The block index of each call in its message, used in events. Default: its position in `calls`. */
   readonly indexes?: ReadonlyMap<string, number>
+  /**
+   * Called once if the signal aborts, before `CANCELLED` is thrown: with every call, in call order, that has an outcome,
+   * that was not run, or that was dropped while it ran.
+   */
+  readonly onCancel?: (settled: readonly SettledCall[]) => void
 }
 
 /** The result of a batch. */
@@ -38,9 +44,9 @@ export interface BatchResult {
 export type ToolExecutionEvent = ToolExecutionStartEvent | ToolExecutionEndEvent
 
 /**
- * Runs the calls of one message and reports each start and end as it happens. Throws `CANCELLED` as soon as
- * the signal aborts, even if a tool ignores the signal, and rethrows errors of a hook, a gate or a journal;
- * calls that have not started are then skipped.
+ * Runs the calls of one message and reports each start and end as it happens. Throws `CANCELLED` as soon as the signal
+ * aborts, even if a tool ignores the signal, unless a write that runs still has its grace (`CallPorts.settlesAfter`).
+ * Rethrows errors of a hook, a gate or a journal. In both cases calls that have not started are skipped.
  */
 export async function* executeTools(
   batch: ToolBatch,
@@ -83,6 +89,11 @@ class Execution {
   #events: ToolExecutionEvent[] = []
   #wake: () => void = () => {}
   #failure: { readonly error: unknown } | undefined
+  /** The positions of the calls whose tools have started. */
+  readonly #started = new Set<number>()
+  #isCancelled = false
+  /** Calls that may still get an outcome after an abort. */
+  readonly #holds = new Set<(reason: unknown) => string | undefined>()
 
   constructor(batch: ToolBatch, reports = true) {
     this.#reports = reports
@@ -110,10 +121,28 @@ class Execution {
 
   isOver(): boolean {
     const { signal, provider = 'skein' } = this.#batch
+    if (signal.aborted && [...this.#holds].some((holds) => holds(signal.reason) !== undefined))
+      return false
     // Comes first, because a tool that stops when it sees the abort fails with the reason of the abort.
-    if (signal.aborted) throw cancelledError(signal, { provider, modality: 'llm' })
+    if (signal.aborted) {
+      this.#cancel()
+      throw cancelledError(signal, { provider, modality: 'llm' })
+    }
     if (this.#failure) throw this.#failure.error
     return this.#schedule.isOver
+  }
+
+  #cancel(): void {
+    const { onCancel, calls } = this.#batch
+    if (!onCancel || this.#isCancelled) return
+    this.#isCancelled = true
+    onCancel(
+      calls.map((call, position) => {
+        const tool = this.#tools.get(call.toolName)
+        const outcome = abortedOutcome(tool, this.#started.has(position))
+        return this.#settled[position] ?? { call, outcome, durationMs: 0 }
+      }),
+    )
   }
 
   change(): Promise<void> {
@@ -153,6 +182,12 @@ class Execution {
         refusal: this.#schedule.missingDependency(position),
         signal: this.#controller.signal,
         report: (report) => this.#report(call, position, report),
+        hold: (settlesAfter) => {
+          // Two calls of one tool may share a function, but each holds the batch by itself.
+          const held = (reason: unknown): string | undefined => settlesAfter(reason)
+          this.#holds.add(held)
+          return () => this.#holds.delete(held) // the end of `#run` wakes the reader
+        },
       })
       this.#settle(position, settled)
       this.startReady()
@@ -169,6 +204,7 @@ class Execution {
   }
 
   #report(call: ToolCall, position: number, report: CallReport): void {
+    if (report.type === 'start') this.#started.add(position)
     if (!this.#reports) return
     const index = this.#batch.indexes?.get(call.toolCallId) ?? position
     this.#events.push(toEvent(report, index, this.#batch.clock.now()))
@@ -185,11 +221,11 @@ function toEvent(report: CallReport, index: number, timestamp: number): ToolExec
       delta: { toolCallId, toolName, arguments: args, timestamp },
     }
   }
-  const { toolCallId, toolName, result, isError, duration } = toToolExecution(report.settled)
+  const { duration, arguments: _arguments, ...ended } = toToolExecution(report.settled)
   return {
     type: 'tool_execution_end',
     index,
-    delta: { toolCallId, toolName, result, isError, timestamp, durationMs: duration },
+    delta: { ...ended, timestamp, durationMs: duration },
   }
 }
 

@@ -4,6 +4,7 @@ import {
   encodeBase64,
   isPlainObject,
   SkeinError,
+  wellFormed,
   type JsonObject,
   type JsonValue,
 } from '@skein/base'
@@ -25,7 +26,7 @@ const MAX_VALUES = 1_000_000
  *
  * | returned                                | becomes                                                |
  * |-----------------------------------------|--------------------------------------------------------|
- * | text, finite number, boolean, null      | itself (-0 is 0)                                       |
+ * | text, finite number, boolean, null      | itself (-0 is 0, half of a surrogate pair is U+FFFD)   |
  * | undefined                               | null; a member of an object is left out                |
  * | bigint                                  | decimal text                                           |
  * | Date, RegExp                            | ISO 8601 text, the text of the expression              |
@@ -64,7 +65,7 @@ export class ToolResultError extends SkeinError {
   constructor(path: string, problem: string, cause?: unknown) {
     super(`${path} ${problem}`, {
       code: 'TOOL_RESULT_NOT_JSON',
-      hint: 'Return plain data or content blocks.',
+      hint: 'Return plain data: text, finite numbers, dates, bytes, lists, objects or content blocks.',
       cause,
     })
     this.path = path
@@ -84,6 +85,7 @@ function toJson(value: unknown, walk: Walk): JsonValue | undefined {
   if (--walk.left < 0) throw refused(walk, `makes more than ${MAX_VALUES} values`)
   switch (typeof value) {
     case 'string':
+      return wellFormed(value)
     case 'boolean':
     case 'undefined':
       return value
@@ -209,7 +211,12 @@ function addMember(copy: object, key: string, member: unknown, walk: Walk): void
   const value = at(walk, name, member)
   if (value === undefined) return
   // The member is defined, because assigning a key named `__proto__` would set the prototype.
-  Object.defineProperty(copy, key, { value, enumerable: true, writable: true, configurable: true })
+  Object.defineProperty(copy, wellFormed(key), {
+    value,
+    enumerable: true,
+    writable: true,
+    configurable: true,
+  })
 }
 
 function refused({ path }: Walk, problem: string, cause?: unknown): ToolResultError {

@@ -40,10 +40,10 @@ describe('toolExecutions', () => {
       if (execution.isError) expectTypeOf(execution.result).toEqualTypeOf<string>()
       else if (execution.toolName === 'weather') {
         expectTypeOf(execution.result.degrees).toEqualTypeOf<number>()
-        // Results are JSON (a date is text), arguments are what the model wrote (before the transformation).
+        // Results are JSON (a date is text), arguments are what the tool got (after the transformation).
         expectTypeOf(execution.result.at).toEqualTypeOf<string>()
         expectTypeOf(execution.arguments.city).toEqualTypeOf<string>()
-        expectTypeOf(execution.arguments.days).toEqualTypeOf<string | undefined>()
+        expectTypeOf(execution.arguments.days).toEqualTypeOf<number>()
         // @ts-expect-error the result has no such member
         void execution.result.degres
       } else if (execution.toolName === 'refund')

@@ -1,7 +1,7 @@
 import { PartialJson } from '@skein/base'
 import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
-import type { DeepPartial } from '../contract/structure.ts'
+import type { Claimed, DeepPartial } from '../contract/structure.ts'
 import type { ToolTypes } from '../contract/tool-types.ts'
 import type { Turn } from '../contract/turn.ts'
 
@@ -67,7 +67,7 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
       throw invalidRequest(
         'This stream has been iterated already.',
         this.#source.origin,
-        'It can be read once; make the call again.',
+        'It can be read once; make the call again, or wait for its result.',
       )
     this.#isIterated = true
     return { next: () => this.#next(), return: () => this.#leave() }
@@ -175,6 +175,16 @@ export class StreamResult<
     return this.#reader.result as Promise<Turn<Data, Calls>>
   }
 
+  /**
+   * The text of the answer, piece by piece as it arrives. It reads the events of the stream, so the stream cannot also
+   * be iterated; `turn` can be awaited.
+   *
+   *     for await (const text of model.stream('Hello').textStream) process.stdout.write(text)
+   */
+  get textStream(): AsyncIterable<string> {
+    return textOf(this)
+  }
+
   /** Stops the model and all tools. `turn` settles at once, even if a tool ignores its signal. */
   abort(reason?: unknown): void {
     this.#reader.abort(reason)
@@ -183,6 +193,11 @@ export class StreamResult<
   [Symbol.asyncIterator](): AsyncIterator<StreamEvent<Calls>, undefined> {
     return this.#reader[Symbol.asyncIterator]() as AsyncIterator<StreamEvent<Calls>, undefined>
   }
+}
+
+async function* textOf(events: AsyncIterable<StreamEvent>): AsyncGenerator<string, void> {
+  for await (const event of events)
+    if (event.type === 'text_delta' && event.delta.text !== '') yield event.delta.text
 }
 
 /** A `BatchReader` over a call that yields its items one by one: embeddings in chunks, images. */
@@ -216,7 +231,7 @@ async function* inBatches<Item, Result>(
  */
 export async function* partials<Data>(
   stream: StreamResult<Data>,
-): AsyncGenerator<DeepPartial<Data>, void> {
+): AsyncGenerator<DeepPartial<Claimed<Data>>, void> {
   const { readPartial } = stream
   let parser = new PartialJson()
   for await (const event of stream) {
@@ -226,6 +241,6 @@ export async function* partials<Data>(
     const value = parser.value()
     if (value === undefined) continue
     // UPP §12.2: the type comes from the schema; the data is not validated against it.
-    yield readPartial(value) as DeepPartial<Data>
+    yield readPartial(value) as DeepPartial<Claimed<Data>>
   }
 }

@@ -108,7 +108,7 @@ function toMessage(value: unknown, sources: MessageSources): Message {
       sources.origin,
       isRoleMessage(value)
         ? 'Use new UserMessage(…) or new AssistantMessage(…), or give the message a type instead of a role.'
-        : 'Pass a list of messages, then text and blocks.',
+        : 'The history is a list of messages; pass text and blocks after it, one argument each.',
     )
   return asMessage(value, sources)
 }
@@ -145,27 +145,49 @@ export function checkOptions(
   }
 }
 
-/** Returns the request if it can be sent. Hooks may have changed it, so it is checked as the caller's is. */
+/**
+ * Throws if a request cannot be sent to this model. Hooks may have changed it, so it is checked as the caller's
+ * is. Media are checked only in the input; those of earlier messages are replaced, see `fitRequest`.
+ */
 export function checkRequest(
   request: LLMRequest,
   { capabilities, provider }: BoundLLMModel,
   streaming: boolean,
-): LLMRequest {
+): void {
   const origin: ErrorOrigin = { provider, modality: 'llm' }
   if (streaming && !capabilities.streaming) throw unsupported('streaming', origin)
   checkOptions(request, capabilities, origin)
-  for (const message of request.messages) {
+  const { messages } = request
+  const start = inputStart(messages)
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index]!
     if (message.type !== 'user') continue
     for (const block of message.content) {
       const { type } = block
       if (type === 'text') continue // most blocks, and a history has many
       if (type === 'image' || type === 'document') checkSource(block, origin)
-      const needed = type === 'binary' ? undefined : (`${type}Input` as const)
+      const needed = index < start ? undefined : mediaCapability(block)
       if (needed && !capabilities[needed]) throw unsupported(`${type} input`, origin)
     }
   }
-  return request
 }
+
+/**
+ * Returns the index of the first message after the last finished answer (one without open calls). What the user
+ * says from there on is the input that the next answer is about; everything before is history.
+ */
+export function inputStart(messages: readonly Message[]): number {
+  return (
+    messages.findLastIndex((message) => message.type === 'assistant' && !message.hasToolCalls) + 1
+  )
+}
+
+/** Returns the capability that a model needs for a block of a user; undefined if none says. */
+export function mediaCapability({ type }: UserContent): MediaCapability | undefined {
+  return type === 'text' || type === 'binary' ? undefined : `${type}Input`
+}
+
+type MediaCapability = 'imageInput' | 'documentInput' | 'videoInput' | 'audioInput'
 
 const knownSources = {
   image: ['bytes', 'base64', 'url'],
@@ -179,7 +201,7 @@ function checkSource({ type, source }: ImageBlock | DocumentBlock, origin: Error
   throw invalidRequest(
     `The source of the ${type} has the type ${JSON.stringify(source?.type)}.`,
     origin,
-    `Known: ${known.join(', ')}. An uploaded file is named in the block's metadata for the vendor.`,
+    `Known: ${known.join(', ')}. For a file that was uploaded to a vendor: Document.fromUpload({ provider, fileId }), Image.fromUpload(…).`,
   )
 }
 
@@ -229,7 +251,7 @@ export function parseData(
       code: ErrorCode.InvalidResponse,
       ...origin,
       cause,
-      hint: 'error.turn holds the answer; after "max_tokens", allow more tokens.',
+      hint: 'error.turn holds the answer. With "max_tokens" it was cut off: allow more tokens.',
     })
   }
 }

@@ -23,7 +23,7 @@ import type { Turn } from '../contract/turn.ts'
 /** The description of one call of any modality that its middleware gets. */
 export interface MiddlewareCall {
   readonly modality: Modality
-  readonly model: Pick<MiddlewareContext, 'modelId' | 'provider' | 'readData'>
+  readonly model: Pick<MiddlewareContext, 'modelId' | 'provider' | 'readData' | 'identity'>
   readonly streaming: boolean
   /** The request; it must not be shared with other calls, because hooks may edit it. */
   readonly request: AnyRequest
@@ -48,7 +48,7 @@ export class MiddlewareRun {
 
   constructor(middleware: readonly Middleware[], call: MiddlewareCall) {
     const { modality, model, streaming, request, clock, state = new Map() } = call
-    const { modelId, provider, readData } = model
+    const { modelId, provider, readData, identity } = model
     this.context = {
       modality,
       modelId,
@@ -57,6 +57,7 @@ export class MiddlewareRun {
       request,
       state,
       readData,
+      identity,
       startTime: clock.now(),
     }
     this.#middleware = middleware

@@ -1,6 +1,7 @@
 import { type JsonSchema, linkAbort } from '@skein/base'
 import { AbortRace, letGo } from '../contract/abort-race.ts'
-import { checkRequest, type DataCheck, mismatchError, repairText, toStructure } from './request.ts'
+import { type DataCheck, mismatchError, repairText, toStructure } from './request.ts'
+import { fitRequest } from './fit-request.ts'
 import {
   cancelledError,
   type ErrorOrigin,
@@ -20,6 +21,7 @@ import type { Tool, ToolUseStrategy } from '../contract/tool.ts'
 import { TurnDraft, completed } from './turn-draft.ts'
 import type { Turn } from '../contract/turn.ts'
 import { toObjectEvents } from './message-events.ts'
+import { withVendorCalls } from './vendor-calls.ts'
 
 /** One `generate`, `stream` or `infer` call. */
 export interface TurnTask {
@@ -75,7 +77,8 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
     let answer: Turn | undefined
     while (!answer) {
       const fold = draft.beginMessage()
-      const events = call.open(run.isEmpty ? call.request(base) : await call.cycle(base))
+      const asked = run.isEmpty ? call.request(base) : await call.cycle(base)
+      const events = call.open(asked)
       let isDone = false
       // The loop is not a generator of its own, which would delay every batch by more microtasks.
       try {
@@ -84,14 +87,14 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
           if ((isDone = step.done === true)) break
           const arrived = fold.push(step.value)
           if (fold.isFinal) task.onFinal?.(true)
-          yield call.shown(base.structure ? toObjectEvents(arrived) : arrived)
+          yield call.shown(asked.structure ? toObjectEvents(arrived) : arrived)
         }
       } finally {
         if (!isDone) void letGo(events)
       }
       const message = draft.endMessage(fold)
       const goesOn = message.hasToolCalls ? yield* call.runTools(message, fold) : call.isPaused()
-      if (!goesOn) answer = await call.judge(base.structure)
+      if (!goesOn) answer = await call.judge(asked.structure)
     }
     const turn = run.isEmpty ? answer : await race.run(run.end(answer))
     isOver = true
@@ -117,6 +120,7 @@ class Call {
   readonly #origin: ErrorOrigin
   readonly #source: (request: LLMRequest) => AsyncIterable<readonly StreamEvent[]>
   #tools: readonly Tool[] = []
+  #params: LLMRequest['params'] = {}
   #succeeded: Set<string> | undefined
   #pauses = 0
   #repairs = 0
@@ -142,14 +146,14 @@ class Call {
     this.draft = new TurnDraft(inputs, request, this.#origin)
     this.#source = this.run.wrap((given) => {
       // `onCycle` or `wrapInference` may have changed it
-      const asked = this.run.isEmpty ? given : checkRequest(given, model, streaming)
+      const asked = this.run.isEmpty ? given : this.#fitted(given)
       return streaming ? model.stream(asked) : completed(model, asked)
     })
   }
 
   /** Returns the request of the whole call after the middleware's changes, and checks it. */
   prepare(): LLMRequest {
-    const { model, request: given, streaming } = this.#task
+    const { request: given } = this.#task
     const edited = this.run.context.request as LLMRequest // the request of an LLM call
     const { structure } = edited
     const request: LLMRequest = {
@@ -159,7 +163,15 @@ class Call {
       clock: given.clock,
       ids: given.ids,
     }
-    return checkRequest(request, model, streaming)
+    return this.#fitted(request)
+  }
+
+  /** Returns the request as the model can take it; throws if it cannot be sent. */
+  #fitted(given: LLMRequest): LLMRequest {
+    const { model, streaming } = this.#task
+    const { request, warnings } = fitRequest(given, model, streaming)
+    if (warnings.length > 0) this.draft.warn(warnings)
+    return request
   }
 
   /** Returns the request of the next inference: the messages so far. */
@@ -169,15 +181,19 @@ class Call {
   }
 
   /** Returns the request of the next inference after the middleware's changes. */
-  cycle(base: LLMRequest): Promise<LLMRequest> {
+  async cycle(base: LLMRequest): Promise<LLMRequest> {
     const cycle = this.draft.cycles + (this.#task.cycle ?? 1)
-    return this.race.run(this.run.cycle(this.request(base), cycle))
+    const request = await this.race.run(this.run.cycle(this.request(base), cycle))
+    const { structure } = request
+    if (structure === undefined || structure === base.structure) return request
+    return { ...request, structure: toStructure(structure, this.#origin) }
   }
 
   /** Starts an inference. */
   open(request: LLMRequest): AsyncIterator<readonly StreamEvent[]> {
     this.race.throwIfAborted()
     this.#tools = request.tools
+    this.#params = request.params
     return this.#source(request)[Symbol.asyncIterator]()
   }
 
@@ -275,7 +291,7 @@ class Call {
     const { request, strategy, model, open } = this.#task
     return {
       calls: message.toolCalls ?? [],
-      tools: this.#tools,
+      tools: withVendorCalls(this.#tools, message.toolCalls ?? [], this.#params),
       signal: this.#signal,
       clock: request.clock,
       strategy,
@@ -284,6 +300,7 @@ class Call {
       hooks: toolHooks(this.run),
       provider: model.provider,
       succeeded: this.#succeeded,
+      onCancel: (settled) => this.draft.noteCancelled(settled),
     }
   }
 }

@@ -7,6 +7,7 @@ import {
 } from '@skein/base'
 import { ErrorCode, type ErrorOrigin, UPPError } from '../contract/error.ts'
 import type { ToolExecutionEndEvent, StreamEvent } from '../contract/event.ts'
+import { isMalformed, malformedAnswer } from '../contract/malformed-answer.ts'
 import { type FoldLimits, MessageFold } from './fold-message.ts'
 import {
   AssistantMessage,
@@ -17,6 +18,7 @@ import {
 import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
 import { parseData } from './request.ts'
 import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.ts'
+import { toFittingResult } from '../tools/result-size.ts'
 import type { BatchResult, ToolExecutionEvent } from '../tools/executor.ts'
 import type { ToolExecution } from '../contract/tool.ts'
 import {
@@ -39,6 +41,7 @@ export class TurnDraft {
   readonly #inputs: readonly Message[]
   readonly #sources: Pick<LLMRequest, 'ids' | 'clock'>
   readonly #origin: ErrorOrigin
+  readonly #maxToolResultBytes: number | undefined
   readonly #limits: FoldLimits
   readonly #executions: ToolExecution[] = []
   readonly #usageByCycle: TokenUsage[] = []
@@ -57,7 +60,9 @@ export class TurnDraft {
     sources: Pick<LLMRequest, 'ids' | 'clock' | 'config'>,
     origin: ErrorOrigin,
   ) {
-    const { maxMessageBytes, maxToolCalls } = sources.config as Partial<InputLimits>
+    const { maxMessageBytes, maxToolCalls, maxToolResultBytes } =
+      sources.config as Partial<InputLimits>
+    this.#maxToolResultBytes = maxToolResultBytes
     this.#limits = {
       maxMessageBytes: maxMessageBytes ?? defaultInputLimits.maxMessageBytes,
       maxToolCalls: maxToolCalls ?? defaultInputLimits.maxToolCalls,
@@ -83,7 +88,7 @@ export class TurnDraft {
       throw new UPPError('The answer ended without its terminal event.', {
         code: ErrorCode.InvalidResponse,
         ...this.#origin,
-        hint: 'error.turn holds what had arrived.',
+        hint: 'The connection was probably cut; error.turn holds what had arrived.',
       })
     this.#fold = undefined
     this.#stop = fold.stop
@@ -91,6 +96,8 @@ export class TurnDraft {
     this.#warnings.push(...(fold.stop.warnings ?? []))
     this.#cited = addSources(this.#cited, fold.stop.sources ?? [])
     const message = fold.message(this.#sources)
+    const ended = { ...fold.stop, response: message }
+    if (isMalformed(ended)) this.#warnings.push(malformedAnswer(ended))
     this.#addResponse(message)
     return message
   }
@@ -99,11 +106,24 @@ export class TurnDraft {
     return this.#stop?.stopReason ?? 'other'
   }
 
+  /** Adds warnings about the request. The same request is made for every inference, so each is added once. */
+  warn(warnings: readonly Warning[]): void {
+    for (const warning of warnings)
+      if (!this.#warnings.some(({ message }) => message === warning.message))
+        this.#warnings.push(warning)
+  }
+
   noteTools(events: readonly ToolExecutionEvent[]): void {
     for (const { type, delta } of events) {
       if (type === 'tool_execution_start') this.#started.set(delta.toolCallId, delta.arguments)
       else this.#running.push(this.#toExecution(delta))
     }
+  }
+
+  /** Takes what became of the calls of a batch that was aborted. */
+  noteCancelled(settled: readonly SettledCall[]): void {
+    const answered = settled.filter(({ outcome }) => outcome.type !== 'deferred')
+    this.#running = answered.map(toToolExecution)
   }
 
   /** Ends a batch. Returns true when every call has a result, so that the model can continue. */
@@ -115,7 +135,12 @@ export class TurnDraft {
     const answered = settled.filter(({ outcome }) => outcome.type !== 'deferred')
     this.#executions.push(...answered.map(toToolExecution))
     if (answered.length > 0)
-      this.produced.push(new ToolResultMessage(answered.map(toToolResult), this.#sources))
+      this.produced.push(
+        new ToolResultMessage(
+          answered.map((one) => toFittingResult(toToolResult(one), this.#maxToolResultBytes)),
+          this.#sources,
+        ),
+      )
     this.#openCalls = openAfter(this.#response, settled)
     return this.#openCalls.length === 0
   }
@@ -170,9 +195,9 @@ export class TurnDraft {
   }
 
   #toExecution(delta: ToolExecutionEndEvent['delta']): ToolExecution {
-    const { toolCallId, toolName, result, isError, durationMs: duration } = delta
-    const args = this.#started.get(toolCallId) ?? {}
-    return { toolName, toolCallId, arguments: args, result, isError, duration }
+    const { timestamp: _, durationMs: duration, ...ended } = delta
+    const args = this.#started.get(ended.toolCallId) ?? {}
+    return { ...ended, arguments: args, duration }
   }
 
   #addResponse(message: AssistantMessage): void {
@@ -181,12 +206,14 @@ export class TurnDraft {
     this.#openCalls = openAfter(message, [])
   }
 
+  /** Returns the turn without the key `data`, which only a finished, structured answer has. */
   #build(): Turn {
     const response = this.#response ?? new AssistantMessage([], undefined, this.#sources)
     const raw = this.#stop?.rawStopReason
     return {
       messages: [...this.#inputs, ...this.produced],
       response,
+      text: response.text,
       toolExecutions: [...this.#executions],
       usage: this.#usageByCycle.reduce(addUsage, zeroUsage),
       usageByCycle: [...this.#usageByCycle],
@@ -196,7 +223,7 @@ export class TurnDraft {
       warnings: [...this.#warnings],
       sources: this.#cited,
       openCalls: this.#openCalls,
-    }
+    } as Omit<Turn, 'data'> as Turn
   }
 }
 
@@ -205,11 +232,13 @@ function openAfter(
   message: AssistantMessage | undefined,
   settled: readonly SettledCall[],
 ): readonly OpenCall[] {
-  const outcomes = new Map(settled.map(({ call, outcome }) => [call.toolCallId, outcome]))
+  const outcomes = new Map(settled.map((one) => [one.call.toolCallId, one]))
   return (message?.toolCalls ?? []).flatMap(({ toolCallId }): OpenCall[] => {
-    const outcome = outcomes.get(toolCallId)
+    const { outcome, parsed } = outcomes.get(toolCallId) ?? {}
     if (!outcome) return [{ toolCallId }]
-    return outcome.type === 'deferred' ? [{ toolCallId, request: outcome.request }] : []
+    if (outcome.type !== 'deferred') return []
+    const { request } = outcome
+    return [parsed ? { toolCallId, request, parsed } : { toolCallId, request }]
   })
 }
 

@@ -1,12 +1,15 @@
+import { acceptedByClaude } from '../catalog/accepted/anthropic.ts'
 import { versionHeader } from '../wires/anthropic-messages/request.ts'
 import { anthropicMessages } from '../wires/anthropic-messages/wire.ts'
 import { defineVendor, type Vendor } from './define-vendor.ts'
 
 /**
- * Known parameters, by the names of `@anthropic-ai/sdk 1.8.0`; those after the first blank line need a beta
- * header (`config.headers['anthropic-beta']`), those after the second are for models before Claude Opus 4.7.
+ * Known parameters, by the names of `@anthropic-ai/sdk 1.10.0`; those after the first blank line need a beta
+ * header (`config.headers['anthropic-beta']`), those after the second are for models before Claude Opus 4.7. What the
+ * SDK sends as a header is not among them: `config.headers` takes `anthropic-user-profile-id` and the like.
  */
 type AnthropicParams = {
+  readonly billing_policy?: object
   readonly cache_control?: CacheControl
   readonly container?: string | object
   readonly diagnostics?: object
@@ -41,8 +44,6 @@ type AnthropicParams = {
     | { readonly type: 'none' }
   /** Tools that the vendor runs itself; the tools of `llm` are added to them. */
   readonly tools?: readonly object[]
-  readonly user_profile_id?: string
-  readonly workspace_id?: string
 
   readonly compaction?: object
   readonly context_management?: object
@@ -89,13 +90,13 @@ type ModelId =
  * Anthropic's Messages API.
  *
  * - The API requires `max_tokens`. Unless set in `params`, it is the output limit of the model, or 4096
- *   for an unknown model, and at least 4096 above `params.thinking.budget_tokens`.
+ *   for an unknown model, at least 4096 above `params.thinking.budget_tokens`, and 32,000 with adaptive thinking.
  * - Structured output is `output_config.format`; other fields of `params.output_config` are kept.
  * - `params.system` (a list of text blocks, e.g. with `cache_control`) follows the `system` option.
  * - Cache marks: `metadata: { anthropic: { cache_control } }` on a block, message, tool or result.
  * - Beta features: set the header `anthropic-beta` in `config.headers`.
  *
- * Request bodies are compared with those of `@anthropic-ai/sdk 1.8.0` (docs/vendor-bodies.md).
+ * Request bodies are compared with those of `@anthropic-ai/sdk 1.10.0` (docs/vendor-bodies.md).
  */
 export const anthropic: Vendor<AnthropicParams, ModelId> = defineVendor({
   name: 'anthropic',
@@ -105,7 +106,7 @@ export const anthropic: Vendor<AnthropicParams, ModelId> = defineVendor({
   authHeaders: (key) => ({ 'x-api-key': key }),
   llm: {
     wire: anthropicMessages,
-    dialect: { maxTokens: 4096, outputLimit },
+    dialect: { maxTokens: 4096, accepts: acceptedByClaude },
     capabilities: {
       streaming: true,
       tools: true,
@@ -117,21 +118,5 @@ export const anthropic: Vendor<AnthropicParams, ModelId> = defineVendor({
     },
   },
 })
-
-/**
- * The largest `max_tokens` that the API accepts, by the start of the model's name; the first match counts.
- * Extracted from the catalogue (`@skein/ai/catalogue`), which is too large to be loaded with this file; a
- * test compares the two.
- */
-const outputLimits: readonly (readonly [names: RegExp, tokens: number])[] = [
-  [/^claude-(?:opus|sonnet)-4-[678]|^claude-(?:opus|sonnet|haiku|fable)-5/, 128_000],
-  [/^claude-(?:opus|sonnet|haiku)-4-5|^claude-sonnet-4|^claude-3-7-sonnet/, 64_000],
-  [/^claude-opus-4/, 32_000],
-  [/^claude-3-5/, 8192],
-]
-
-function outputLimit(modelId: string): number | undefined {
-  return outputLimits.find(([names]) => names.test(modelId))?.[1]
-}
 
 export default anthropic

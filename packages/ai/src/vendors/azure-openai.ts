@@ -1,6 +1,7 @@
+import { acceptedByDeployment } from '../catalog/accepted/openai.ts'
 import { openaiEmbeddings } from '../embeddings/openai.ts'
 import { openaiImages } from '../images/openai.ts'
-import { openaiParameters } from '../wires/settings.ts'
+import { openaiParameters } from '../wires/openai-chat/settings.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions, chooseApi, responses } from './openai-family.ts'
 import type { TwoApis, OpenAIChatParams, ResponsesParams } from './openai.ts'
@@ -8,6 +9,7 @@ import type { TwoApis, OpenAIChatParams, ResponsesParams } from './openai.ts'
 const chat = chatCompletions({
   toolCallId: { pattern: /^[^]+$/, maxLength: 40 },
   parameters: openaiParameters,
+  accepts: acceptedByDeployment,
 })
 const name = 'azure-openai'
 
@@ -21,7 +23,7 @@ const name = 'azure-openai'
  * For Entra ID put the token in `config.headers.authorization`.
  *
  * The address is that of the v1 API (learn.microsoft.com/azure/foundry/openai/api-version-lifecycle, read in
- * November 2026); bodies are those of `openai 7.53.0`, which Microsoft names as the client for it.
+ * November 2026); bodies are those of `openai 7.55.0`, which Microsoft names as the client for it.
  */
 export function azureOpenaiResource(
   resource: string,
@@ -35,7 +37,11 @@ function at(baseUrl: string): TwoApis<OpenAIChatParams, ResponsesParams, 'respon
     baseUrl,
     keyVariables: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
     authHeaders: (key) => ({ 'api-key': key }),
-    llm: chooseApi(name, { chat, responses: responses() }, 'responses'),
+    llm: chooseApi(
+      name,
+      { chat, responses: responses({ accepts: acceptedByDeployment }) },
+      'responses',
+    ),
     embedding: openaiEmbeddings(),
     image: openaiImages(),
   })

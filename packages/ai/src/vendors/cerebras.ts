@@ -1,4 +1,4 @@
-import { openaiParameters } from '../wires/settings.ts'
+import { openaiParameters } from '../wires/openai-chat/settings.ts'
 import { defineVendor, type Vendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 import type { ChatParams } from './openai.ts'
@@ -18,7 +18,7 @@ type CerebrasParams = Omit<ChatParams, 'metadata'> & {
   readonly service_tier?: 'auto' | 'default' | 'flex' | 'priority'
 }
 
-/** Models of the catalogue. */
+/** Models of the catalog. */
 type ModelId =
   | 'gpt-oss-120b'
   | 'zai-glm-4.7'

@@ -9,7 +9,7 @@ type DeepseekParams = ChatParams & {
   readonly user_id?: string
 }
 
-/** Models of the catalogue. */
+/** Models of the catalog. */
 type ModelId =
   'deepseek-v4-pro' | 'deepseek-v4-flash' | 'deepseek-v3.2' | 'deepseek-chat' | 'deepseek-reasoner'
 

@@ -1,4 +1,4 @@
-import type { JsonValue } from '@skein/base'
+import type { JsonObject, JsonValue } from '@skein/base'
 import { failing } from '../contract/abort-race.ts'
 import {
   createProvider,
@@ -8,8 +8,10 @@ import {
   type LLMHandler,
   type LLMRequest,
   type ModelReference,
+  type ModelSettings,
   type Params,
   type Provider,
+  type Settings,
   type WireName,
 } from '../contract/provider.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
@@ -22,6 +24,7 @@ import { type VendorAnswer, contextOf, type VendorCall } from '../transport/atte
 import { chooseReader, FrameReader, JsonReader } from '../transport/read-answer.ts'
 import { isInPieces } from '../transport/transport.ts'
 import { type AnswerReader, runForOne, VendorRun } from '../transport/vendor-run.ts'
+import type { BackgroundAnswers, BackgroundCall } from './background-answer.ts'
 
 /**
  * The definition of a vendor: its address, keys and headers, and how each modality is handled.
@@ -49,6 +52,8 @@ export interface VendorLLM<Dialect = unknown> {
   readonly wire: Wire<Dialect>
   readonly dialect: Dialect
   readonly capabilities: LLMCapabilities
+  /** For a vendor that makes answers in the background. */
+  readonly background?: BackgroundAnswers
 }
 
 /** A provider whose vendor documents its parameters and model ids. Other ids are accepted too. */
@@ -102,14 +107,16 @@ class HttpModel implements BoundLLMModel {
   readonly capabilities: LLMCapabilities
   readonly wire: WireName
   readonly readData: BoundLLMModel['readData']
+  readonly identity: JsonObject
   readonly #endpoint: VendorEndpoint
   readonly #wire: Wire
   readonly #target: Target
+  readonly #background: BackgroundAnswers | undefined
 
   constructor(
     endpoint: VendorEndpoint,
     modelId: string,
-    { wire, dialect, capabilities }: VendorLLM,
+    { wire, dialect, capabilities, background }: VendorLLM,
   ) {
     this.modelId = modelId
     this.provider = endpoint.name
@@ -118,21 +125,38 @@ class HttpModel implements BoundLLMModel {
     this.#wire = wire
     this.wire = wire.name
     this.readData = wire.readData
+    this.identity = { api: wire.name, baseUrl: endpoint.baseUrl }
+    this.#background = background
     this.#target = { provider: endpoint.name, modelId, dialect }
   }
 
   async complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
     const { call, context } = this.#encode(request, 'complete')
-    return runForOne(call, (answer) => this.#reader(answer, call, context, false))
+    const events = await runForOne(call, (answer) => this.#reader(answer, call, context, false))
+    if (!this.#background) return events
+    const decode = (body: JsonValue): Batch => this.#wire.decodeResponse(body, context)
+    return this.#background.await(events, { ...this.#backgroundCall(request), decode })
   }
 
   stream(request: LLMRequest): AsyncIterable<readonly StreamEvent[]> {
     try {
       const { call, context } = this.#encode(request, 'stream')
-      return new VendorRun(call, (answer) => this.#reader(answer, call, context, true))
+      const run = new VendorRun(call, (answer) => this.#reader(answer, call, context, true))
+      return this.#background?.isRequested(request.params)
+        ? this.#background.stopOnLeave(run, this.#backgroundCall(request))
+        : run
     } catch (error) {
       return failing(error)
     }
+  }
+
+  #backgroundCall(request: LLMRequest): BackgroundCall {
+    return { request, provider: this.provider, send: (asked) => this.send(asked) }
+  }
+
+  writeSettings(settings: Settings): ModelSettings {
+    const all = Object.keys(settings) as (keyof Settings)[]
+    return this.#wire.writeSettings?.(settings, this.#target) ?? { params: {}, dropped: all }
   }
 
   encode(request: LLMRequest): { readonly path: string; readonly body: string } {
@@ -187,6 +211,8 @@ class HttpModel implements BoundLLMModel {
     isStreaming: boolean,
   ): AnswerReader<Batch> | Promise<AnswerReader<Batch>> {
     const wire = this.#wire
+    const isBackground = this.#background?.isRequested(context.request.params) === true
+    tellHeaders(context.request, answer)
     return chooseReader(answer, {
       isStreaming,
       framing: wire.framing,
@@ -196,9 +222,12 @@ class HttpModel implements BoundLLMModel {
           framing: wire.framing,
           decoder: wire.createDecoder(context),
           context: contextOf(call),
-          // These events have no content yet, so the attempt can still be repeated after them.
+          // These events have no content yet, so the attempt can still be repeated after them. A repetition of an
+          // answer in the background would be a second one.
           isHeld: ({ type, delta }) =>
-            type === 'message_start' || (type === 'content_block_start' && delta.block === 'text'),
+            !isBackground &&
+            (type === 'message_start' ||
+              (type === 'content_block_start' && delta.block === 'text')),
           isLast: (event) => event.type === 'message_stop',
         }),
     })
@@ -206,5 +235,14 @@ class HttpModel implements BoundLLMModel {
 }
 
 type Batch = readonly StreamEvent[]
+
+function tellHeaders({ onHeaders }: LLMRequest, { headers }: VendorAnswer): void {
+  if (!onHeaders) return
+  const all: Record<string, string> = {}
+  headers.forEach((value, name) => {
+    all[name] = value
+  })
+  onHeaders(all)
+}
 
 const streamTypes = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const

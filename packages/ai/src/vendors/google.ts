@@ -1,4 +1,5 @@
 import type { JsonObject } from '@skein/base'
+import { acceptedByGemini } from '../catalog/accepted/google.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
 import {
   httpEmbedding,
@@ -15,7 +16,7 @@ import { countOf, isEmpty, listOf, objectOf, without } from '../wires/read-json.
 import { defineVendor, type Vendor } from './define-vendor.ts'
 
 /**
- * Known parameters, by the names of `@google/genai 2.32.0`. Those of `generationConfig` may be given inside
+ * Known parameters, by the names of `@google/genai 3.1.0`. Those of `generationConfig` may be given inside
  * it or directly in `params`.
  */
 type GoogleParams = GenerationConfig & {
@@ -69,7 +70,7 @@ type GenerationConfig = {
   readonly translationConfig?: object
 }
 
-/** The model ids of `@skein/ai/catalogue`, and Google's aliases such as `gemini-pro-latest`. */
+/** The model ids of `@skein/ai/catalog`, and Google's aliases such as `gemini-pro-latest`. */
 type ModelId =
   | 'gemini-pro-latest'
   | 'gemini-flash-latest'
@@ -154,9 +155,10 @@ function decodeEmbeddings(body: JsonObject): DecodedEmbeddings {
  *   top of the body: `safetySettings`, `toolConfig`, `cachedContent`, `labels`, `serviceTier`, `store`.
  * - Native tools go in `params.tools`, e.g. `[{ googleSearch: {} }]`.
  * - `params.systemInstruction` (a text, or an object with `parts`) follows the `system` option.
+ * - The version of the API is `v1beta`, which has all of `v1`; for that one set `config.baseUrl`.
  * - Grounding, citations and safety ratings are in `message.metadata.google`.
  *
- * Request bodies are compared with those of `@google/genai 2.32.0` (docs/vendor-bodies.md).
+ * Request bodies are compared with those of `@google/genai 3.1.0` (docs/vendor-bodies.md).
  */
 export const google: Vendor<GoogleParams, ModelId> = defineVendor({
   name: 'google',
@@ -165,7 +167,7 @@ export const google: Vendor<GoogleParams, ModelId> = defineVendor({
   authHeaders: (key) => ({ 'x-goog-api-key': key }),
   llm: {
     wire: googleGenerate,
-    dialect: { unsignedCall },
+    dialect: { unsignedCall, accepts: acceptedByGemini },
     capabilities: {
       streaming: true,
       tools: true,

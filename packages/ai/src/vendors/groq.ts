@@ -1,4 +1,4 @@
-import { openaiParameters } from '../wires/settings.ts'
+import { openaiParameters } from '../wires/openai-chat/settings.ts'
 import { defineVendor, type Vendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 import type { ChatParams } from './openai.ts'

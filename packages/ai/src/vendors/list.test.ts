@@ -40,19 +40,6 @@ test('the list has a row for every exported page, and no other', () => {
   )
 })
 
-test('every budget of an entry below @skein/ai is about an entry that exists', () => {
-  const { exports } = readJson<{ exports: object }>('package.json')
-  const { entries } = readJson<{ entries: Record<string, number> }>(
-    '..',
-    '..',
-    'scripts',
-    'portability',
-    'budgets.json',
-  )
-  const budgeted = Object.keys(entries).filter((name) => name.startsWith('@skein/ai/'))
-  expect(budgeted.filter((name) => !(name.replace('@skein/ai', '.') in exports))).toEqual([])
-})
-
 test('every vendor is among those that the tests of all vendors run', () => {
   const tested = new Set(vendorsUnderTest.map(({ name }) => name.split(' ')[0]))
   expect(vendors.filter(({ name }) => !tested.has(name))).toEqual([])

@@ -1,3 +1,4 @@
+import { acceptedByMistral } from '../catalog/accepted/mistral.ts'
 import { mistralEmbeddings } from '../embeddings/openai.ts'
 import { defineVendor, type Vendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
@@ -29,7 +30,7 @@ type MistralParams = Pick<
   readonly tool_choice?: 'auto' | 'none' | 'any' | 'required' | object
 }
 
-/** Models of the catalogue. */
+/** Models of the catalog. */
 type ModelId =
   | 'mistral-large-2512'
   | 'mistral-medium-3-5'
@@ -65,7 +66,8 @@ export const mistral: Vendor<MistralParams, ModelId> = defineVendor({
     documentUrl: 'document_url',
     audio: 'base64',
     reasoning: 'thinking',
-    parameters: { maxTokens: 'max_tokens', seed: 'random_seed', reasoning: 'none' },
+    parameters: { maxTokens: 'max_tokens', seed: 'random_seed', reasoning: 'effort' },
+    accepts: acceptedByMistral,
     toolCallId: { pattern: /^[a-zA-Z0-9]{9}$/, maxLength: 9 },
   }),
   embedding: mistralEmbeddings(),

@@ -12,7 +12,7 @@ type MoonshotParams = ChatParams & {
   readonly thinking?: { readonly type?: 'enabled' | 'disabled'; readonly [option: string]: unknown }
 }
 
-/** Models of the catalogue. */
+/** Models of the catalog. */
 type ModelId =
   | 'kimi-k3'
   | 'kimi-k2.7-code'

@@ -26,7 +26,7 @@ interface OpenAICompatibleOptions {
  *     const local = openaiCompatible({ name: 'local', baseUrl: 'http://127.0.0.1:8000/v1' })
  *     llm({ model: local('my-model') })
  *
- * The format is that of Chat Completions in `openai 7.53.0`; `dialect` names what a server does differently.
+ * The format is that of Chat Completions in `openai 7.55.0`; `dialect` names what a server does differently.
  */
 export function openaiCompatible(options: OpenAICompatibleOptions): Provider<Params> {
   const { name, baseUrl, keyVariable, headers, dialect, capabilities } = options

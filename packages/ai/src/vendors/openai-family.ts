@@ -4,6 +4,7 @@ import { chatDialect, type OpenAIChatDialect } from '../wires/openai-chat/types.
 import { openaiChat } from '../wires/openai-chat/wire.ts'
 import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-responses/types.ts'
 import { openaiResponses } from '../wires/openai-responses/wire.ts'
+import { openaiBackground } from './background-answer.ts'
 import type { VendorLLM } from './define-vendor.ts'
 
 /**
@@ -27,7 +28,8 @@ export function responses(
   deviations: Partial<OpenAIResponsesDialect> = {},
 ): VendorLLM<OpenAIResponsesDialect> {
   const dialect = { ...responsesDialect, ...deviations }
-  return { wire: openaiResponses, dialect, capabilities: capabilitiesOf(dialect.media) }
+  const capabilities = capabilitiesOf(dialect.media)
+  return { wire: openaiResponses, dialect, capabilities, background: openaiBackground }
 }
 
 function capabilitiesOf(media: readonly string[]): LLMCapabilities {

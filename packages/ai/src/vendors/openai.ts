@@ -1,7 +1,8 @@
+import { acceptedByOpenAI } from '../catalog/accepted/openai.ts'
 import { openaiEmbeddings } from '../embeddings/openai.ts'
 import { openaiImages } from '../images/openai.ts'
 import type { ModelReference, Provider } from '../contract/provider.ts'
-import { openaiParameters } from '../wires/settings.ts'
+import { openaiParameters } from '../wires/openai-chat/settings.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions, chooseApi, responses } from './openai-family.ts'
 
@@ -9,9 +10,10 @@ import { chatCompletions, chooseApi, responses } from './openai-family.ts'
 const chat = chatCompletions({
   toolCallId: { pattern: /^[^]+$/, maxLength: 40 },
   parameters: openaiParameters,
+  accepts: acceptedByOpenAI,
 })
 
-/** The language models of `openai 7.53.0`, without dated ids such as `gpt-4o-2024-08-06`. */
+/** The language models of `openai 7.55.0`, without dated ids such as `gpt-4o-2024-08-06`. */
 type ModelId =
   | 'gpt-6.1-sol'
   | 'gpt-6.1-terra'
@@ -65,14 +67,18 @@ type ModelId =
  *   a warning), and for a tool when its metadata asks for it: `metadata: { openai: { strict: true } }`.
  * - A tool with `metadata: { openai: { type: 'custom' } }` receives free text, as `{ input }`.
  *
- * Request bodies are compared with those of `openai 7.53.0` (docs/vendor-bodies.md).
+ * Request bodies are compared with those of `openai 7.55.0` (docs/vendor-bodies.md).
  */
 export const openai: TwoApis<OpenAIChatParams, ResponsesParams, 'responses', ModelId> =
   defineVendor({
     name: 'openai',
     baseUrl: 'https://api.openai.com/v1',
     keyVariables: ['OPENAI_API_KEY'],
-    llm: chooseApi('openai', { chat, responses: responses() }, 'responses'),
+    llm: chooseApi(
+      'openai',
+      { chat, responses: responses({ accepts: acceptedByOpenAI }) },
+      'responses',
+    ),
     embedding: openaiEmbeddings(),
     image: openaiImages(),
   })

@@ -1,3 +1,4 @@
+import { acceptedByGrok } from '../catalog/accepted/xai.ts'
 import { xaiImages } from '../images/openai.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions, chooseApi, responses } from './openai-family.ts'
@@ -24,7 +25,7 @@ type XaiResponsesParams = Omit<ResponsesParams, 'include'> & {
   readonly top_k?: number
 }
 
-/** Models of the catalogue. */
+/** Models of the catalog. */
 type ModelId =
   | 'grok-4.6'
   | 'grok-4.5'
@@ -52,7 +53,10 @@ export const xai: TwoApis<XaiChatParams, XaiResponsesParams, 'chat', ModelId> = 
   keyVariables: ['XAI_API_KEY'],
   llm: chooseApi(
     'xai',
-    { chat: chatCompletions({ media: ['image'] }), responses: responses({ media: ['image'] }) },
+    {
+      chat: chatCompletions({ media: ['image'], accepts: acceptedByGrok }),
+      responses: responses({ media: ['image'], accepts: acceptedByGrok }),
+    },
     'chat',
   ),
   image: xaiImages(),

@@ -1,5 +1,5 @@
 import { extended, inPieces } from '#server'
-import { isDeepFrozen, type JsonObject } from '@skein/base'
+import { isDeepFrozen, type JsonObject, wellFormedJson } from '@skein/base'
 import type { AssistantMessage, Message, ToolResultMessage } from '../contract/message.ts'
 import type { Warning } from '../contract/turn.ts'
 import { isWhole, repairTranscript } from './transcript.ts'
@@ -127,7 +127,7 @@ export function encodeOnce(
   while (encoded && encoded.key !== key) encoded = encoded.next
   if (!encoded) {
     const own: Warning[] = []
-    const texts = encode(own).map((item) => JSON.stringify(item))
+    const texts = encode(own).map((item) => wellFormedJson(JSON.stringify(item)))
     encoded = { key, texts, warnings: own.length > 0 ? own : NO_WARNINGS, next: first }
     if (first || isDeepFrozen(message)) cache.set(message, encoded)
   }

@@ -1,5 +1,7 @@
 import { encodeBase64 } from '@skein/base'
 import type { DocumentBlock, ImageBlock } from '../contract/content.ts'
+import { vendorFileOf } from '../media/vendor-file.ts'
+import { requestError } from './wire-error.ts'
 
 /** Media in the two forms that vendors accept: inline as base64, or by address. */
 export type MediaSource =
@@ -23,7 +25,38 @@ export function documentSource({
   return addressed(source.url, mimeType)
 }
 
+/**
+ * Returns the vendor's id of a block whose data was uploaded to this vendor; undefined for any other block. Throws
+ * for a file of another vendor.
+ */
+export function uploadOf(
+  { source }: ImageBlock | DocumentBlock,
+  provider: string,
+): string | undefined {
+  if (source.type !== 'url') return undefined
+  const file = vendorFileOf(source.url)
+  if (!file) return undefined
+  if (file.provider === provider) return file.fileId
+  throw requestError(
+    provider,
+    `The file ${JSON.stringify(file.fileId)} was uploaded to ${file.provider}; ${provider} does not have it.`,
+    `Upload it to ${provider} too, or send its data (Document.fromPath, Image.fromPath).`,
+  )
+}
+
+/** Throws for an uploaded file, in a place that takes no ids of files. */
+function refuseUpload(url: string): void {
+  const file = vendorFileOf(url)
+  if (!file) return
+  throw requestError(
+    file.provider,
+    `The file ${JSON.stringify(file.fileId)} of ${file.provider} cannot be sent here by its id.`,
+    'Upload it to the vendor of this model if that takes ids here, or send its data.',
+  )
+}
+
 function addressed(url: string, mimeType: string): MediaSource {
+  refuseUpload(url)
   const inline = parseDataUrl(url)
   return inline ? { base64: inline.data, mimeType: inline.mimeType } : { url, mimeType }
 }
@@ -36,7 +69,9 @@ export function toDataUrl(mimeType: string, data: Uint8Array | string): string {
 
 /** Returns the URL of an image: its own, or a data URL with its bytes. */
 export function imageUrl({ source, mimeType }: ImageBlock): string {
-  return source.type === 'url' ? source.url : toDataUrl(mimeType, source.data)
+  if (source.type !== 'url') return toDataUrl(mimeType, source.data)
+  refuseUpload(source.url)
+  return source.url
 }
 
 /** The parts of a data URL. */

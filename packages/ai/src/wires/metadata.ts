@@ -27,7 +27,7 @@ export function withNative(
 }
 
 /** Fields of `metadata[provider]` that this package writes itself. */
-const own = new Set(['api', 'native', 'order'])
+const own = new Set(['api', 'native', 'order', 'vendorTool'])
 
 /**
  * Returns the fields that the caller set for this vendor on a block, a tool or a result, e.g.

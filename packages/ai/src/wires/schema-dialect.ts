@@ -191,12 +191,14 @@ export function unwrapValue(): ValueUnwrapper {
   // Text not yet returned: while `opening` all text so far, while `inside` a brace that may close the
   // wrapper, and spaces after it.
   let held = ''
+  let isNumber = false
   const open = (text: string): string => {
     const start = held + text
     held = ''
     const opening = /^\s*\{\s*"value"\s*:\s*/.exec(start)?.[0]
     if (opening !== undefined && opening.length < start.length) {
       state = 'inside'
+      isNumber = /^[-\d]/.test(start.slice(opening.length))
       return pass(start.slice(opening.length))
     }
     const canOpen = opening !== undefined || '{"value":'.startsWith(start.replace(/\s+/g, ''))
@@ -223,7 +225,9 @@ export function unwrapValue(): ValueUnwrapper {
   return {
     push: (text) => (state === 'plain' ? text : state === 'opening' ? open(text) : pass(text)),
     end: () => {
-      const rest = state === 'inside' ? '' : held
+      // A space says that a number is whole, because the wrapper was closed after it. Without it, a number at the
+      // end of an answer that a limit cut off may have lost digits.
+      const rest = state !== 'inside' ? held : isNumber && held.startsWith('}') ? ' ' : ''
       held = ''
       return rest
     },

@@ -1,13 +1,13 @@
 import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
-import type { LLMRequest, Settings, ToolChoice } from '../contract/provider.ts'
+import type { AcceptedSettings } from '../contract/accepted-settings.ts'
+import type { LLMRequest, Params, Settings, ToolChoice } from '../contract/provider.ts'
 import type { Warning } from '../contract/turn.ts'
-import type { OpenAIChatDialect } from './openai-chat/types.ts'
-import type { Target, Wire, WireSettings, WrittenSettings } from './wire.ts'
+import type { SettingNote, Target, Wire, WireSettings, WrittenSettings } from './wire.ts'
 
 /**
  * Returns a request whose settings are written as parameters of the vendor format, and a warning for each
- * setting that the format lacks. Parameters that the caller gave take precedence, also inside of objects such
- * as `generationConfig`.
+ * setting that the format or the model lacks. Parameters that the caller gave take precedence, also inside of
+ * objects such as `generationConfig`.
  */
 export function withSettings(
   request: LLMRequest,
@@ -16,7 +16,11 @@ export function withSettings(
 ): { readonly request: LLMRequest; readonly warnings: readonly Warning[] } {
   const { settings } = request
   if (!settings) return { request, warnings: [] }
-  const { params, dropped } = wire.writeSettings?.(settings, target) ?? {
+  const {
+    params,
+    dropped,
+    notes = [],
+  } = wire.writeSettings?.(settings, target, request.params) ?? {
     params: {},
     dropped: Object.keys(settings) as (keyof Settings)[],
   }
@@ -30,227 +34,111 @@ export function withSettings(
   }
   return {
     request: { ...request, params: merged },
-    warnings: dropped.map((name) => ({
-      code: 'setting_dropped',
-      message: `${target.provider} has no ${name} ${JSON.stringify(settings[name as keyof Settings])}; it was not sent.`,
-      pointer: `/settings/${name}`,
-    })),
+    warnings: [
+      ...dropped
+        .filter((name) => !notes.some(({ setting }) => setting === name))
+        .map((name) => ({
+          code: 'setting_dropped',
+          message: `${target.provider} has no ${name} ${JSON.stringify(settings[name as keyof Settings])}; it was not sent.`,
+          pointer: `/settings/${name}`,
+        })),
+      ...notes.map(({ setting, change, reason }) => ({
+        code: change === 'dropped' ? 'setting_dropped' : 'setting_adjusted',
+        message: `${setting} ${JSON.stringify(settings[setting as keyof Settings])}: ${reason}`,
+        pointer: `/settings/${setting}`,
+      })),
+    ],
   }
 }
 
 const limitNames = ['max_tokens', 'max_completion_tokens'] as const
 
-/** Parameters of Chat Completions that vendors name differently. */
-export interface ChatParameters {
-  readonly maxTokens: 'max_tokens' | 'max_completion_tokens'
-  readonly seed: 'seed' | 'random_seed'
-  /**
-   * `effort`: `reasoning_effort`; `object`: OpenRouter's `reasoning`; `thinking`: on or off, without levels;
-   * `none`: the vendor has no such parameter.
-   */
-  readonly reasoning: 'effort' | 'object' | 'thinking' | 'none'
-}
-
-/** The names that OpenAI gives the parameters of Chat Completions. */
-export const openaiParameters: ChatParameters = {
-  maxTokens: 'max_completion_tokens',
-  seed: 'seed',
-  reasoning: 'effort',
-}
-
-/** Writes settings for Chat Completions. */
-export function writeChat(
-  settings: WireSettings,
-  { dialect }: { readonly dialect: Pick<OpenAIChatDialect, 'parameters'> },
-): WrittenSettings {
-  const { temperature, topP, topK, reasoning } = settings
-  const names = dialect.parameters
-  const thinking = chatReasoning(reasoning, names.reasoning)
-  return written(settings, {
-    params: {
-      [names.maxTokens]: settings.maxOutputTokens,
-      temperature,
-      top_p: topP,
-      stop: stopsOf(settings),
-      [names.seed]: settings.seed,
-      ...thinking,
-      parallel_tool_calls: settings.parallelToolCalls,
-      tool_choice: openaiChoice(settings.toolChoice, (name) => ({ function: { name } })),
-    },
-    absent: { topK, reasoning: thinking ? undefined : reasoning },
-  })
-}
-
-function chatReasoning(
-  reasoning: Settings['reasoning'],
-  kind: ChatParameters['reasoning'],
-): JsonObject | undefined {
-  if (reasoning === undefined) return {}
-  const budget = typeof reasoning === 'object' ? reasoning.budget : undefined
-  switch (kind) {
-    case 'effort':
-      return budget === undefined ? { reasoning_effort: effortOf(reasoning) } : undefined
-    case 'object':
-      if (budget !== undefined) return { reasoning: { max_tokens: budget } }
-      return { reasoning: { effort: effortOf(reasoning) } }
-    case 'thinking':
-      return { thinking: { type: reasoning === 'off' ? 'disabled' : 'enabled' } }
-    case 'none':
-      return undefined
-    default:
-      return kind satisfies never
-  }
-}
-
-/** OpenAI's word for a level; `off` is `none`. */
-function effortOf(reasoning: Settings['reasoning']): string | undefined {
-  return reasoning === 'off' ? 'none' : typeof reasoning === 'string' ? reasoning : undefined
-}
-
-/** Writes settings for Responses, which has neither `stop` nor `seed`. */
-export function writeResponses(settings: WireSettings): WrittenSettings {
-  const { temperature, topP, topK, seed, reasoning } = settings
-  const effort = effortOf(reasoning)
-  return written(settings, {
-    params: {
-      max_output_tokens: settings.maxOutputTokens,
-      temperature,
-      top_p: topP,
-      reasoning: effort === undefined ? undefined : { effort },
-      parallel_tool_calls: settings.parallelToolCalls,
-      tool_choice: openaiChoice(settings.toolChoice, (name) => ({ name })),
-    },
-    absent: { topK, seed, stop: stopsOf(settings), reasoning: effort ? undefined : reasoning },
-  })
-}
-
-/** Writes settings for Anthropic, which has no `seed`. */
-export function writeAnthropic(settings: WireSettings): WrittenSettings {
-  const { temperature, topP, topK, seed, reasoning } = settings
-  const isLevel = typeof reasoning === 'string' && reasoning !== 'off'
-  return written(settings, {
-    params: {
-      max_tokens: settings.maxOutputTokens,
-      temperature,
-      top_p: topP,
-      top_k: topK,
-      stop_sequences: stopsOf(settings),
-      output_config: isLevel ? { effort: reasoning } : undefined,
-      thinking: anthropicThinking(reasoning),
-      tool_choice: anthropicChoice(settings),
-    },
-    absent: { seed },
-  })
-}
-
-function anthropicThinking(reasoning: Settings['reasoning']): JsonObject | undefined {
-  if (reasoning === 'off') return { type: 'disabled' }
-  if (typeof reasoning !== 'object') return undefined
-  return { type: 'enabled', budget_tokens: reasoning.budget }
-}
-
 /**
- * Writes settings for Google. Gemini 2 has thinking budgets; later models have levels, and their thinking
- * cannot be switched off.
+ * Leaves out parameters that are undefined. The settings that have a value in `absent`, and those that a note
+ * says were dropped, are reported as dropped.
  */
-export function writeGoogle(
-  settings: WireSettings,
-  { modelId }: Pick<Target, 'modelId'>,
-): WrittenSettings {
-  const { temperature, topP, topK, seed, reasoning, toolChoice, parallelToolCalls } = settings
-  const isOld = /gemini-[12]\b/.test(modelId)
-  const thinkingConfig = googleThinking(reasoning, isOld)
-  return written(settings, {
-    params: {
-      generationConfig: notEmpty({
-        maxOutputTokens: settings.maxOutputTokens,
-        temperature,
-        topP,
-        topK,
-        stopSequences: stopsOf(settings),
-        seed,
-        thinkingConfig,
-      }),
-      toolConfig: toolChoice && {
-        functionCallingConfig: notEmpty({
-          mode: typeof toolChoice === 'string' ? googleModes[toolChoice] : 'ANY',
-          allowedFunctionNames: typeof toolChoice === 'string' ? undefined : [toolChoice.tool],
-        }),
-      },
-    },
-    absent: { parallelToolCalls, reasoning: thinkingConfig ? undefined : reasoning },
-  })
-}
-
-const googleModes = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
-/** Tokens of thinking for each level, within the range of every Gemini 2.5 model. */
-const googleBudgets = { off: 0, low: 1024, medium: 8192, high: 24_576 } as const
-
-function googleThinking(reasoning: Settings['reasoning'], isOld: boolean): JsonObject | undefined {
-  if (reasoning === undefined) return undefined
-  if (typeof reasoning === 'object') return { thinkingBudget: reasoning.budget }
-  if (isOld) return { thinkingBudget: googleBudgets[reasoning] }
-  return reasoning === 'off' ? undefined : { thinkingLevel: reasoning }
-}
-
-/** Writes settings for Ollama, which cannot be told which tool to call. */
-export function writeOllama(settings: WireSettings): WrittenSettings {
-  const { temperature, topP, topK, seed, reasoning, toolChoice, parallelToolCalls } = settings
-  const isBudget = typeof reasoning === 'object'
-  return written(settings, {
-    params: {
-      think: isBudget ? undefined : reasoning === 'off' ? false : reasoning,
-      options: notEmpty({
-        num_predict: settings.maxOutputTokens,
-        temperature,
-        top_p: topP,
-        top_k: topK,
-        stop: stopsOf(settings),
-        seed,
-      }),
-    },
-    absent: { toolChoice, parallelToolCalls, reasoning: isBudget ? reasoning : undefined },
-  })
-}
-
-/** Leaves out parameters that are undefined; the settings that have a value in `absent` are reported as dropped. */
-function written(
+export function writtenSettings(
   settings: WireSettings,
   {
     params,
     absent,
+    notes = [],
   }: {
     readonly params: Readonly<Record<string, JsonValue | undefined>>
     readonly absent: Partial<Record<keyof WireSettings, unknown>>
+    readonly notes?: readonly SettingNote[]
   },
 ): WrittenSettings {
   const names = Object.keys(settings) as (keyof WireSettings)[]
+  const isDropped = (name: keyof WireSettings): boolean =>
+    notes.some(({ setting, change }) => setting === name && change === 'dropped')
   return {
     params: notEmpty(params) ?? {},
-    dropped: names.filter((name) => absent[name] !== undefined),
+    dropped: names.filter((name) => absent[name] !== undefined || isDropped(name)),
+    notes,
   }
 }
 
-function stopsOf({ stop }: Settings): readonly string[] | undefined {
+/** Returns the fields that have a value; undefined if there are none. */
+export function notEmpty(
+  fields: Readonly<Record<string, JsonValue | undefined>>,
+): JsonObject | undefined {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return given.length > 0 ? Object.fromEntries(given) : undefined
+}
+
+/** Returns the stop texts as a list. */
+export function stopsOf({ stop }: Settings): readonly string[] | undefined {
   return typeof stop === 'string' ? [stop] : stop
 }
 
-function openaiChoice(
+/** Writes a tool choice as OpenAI's two APIs do; `named` writes the name of one tool. */
+export function openaiChoice(
   choice: ToolChoice | undefined,
   named: (name: string) => JsonObject,
 ): JsonValue | undefined {
   return typeof choice === 'object' ? { type: 'function', ...named(choice.tool) } : choice
 }
 
-function anthropicChoice({ toolChoice, parallelToolCalls }: WireSettings): JsonObject | undefined {
-  const alone = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
-  if (!toolChoice) return parallelToolCalls === false ? { type: 'auto', ...alone } : undefined
-  if (toolChoice === 'none') return { type: 'none' }
-  if (typeof toolChoice === 'object') return { type: 'tool', name: toolChoice.tool, ...alone }
-  return { type: toolChoice === 'required' ? 'any' : 'auto', ...alone }
+/** A model, what it accepts, and the parameters of the caller, which win over settings. */
+export interface SettingsContext {
+  readonly modelId: string
+  readonly accepts: AcceptedSettings | undefined
+  readonly params: Params
 }
 
-function notEmpty(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject | undefined {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return given.length > 0 ? Object.fromEntries(given) : undefined
+/**
+ * Removes the settings that the model refuses, apart from `reasoning`, and lowers `maxOutputTokens` to its
+ * limit. `isThinking` says whether the model will think with this request.
+ */
+export function acceptedOnly(
+  settings: WireSettings,
+  { modelId, accepts }: Pick<SettingsContext, 'modelId' | 'accepts'>,
+  isThinking: boolean,
+): { readonly settings: WireSettings; readonly notes: readonly SettingNote[] } {
+  if (!accepts) return { settings, notes: [] }
+  const kept: { -readonly [Name in keyof WireSettings]: WireSettings[Name] } = { ...settings }
+  const notes: SettingNote[] = []
+  const drop = (setting: keyof WireSettings, reason: string): void => {
+    if (kept[setting] === undefined) return
+    delete kept[setting]
+    notes.push({ setting, change: 'dropped', reason: `${modelId} ${reason}; it was not sent.` })
+  }
+  const { sampling, stop, forcedTools, maxOutputTokens, oneSampler } = accepts
+  if (sampling === 'refused') for (const name of samplers) drop(name, 'refuses it')
+  if (sampling === 'without_reasoning' && isThinking)
+    for (const name of samplers) drop(name, 'refuses it while it thinks')
+  if (oneSampler && kept.temperature !== undefined)
+    drop('topP', 'accepts either temperature or topP')
+  if (stop === 'refused') drop('stop', 'refuses it')
+  const isForced = kept.toolChoice === 'required' || typeof kept.toolChoice === 'object'
+  if (isForced && forcedTools === 'refused') drop('toolChoice', 'does not let a call be forced')
+  if (maxOutputTokens !== undefined && (kept.maxOutputTokens ?? 0) > maxOutputTokens) {
+    kept.maxOutputTokens = maxOutputTokens
+    const reason = `${modelId} writes at most ${maxOutputTokens} tokens; that limit was sent.`
+    notes.push({ setting: 'maxOutputTokens', change: 'adjusted', reason })
+  }
+  return { settings: kept, notes }
 }
+
+const samplers = ['temperature', 'topP', 'topK'] as const

@@ -37,6 +37,11 @@ export function withoutNulls(schema: JsonSchema, data: unknown, isPartial = fals
   return hasNull(data, 0) ? new NullRemover(schema, isPartial).restore(schema, data, 0) : data
 }
 
+/** Does the same for a part of an answer, whose schema is a part of the schema `root`. */
+export function withoutNullsAt(root: JsonSchema, schema: unknown, data: unknown): unknown {
+  return hasNull(data, 0) ? new NullRemover(root, false).restore(schema, data, 0) : data
+}
+
 function hasNull(data: unknown, depth: number): boolean {
   if (typeof data !== 'object' || data === null) return data === null
   return depth > MAX_DEPTH || Object.values(data).some((member) => hasNull(member, depth + 1))
@@ -155,7 +160,7 @@ class NullRemover {
 }
 
 /** Returns the schemas of the first items (2020-12 `prefixItems`, draft-07 a list in `items`) and of others. */
-function itemSchemas(schema: JsonSchema): { prefix: readonly unknown[]; rest: unknown } {
+export function itemSchemas(schema: JsonSchema): { prefix: readonly unknown[]; rest: unknown } {
   const { prefixItems, items, additionalItems } = schema
   if (Array.isArray(prefixItems)) return { prefix: prefixItems, rest: items }
   return Array.isArray(items)

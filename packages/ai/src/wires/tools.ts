@@ -1,4 +1,4 @@
-import type { JsonObject, JsonSchema, JsonValue } from '@skein/base'
+import { type JsonObject, type JsonSchema, type JsonValue, wellFormedJson } from '@skein/base'
 import { optionsMetadata } from './metadata.ts'
 import { listOf, objectOf, stringOf } from './read-json.ts'
 import { requestError } from './wire-error.ts'
@@ -104,7 +104,7 @@ export function splitTools(
  * valid are sent as `{}`, because servers parse them; the tool result explains the error.
  */
 export function argumentsText(call: ToolCall, verbatim: JsonValue | undefined): string {
-  const written = JSON.stringify(call.arguments)
+  const written = wellFormedJson(JSON.stringify(call.arguments))
   if (typeof verbatim !== 'string') return written
   return rewritten(verbatim) === written ? verbatim : written
 }

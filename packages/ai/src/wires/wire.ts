@@ -28,8 +28,11 @@ export interface Wire<Dialect = unknown> {
   /** How a streamed body is divided into frames. */
   readonly framing: 'sse' | 'ndjson'
   encodeRequest(request: LLMRequest, target: Target<Dialect>, mode: RequestMode): EncodedRequest
-  /** Writes settings as parameters of this format; without this method, no setting is sent. */
-  writeSettings?(settings: WireSettings, target: Target<Dialect>): WrittenSettings
+  /**
+   * Writes settings as parameters of this format; without this method, no setting is sent. `params` are those
+   * of the caller, which win over what is written here.
+   */
+  writeSettings?(settings: WireSettings, target: Target<Dialect>, params?: Params): WrittenSettings
   /** Decodes a complete answer into the events that a stream would have produced. Throws `UPPError`. */
   decodeResponse(body: JsonValue, context: DecodeContext<Dialect>): StreamEvent[]
   createDecoder(context: DecodeContext<Dialect>): WireDecoder
@@ -39,17 +42,23 @@ export interface Wire<Dialect = unknown> {
   decodeError(response: ErrorResponse, target: Target<Dialect>): VendorError
 }
 
-/** The settings that formats share; the gateway reads more of them than `llm` has. */
-export interface WireSettings extends Settings {
-  readonly topK?: number
-  readonly parallelToolCalls?: boolean
-}
+/** The settings that formats share. */
+export type WireSettings = Settings
 
 /** Settings written as parameters of one format. */
 export interface WrittenSettings {
   readonly params: JsonObject
-  /** The settings that the format or the vendor does not have, or not with this value. */
+  /** The settings that the format, the vendor or the model does not have, or not with this value. */
   readonly dropped: readonly (keyof WireSettings)[]
+  /** Why a setting was dropped, or what was sent for it instead. */
+  readonly notes?: readonly SettingNote[]
+}
+
+/** What became of a setting that a model does not accept as it is. */
+export interface SettingNote {
+  readonly setting: keyof WireSettings
+  readonly change: 'dropped' | 'adjusted'
+  readonly reason: string
 }
 
 /** Whether the answer is requested complete or as a stream. */
@@ -118,6 +127,11 @@ export interface ServerRequest {
   readonly modelId: string
   readonly messages: readonly Message[]
   readonly system?: string
+  /**
+   * The system prompt as the client wrote it, if it has fields that its text does not have (cache marks). For
+   * models of the same format.
+   */
+  readonly systemBlocks?: readonly JsonObject[]
   /** All other fields that the client sent, unchanged. */
   readonly params: Params
   /** Tools that the client declared; the server never runs them. */
@@ -144,6 +158,8 @@ export interface WireEncoder {
   push(event: StreamEvent): string
   /** Returns the closing text, e.g. `data: [DONE]`. */
   end(): string
+  /** Returns text that clients ignore, to be sent while the model is silent, so that no proxy ends the connection. */
+  ping(): string
   /** Writes a failure after the response has started. */
   fail(error: ServerError): string
 }

@@ -292,7 +292,9 @@ const googleVendor: VendorSdk = {
     const { GoogleGenAI } = await peers.load<{
       GoogleGenAI: New<{ models: { generateContent: Send; generateContentStream: Send } }>
     }>('@google/genai')
-    const { models } = new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: origin } })
+    // Our default is v1beta, which has everything of v1; this SDK asks v1 unless told otherwise.
+    const httpOptions = { baseUrl: origin, apiVersion: 'v1beta' }
+    const { models } = new GoogleGenAI({ apiKey: 'k', httpOptions })
     const user = (...parts: JsonObject[]): JsonObject => ({ role: 'user', parts })
     const hello = [user({ text: 'Hello' })]
     const tools = [

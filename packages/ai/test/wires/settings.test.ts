@@ -1,6 +1,7 @@
 /** The common settings of `llm` in the words of every vendor. */
 import { llm, NoRetry, type LLMOptions, type Settings, type Warning } from '@skein/ai'
-import { cacheMiddleware, fallback, memoryCache } from '@skein/ai/middleware'
+import { cacheMiddleware, memoryCache } from '@skein/ai/middleware'
+import { fallback } from '@skein/ai/routing'
 import { google } from '@skein/ai/google'
 import { fails, says, scripted, vendorServer } from '@skein/ai/testing'
 import type { JsonObject } from '@skein/base'
@@ -57,6 +58,8 @@ const openaiChat = { ...chatRest, max_completion_tokens: 2000 }
 const { reasoning_effort: __, ...noEffort } = chat
 const { reasoning_effort: ____, ...moonshotChat } = openaiChat
 const { seed: ___, ...noSeed } = noEffort
+const { stop: _____, ...noStop } = noEffort
+const { reasoning_effort: ______, ...openaiNoEffort } = openaiChat
 const responses = {
   max_output_tokens: 2000,
   temperature: 0,
@@ -83,15 +86,17 @@ const words: Readonly<Record<string, Words>> = {
     body: {
       max_tokens: 2000,
       temperature: 0,
-      top_p: 0.5,
       stop_sequences: ['END'],
-      output_config: { effort: 'low' },
       tool_choice: { type: 'any' },
     },
-    dropped: ['seed'],
+    // A Claude with a budget does not think while a call is forced, and takes temperature or topP.
+    dropped: ['seed', 'topP', 'reasoning'],
   },
-  'openai responses': { body: responses, dropped: ['stop', 'seed'] },
-  'openai chat': { body: openaiChat, dropped: [] },
+  'openai responses': {
+    body: { max_output_tokens: 2000, reasoning: { effort: 'low' }, tool_choice: 'required' },
+    dropped: ['stop', 'seed', 'temperature', 'topP'],
+  },
+  'openai chat': { body: openaiNoEffort, dropped: ['reasoning'] },
   google: {
     body: {
       generationConfig: { ...googleConfig, thinkingConfig: { thinkingLevel: 'low' } },
@@ -108,15 +113,18 @@ const words: Readonly<Record<string, Words>> = {
   },
   ollama: {
     body: {
-      think: 'low',
+      think: true,
       options: { num_predict: 2000, temperature: 0, top_p: 0.5, stop: ['END'], seed: 7 },
     },
     dropped: ['toolChoice'],
   },
   openrouter: { body: { ...noEffort, reasoning: { effort: 'low' } }, dropped: [] },
   groq: { body: openaiChat, dropped: [] },
-  xai: { body: chat, dropped: [] },
-  'xai responses': { body: responses, dropped: ['stop', 'seed'] },
+  xai: { body: noStop, dropped: ['stop', 'reasoning'] },
+  'xai responses': {
+    body: { max_output_tokens: 2000, temperature: 0, top_p: 0.5, tool_choice: 'required' },
+    dropped: ['stop', 'seed', 'reasoning'],
+  },
   deepseek: { body: { ...noEffort, thinking: { type: 'enabled' } }, dropped: [] },
   mistral: { body: { ...noSeed, random_seed: 7 }, dropped: ['reasoning'] },
   cerebras: { body: openaiChat, dropped: [] },
@@ -149,15 +157,17 @@ describe.each(vendors)('$name', (vendor) => {
     const { temperature: _none, ...body } = plain.body
     expect(body).toEqual(plain.body)
     expect(plain).toEqual(await sent(vendor, {}))
-    const one = await sent(vendor, { topP: 0.5 })
+    const one = await sent(vendor, { maxOutputTokens: 77 })
     const given = JSON.stringify(one.body)
-    expect(given).toMatch(/top_?p":0.5/i)
-    expect(given).not.toMatch(/temperature|seed|reasoning|thinking/)
+    expect(given).toMatch(/":77[,}]/)
+    expect(given).not.toMatch(/temperature|top_?p|seed|reasoning|thinking/i)
   })
 
   test('UPP-005 UPP-006 params stay as they are, and win', async () => {
     const written = (await sent(vendor, all)).body
-    const params = settingsIn((await sent(vendor, { ...all, temperature: 1, topP: 0.9 })).body)
+    const params = settingsIn(
+      (await sent(vendor, { ...all, temperature: 1, maxOutputTokens: 99 })).body,
+    )
     const both = await sent(vendor, { ...all, params: params as Record<string, unknown> })
     expect(settingsIn(both.body)).toEqual(params)
     expect(settingsIn(written)).not.toEqual(params)
@@ -185,30 +195,62 @@ test('a part of a nested parameter wins alone', async () => {
 })
 
 describe('reasoning', () => {
-  test.each<[string, Settings['reasoning'], object | 'dropped']>([
-    ['anthropic', 'off', { thinking: { type: 'disabled' } }],
-    ['anthropic', { budget: 2048 }, { thinking: { type: 'enabled', budget_tokens: 2048 } }],
-    ['openai responses', 'off', { reasoning: { effort: 'none' } }],
-    ['openai responses', { budget: 2048 }, 'dropped'],
-    ['openai chat', 'off', { reasoning_effort: 'none' }],
-    ['google 2.5', 'off', { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }],
-    ['google 2.5', 'high', { generationConfig: { thinkingConfig: { thinkingBudget: 24_576 } } }],
-    ['google', 'off', 'dropped'],
-    ['google', { budget: 99 }, { generationConfig: { thinkingConfig: { thinkingBudget: 99 } } }],
-    ['ollama', 'off', { think: false }],
-    ['ollama', { budget: 99 }, 'dropped'],
-    ['openrouter', { budget: 99 }, { reasoning: { max_tokens: 99 } }],
-    ['openrouter', 'off', { reasoning: { effort: 'none' } }],
-    ['deepseek', 'off', { thinking: { type: 'disabled' } }],
-    ['mistral', 'off', 'dropped'],
-  ])('%s: %j', async (name, reasoning, expected) => {
+  test.each<[string, Settings['reasoning'], object, 'exact' | 'adjusted' | 'dropped']>([
+    ['anthropic', 'off', { thinking: { type: 'disabled' } }, 'exact'],
+    ['anthropic', 'high', { thinking: { type: 'enabled', budget_tokens: 4095 } }, 'exact'],
+    [
+      'anthropic',
+      { budget: 2048 },
+      { thinking: { type: 'enabled', budget_tokens: 2048 } },
+      'exact',
+    ],
+    [
+      'anthropic',
+      { budget: 99 },
+      { thinking: { type: 'enabled', budget_tokens: 1024 } },
+      'adjusted',
+    ],
+    ['openai responses', 'off', { reasoning: { effort: 'minimal' } }, 'adjusted'],
+    ['openai responses', { budget: 2048 }, { reasoning: { effort: 'low' } }, 'adjusted'],
+    ['openai chat', 'off', {}, 'exact'],
+    ['openai chat', 'high', {}, 'dropped'],
+    ['google 2.5', 'off', { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }, 'exact'],
+    [
+      'google 2.5',
+      'high',
+      { generationConfig: { thinkingConfig: { thinkingBudget: 24_576 } } },
+      'exact',
+    ],
+    [
+      'google',
+      'off',
+      { generationConfig: { thinkingConfig: { thinkingLevel: 'low' } } },
+      'adjusted',
+    ],
+    [
+      'google',
+      { budget: 99 },
+      { generationConfig: { thinkingConfig: { thinkingBudget: 99 } } },
+      'exact',
+    ],
+    ['ollama', 'off', { think: false }, 'exact'],
+    ['ollama', 'high', { think: true }, 'exact'],
+    ['ollama', { budget: 99 }, {}, 'dropped'],
+    ['openrouter', { budget: 99 }, { reasoning: { max_tokens: 99 } }, 'exact'],
+    ['openrouter', 'off', { reasoning: { effort: 'none' } }, 'exact'],
+    ['deepseek', 'off', { thinking: { type: 'disabled' } }, 'exact'],
+    ['mistral', 'off', {}, 'exact'],
+    ['mistral', 'high', {}, 'dropped'],
+    ['azure-openai', 'off', { reasoning: { effort: 'none' } }, 'exact'],
+  ])('%s: %j', async (name, reasoning, expected, outcome) => {
     const options = { reasoning, maxOutputTokens: 4096 }
     const { body, warnings } = await sent(vendorNamed(name), options)
-    if (expected === 'dropped') expect(warnings).toMatchObject([{ pointer: '/settings/reasoning' }])
-    else {
-      expect(body).toMatchObject(expected)
-      expect(warnings).toEqual([])
-    }
+    expect(body).toMatchObject(expected)
+    if (Object.keys(expected).length === 0)
+      expect(JSON.stringify(body)).not.toMatch(/reasoning|think|effort/)
+    expect(warnings.map(({ code, pointer }) => [code, pointer])).toEqual(
+      outcome === 'exact' ? [] : [[`setting_${outcome}`, '/settings/reasoning']],
+    )
   })
 })
 

@@ -3,11 +3,12 @@
  * documentation (openai 7.53.0, @anthropic-ai/sdk 1.8.0, @google/genai 2.32.0, @mistralai/mistralai 2.7.0,
  * docs.x.ai, openrouter.ai/docs); none was recorded.
  */
-import { addSources, llm, NoRetry, type ModelReference, type Source, type Turn } from '@skein/ai'
+import { llm, NoRetry, type ModelReference, type Source, type Turn } from '@skein/ai'
+import { addSources } from '@skein/ai/engine'
 import { fromAiSdk, toAiSdk } from '@skein/ai/ai-sdk'
 import { anthropic } from '@skein/ai/anthropic'
 import { google } from '@skein/ai/google'
-import { fallback } from '@skein/ai/middleware'
+import { fallback } from '@skein/ai/routing'
 import { mistral } from '@skein/ai/mistral'
 import { openai } from '@skein/ai/openai'
 import { openrouter } from '@skein/ai/openrouter'

@@ -62,7 +62,10 @@ export async function* signed(
     yield batch.map((event) => {
       if (event.type === 'content_block_start') {
         const { block: kind } = event.delta
-        open.set(event.index, { kind, position: blocks++, texts: [] })
+        const position = blocks++
+        open.set(event.index, { kind, position, texts: [] })
+        if (kind === 'reasoning' && issuer.wire === 'openai-responses')
+          return { ...event, delta: { ...event.delta, itemId: reasoningId(responseId, position) } }
       } else if (event.type === 'reasoning_delta') {
         open.get(event.index)?.texts.push(event.delta.text)
       } else if (event.type === 'content_block_stop' && !event.delta.metadata) {
@@ -75,6 +78,10 @@ export async function* signed(
       return event
     })
   }
+}
+
+function reasoningId(responseId: string, position: number): string {
+  return `rs_${responseId}_${position}`
 }
 
 function nativeFor(
@@ -96,7 +103,7 @@ function nativeFor(
     case 'openai-responses': {
       if (kind !== 'reasoning') return undefined
       const summary: JsonObject[] = text === '' ? [] : [{ type: 'summary_text', text }]
-      const id = `rs_${responseId}_${position}`
+      const id = reasoningId(responseId, position)
       const native = { type: 'reasoning', id, summary, encrypted_content: signature }
       return withNative('openai', wire, native)
     }

@@ -3,12 +3,13 @@ import type { AssistantContent, DocumentBlock, UserContent } from '../../contrac
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { contentOf, type AssistantMessage, type Message } from '../../contract/message.ts'
 import type { LLMRequest, Params } from '../../contract/provider.ts'
-import type { ToolResult } from '../../contract/tool.ts'
+import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
 import { encodeHistory, encodeOnce, listRequest } from '../encode-history.ts'
-import { documentSource, imageSource } from '../media.ts'
+import { documentSource, imageSource, uploadOf } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
-import { objectOf } from '../read-json.ts'
+import { objectOf, textOf } from '../read-json.ts'
+import { replacedFields } from '../replaced-fields.ts'
 import { schemaInstruction, unwrapValue } from '../schema-dialect.ts'
 import { mergeTools } from '../tools.ts'
 import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
@@ -35,7 +36,12 @@ export function encodeRequest(
   mode: RequestMode,
 ): EncodedRequest {
   const { params, structure } = request
-  const warnings: Warning[] = []
+  const warnings: Warning[] = [
+    ...replacedFields(params, {
+      model: params['model'] !== modelId,
+      messages: true,
+    }),
+  ]
   const outputConfig = objectOf(params['output_config'])
   // Only the schema of `structure` is adapted to the API; the schemas of tools are not changed.
   const format =
@@ -45,23 +51,34 @@ export function encodeRequest(
   const system = told ? [request.system, told].filter(Boolean).join('\n\n') : request.system
   const tools = mergeTools({
     provider,
-    tools: request.tools.map(({ name, description, parameters, metadata }) => ({
-      name,
-      description,
-      input_schema: parameters as JsonObject, // a JSON Schema is JSON
-      ...optionsOf(metadata, provider),
-    })),
+    tools: request.tools.map(({ name, description, parameters, metadata }) => {
+      const options = optionsOf(metadata, provider)
+      const type = options?.['type']
+      // A tool that the vendor defines has a type of its own instead of description and schema; a toolset has
+      // no name either.
+      if (typeof type === 'string' && type !== 'custom')
+        return /_toolset_/.test(type) ? { ...options } : { name, ...options }
+      return {
+        name,
+        description,
+        input_schema: parameters as JsonObject, // a JSON Schema is JSON
+        ...options,
+      }
+    }),
     native: params['tools'],
     namesOf: (tool) => [tool['name']],
   })
   const fields: Record<string, unknown> = {
     model: modelId,
-    max_tokens: defaultMaxTokens(params, dialect.outputLimit?.(modelId) ?? dialect.maxTokens),
+    max_tokens: defaultMaxTokens(
+      params,
+      dialect.accepts?.(modelId)?.maxOutputTokens ?? dialect.maxTokens,
+    ),
     ...params,
     tools,
     stream: mode === 'stream' ? true : undefined,
   }
-  if (system !== undefined) {
+  if (system !== undefined && !isBlank(system)) {
     // A prompt in `params.system` (e.g. blocks with cache marks) is added to the `system` option and
     // does not replace it.
     const given = params['system']
@@ -73,6 +90,7 @@ export function encodeRequest(
       ...outputConfig,
       format: { type: 'json_schema', schema: format.schema },
     }
+  refuseBlankEnd(request.messages, provider)
   const key = `${API} ${provider}`
   const history = encodeHistory(
     request.messages,
@@ -99,9 +117,16 @@ export function encodeRequest(
 /** The tokens left for the answer if a thinking budget is above the default of `max_tokens`. */
 const ANSWER_TOKENS = 4096
 
+/**
+ * The tokens for thinking and answer where the model decides how much it thinks and its limit is not known. Every
+ * model of Anthropic that thinks so writes at least four times as many.
+ */
+const ADAPTIVE_TOKENS = 32_000
+
 /** Returns the default of `max_tokens`. It must exceed the thinking budget, or the API rejects the request. */
 function defaultMaxTokens(params: Params, limit: number): number {
-  const budget = objectOf(params['thinking'])?.['budget_tokens']
+  const { type, budget_tokens: budget } = objectOf(params['thinking']) ?? {}
+  if (type === 'adaptive') return Math.max(limit, ADAPTIVE_TOKENS)
   return typeof budget === 'number' ? Math.max(limit, budget + ANSWER_TOKENS) : limit
 }
 
@@ -137,12 +162,10 @@ function encodeContent(
   switch (message.type) {
     case 'user': {
       const blocks = message.content.map((block) => encodeUserBlock(block, provider))
-      const kept = blocks.filter(isNotEmpty)
-      // A message with one empty text is sent unchanged, so that the API's error explains the problem.
-      return kept.length > 0 || blocks.length !== 1 ? kept : blocks
+      return blocks.filter(isNotBlank)
     }
     case 'assistant': {
-      const blocks = encodeAssistant(message, provider, warnings).filter(isNotEmpty)
+      const blocks = encodeAssistant(message, provider, warnings).filter(isNotBlank)
       // The API rejects a message that ends with thinking blocks, e.g. an answer that was cut off early.
       return blocks.slice(0, lastSpoken(blocks) + 1)
     }
@@ -153,9 +176,28 @@ function encodeContent(
   }
 }
 
-/** False for empty text blocks: models produce them between other blocks, but the API rejects them. */
-function isNotEmpty({ type, text }: AnthropicBlock): boolean {
-  return type !== 'text' || text !== ''
+/**
+ * False for text blocks without a visible character: models of several vendors write them between other blocks,
+ * but the API refuses them ("text content blocks must contain non-whitespace text").
+ */
+function isNotBlank({ type, text }: AnthropicBlock): boolean {
+  return type !== 'text' || typeof text !== 'string' || !isBlank(text)
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === ''
+}
+
+/** Throws for a last message of blank text alone. Earlier ones are left out, but this one is what to answer. */
+function refuseBlankEnd(messages: readonly Message[], provider: string): void {
+  const last = messages.at(-1)
+  if (last?.type !== 'user') return
+  if (!last.content.every((block) => block.type === 'text' && isBlank(block.text))) return
+  throw requestError(
+    provider,
+    `The last message is blank, and ${provider} accepts no blank text.`,
+    'Give it some text, an image or a document.',
+  )
 }
 
 function encodeUserBlock(block: UserContent, provider: string): AnthropicBlock {
@@ -164,6 +206,9 @@ function encodeUserBlock(block: UserContent, provider: string): AnthropicBlock {
     case 'text':
       return { type: 'text', text: block.text, ...options }
     case 'image': {
+      const file_id = uploadOf(block, provider)
+      if (file_id !== undefined)
+        return { type: 'image', source: { type: 'file', file_id }, ...options }
       const { base64, url, mimeType } = imageSource(block)
       const source =
         url === undefined
@@ -172,7 +217,12 @@ function encodeUserBlock(block: UserContent, provider: string): AnthropicBlock {
       return { type: 'image', source, ...options }
     }
     case 'document':
-      return { type: 'document', source: encodeDocument(block), title: block.title, ...options }
+      return {
+        type: 'document',
+        source: encodeDocument(block, provider),
+        title: block.title,
+        ...options,
+      }
     case 'audio':
     case 'video':
     case 'binary':
@@ -190,7 +240,9 @@ function encodeUserBlock(block: UserContent, provider: string): AnthropicBlock {
  * Writes the source of a document. As base64 the API accepts only PDF, so documents of a text type are
  * decoded and sent as text.
  */
-function encodeDocument(block: DocumentBlock): JsonObject {
+function encodeDocument(block: DocumentBlock, provider: string): JsonObject {
+  const file_id = uploadOf(block, provider)
+  if (file_id !== undefined) return { type: 'file', file_id }
   const source = documentSource(block)
   if ('text' in source) return { type: 'text', media_type: 'text/plain', data: source.text }
   const { base64, url, mimeType } = source
@@ -208,18 +260,26 @@ function encodeAssistant(
   const blocks: AnthropicBlock[] = []
   for (const { block, call } of orderedBlocks(message, provider)) {
     const encoded = call
-      ? {
-          type: 'tool_use',
-          id: safeToolCallId(call.toolCallId, toolCallIdRule),
-          name: call.toolName,
-          input: call.arguments,
-          ...extras(nativeOf(call.metadata, provider, API)),
-          ...optionsOf(call.metadata, provider),
-        }
+      ? encodeCall(call, provider)
       : encodeAssistantBlock(block, provider, warnings)
     if (encoded) blocks.push(encoded)
   }
   return blocks
+}
+
+function encodeCall(call: ToolCall, provider: string): AnthropicBlock {
+  const native = nativeOf(call.metadata, provider, API)
+  const member = native?.['toolset_name'] === undefined ? undefined : textOf(native['name'])
+  const { action: _action, ...input } = call.arguments
+  return {
+    type: 'tool_use',
+    id: safeToolCallId(call.toolCallId, toolCallIdRule),
+    // A call of a toolset names one of its members, which the arguments have as `action`.
+    name: member ?? call.toolName,
+    input: member === undefined ? call.arguments : input,
+    ...extras(native),
+    ...optionsOf(call.metadata, provider),
+  }
 }
 
 /**
@@ -266,7 +326,8 @@ function encodeResult(result: ToolResult, provider: string, warnings: Warning[])
   const blocks = contentOf(result.result)
   const content =
     blocks.length > 0
-      ? blocks.map((block) => {
+      ? blocks.flatMap((block) => {
+          if (block.type === 'text' && isBlank(block.text)) return []
           // Blocks of a tool result that the vendor does not accept are replaced by a text that says so.
           switch (block.type) {
             case 'text':
@@ -291,7 +352,10 @@ function encodeResult(result: ToolResult, provider: string, warnings: Warning[])
   return {
     type: 'tool_result',
     tool_use_id: safeToolCallId(result.toolCallId, toolCallIdRule),
-    content: content === '' ? undefined : content,
+    content:
+      content.length === 0 || (typeof content === 'string' && isBlank(content))
+        ? undefined
+        : content,
     is_error: result.isError === true ? true : undefined,
     ...optionsOf(result.metadata, provider),
   }

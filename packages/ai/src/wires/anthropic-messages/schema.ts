@@ -28,7 +28,7 @@ const shapes = ['type', 'anyOf', 'allOf', '$ref', 'enum', 'const', 'properties']
 
 /**
  * Adapts a schema to structured output (documentation of November 2026 and `transformJSONSchema` of
- * `@anthropic-ai/sdk 1.8.0`): objects must be closed, limits are rejected, `oneOf` is written as `anyOf`.
+ * `@anthropic-ai/sdk 1.10.0`): objects must be closed, limits are rejected, `oneOf` is written as `anyOf`.
  * Recursion, objects with members of any name, tuples and values of any kind cannot be expressed.
  */
 export function toAnthropicSchema(structure: JsonSchema): AnthropicSchema {

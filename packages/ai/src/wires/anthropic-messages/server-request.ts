@@ -1,12 +1,14 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
-import { optionsMetadata } from '../metadata.ts'
+import { unpackReasoning } from '../carried-reasoning.ts'
+import { nativeOf, optionsMetadata } from '../metadata.ts'
 import { declaredTool } from '../tools.ts'
 import { fieldError, type PartTypes, readBody, requestError, unknownPart } from '../wire-error.ts'
 import type { ServerRequest } from '../wire.ts'
 import type { DocumentBlock, ProviderMetadata, UserContent } from '../../contract/content.ts'
+import { fileAddress } from '../../media/vendor-file.ts'
 import {
-  type AssistantMessage,
+  AssistantMessage,
   type Message,
   ToolResultMessage,
   UserMessage,
@@ -14,6 +16,7 @@ import {
 import type { ToolResult } from '../../contract/tool.ts'
 import { answerContext, readAnswer } from '../collect-blocks.ts'
 import { decodeResponse } from './response.ts'
+import { API } from './types.ts'
 
 const ownFields = new Set(['model', 'messages', 'system', 'tools', 'stream', 'output_config'])
 const toolFields = new Set(['type', 'name', 'description', 'input_schema'])
@@ -24,9 +27,15 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   if (!Array.isArray(request['messages']))
     throw fieldError('anthropic', 'messages', 'is not a list')
   const { messages, system } = decodeMessages(listOf(request['messages']))
-  // Only the text of system blocks is used; their cache marks concern only the client's own vendor.
   const given = request['system']
   const texts = typeof given === 'string' ? [given] : textsOf(given)
+  // The cache marks of system blocks concern only the client's own vendor, so the blocks are kept beside their text.
+  const isMarked = listOf(given).some(
+    (block) => !isEmpty(without(objectOf(block) ?? {}, textFields)),
+  )
+  const systemBlocks: JsonObject[] | undefined = isMarked
+    ? [...listOf(given).map((block) => objectOf(block) ?? {}), ...system.map(asTextBlock)]
+    : undefined
   const prompt = [...texts, ...system].join('\n\n')
   const { tools, native } = splitTools(request['tools'])
   const { format, ...output } = objectOf(request['output_config']) ?? {}
@@ -42,12 +51,19 @@ export function decodeRequest(body: JsonValue): ServerRequest {
     modelId,
     messages,
     system: prompt || undefined,
+    ...(systemBlocks && { systemBlocks }),
     params,
     tools,
     structure,
     stream: request['stream'] === true,
     includeUsage: true,
   }
+}
+
+const textFields = new Set(['type', 'text'])
+
+function asTextBlock(text: string): JsonObject {
+  return { type: 'text', text }
 }
 
 /** Separates the client's own tools (type `custom`) from the vendor's, which stay in the parameters. */
@@ -169,14 +185,31 @@ function decodeUserBlock(block: JsonObject, at: string): UserContent {
         const mimeType = textOf(source['media_type']) ?? 'image/png'
         return { type: 'image', source: { type: 'base64', data }, mimeType, metadata }
       }
+      const fileId = textOf(source['file_id'])
+      if (source['type'] === 'file' && fileId !== undefined) {
+        const address = fileAddress({ provider: 'anthropic', fileId })
+        return {
+          type: 'image',
+          source: { type: 'url', url: address },
+          mimeType: 'image/*',
+          metadata,
+        }
+      }
       if (source['type'] !== 'url' || url === undefined) throw unreadable(at)
       return { type: 'image', source: { type: 'url', url }, mimeType: 'image/*', metadata }
     }
-    case 'document':
-      return { type: 'document', ...documentOf(source, at), title, metadata }
+    case 'document': {
+      // Content blocks are a source that only this API has. For it they stay as they are, for others they are text.
+      const own = source['type'] === 'content' ? { ...metadata?.['anthropic'], source } : undefined
+      const kept = own ? optionsMetadata('anthropic', own) : metadata
+      return { type: 'document', ...documentOf(source, at), title, metadata: kept }
+    }
     case 'search_result': {
+      // For this API the block stays a search result, which the answer can cite; for others it is a document.
       const data = textsOf(block['content']).join('\n\n')
-      return { type: 'document', source: { type: 'text', data }, mimeType: 'text/plain', title }
+      const kept = optionsMetadata('anthropic', block)
+      const text = { type: 'text', data } as const
+      return { type: 'document', source: text, mimeType: 'text/plain', title, metadata: kept }
     }
     default:
       throw unknownPart('anthropic', `${at}.type`, block['type'], partTypes)
@@ -189,6 +222,12 @@ function documentOf(source: JsonObject, at: string): Pick<DocumentBlock, 'source
   const url = textOf(source['url'])
   if (source['type'] === 'base64' && data) return { source: { type: 'base64', data }, mimeType }
   if (source['type'] === 'url' && url) return { source: { type: 'url', url }, mimeType }
+  const fileId = textOf(source['file_id'])
+  if (source['type'] === 'file' && fileId)
+    return {
+      source: { type: 'url', url: fileAddress({ provider: 'anthropic', fileId }) },
+      mimeType,
+    }
   if (source['type'] === 'text' && data !== undefined)
     return { source: { type: 'text', data }, mimeType: 'text/plain' }
   if (source['type'] !== 'content') throw unreadable(at)
@@ -201,7 +240,7 @@ function unreadable(at: string): Error {
   return requestError(
     'anthropic',
     `The field "${at}.source" holds no data and no address.`,
-    'Uploaded files (file_id) are known to their vendor alone; send the bytes.',
+    'Send the bytes, an address, or the id of an uploaded file.',
   )
 }
 
@@ -221,9 +260,10 @@ function decodeResult(
         : blocksOf(content, `${at}.content`).map((item, i): UserContent => {
             const isKnown = readableResults.has(item['type'] as string)
             if (isKnown) return decodeUserBlock(item, `${at}.content[${i}]`)
-            // Blocks that only this API has (a tool reference, the state of a browser) are written as
-            // JSON text.
-            return { type: 'text', text: JSON.stringify(item) }
+            // Blocks that only this API has (a tool reference, the state of a browser) stay as they are for it,
+            // and are JSON text for others.
+            const metadata = optionsMetadata('anthropic', { text: undefined, ...item })
+            return { type: 'text', text: JSON.stringify(item), metadata }
           }),
     isError: block['is_error'] === true ? true : undefined,
     toolName: names.get(toolCallId),
@@ -241,5 +281,19 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string): AssistantMe
       throw fieldError('anthropic', `${at}[${index}]`, 'has no id or no name')
   })
   const context = answerContext('anthropic', { maxTokens: 0 })
-  return readAnswer('anthropic', at, () => decodeResponse({ content: blocks }, context))
+  const message = readAnswer('anthropic', at, () => decodeResponse({ content: blocks }, context))
+  return withCarriedReasoning(message)
+}
+
+/** Gives the reasoning of other vendors back what the signature carried for it. */
+function withCarriedReasoning(message: AssistantMessage): AssistantMessage {
+  const content = message.content.map((block) => {
+    if (block.type !== 'reasoning') return block
+    const signature = nativeOf(block.metadata, 'anthropic', API)?.['signature']
+    const metadata = unpackReasoning(textOf(signature))
+    return metadata ? { ...block, metadata } : block
+  })
+  if (content.every((block, index) => block === message.content[index])) return message
+  const { id, timestamp, metadata, toolCalls } = message
+  return new AssistantMessage(content, toolCalls, { id, timestamp, metadata })
 }

@@ -7,6 +7,7 @@ import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
 import { parseArguments } from '../../contract/tool.ts'
 import { BlockCollector, collectBlocks, type CollectedBlock } from '../collect-blocks.ts'
+import { packReasoning } from '../carried-reasoning.ts'
 import { nativeOf } from '../metadata.ts'
 import { listOf, textOf } from '../read-json.ts'
 import { fromStopReason } from './stream.ts'
@@ -54,8 +55,9 @@ function encodeBlock(block: CollectedBlock): AnthropicBlock | undefined {
       return { ...native, type: 'text', text }
     case 'reasoning':
       if (native?.['type'] === 'redacted_thinking') return native as AnthropicBlock
-      if (text === '' && !native) return undefined
-      return { signature: '', ...native, type: 'thinking', thinking: text }
+      if (native) return { signature: '', ...native, type: 'thinking', thinking: text }
+      // Reasoning of another vendor carries what that vendor needs in the place of the signature.
+      return carriedThinking(text, block.metadata)
     case 'tool_call':
       return {
         ...native,
@@ -72,6 +74,14 @@ function encodeBlock(block: CollectedBlock): AnthropicBlock | undefined {
     default:
       return kind satisfies never
   }
+}
+
+function carriedThinking(
+  thinking: string,
+  metadata: CollectedBlock['metadata'],
+): AnthropicBlock | undefined {
+  const signature = packReasoning(metadata) ?? ''
+  return thinking === '' && signature === '' ? undefined : { type: 'thinking', thinking, signature }
 }
 
 function stopFields({ stopReason, metadata }: MessageStopEvent['delta']): {
@@ -130,6 +140,10 @@ class AnthropicEncoder implements WireEncoder {
     return ''
   }
 
+  ping(): string {
+    return frame({ type: 'ping' })
+  }
+
   fail(error: ServerError): string {
     return frame({ ...errorBody(error), type: 'error' })
   }
@@ -167,7 +181,12 @@ class AnthropicEncoder implements WireEncoder {
     for (const citation of block.kind === 'text' ? listOf(native?.['citations']) : []) {
       text += this.#delta(index, { type: 'citations_delta', citation })
     }
-    const signature = block.kind === 'reasoning' ? textOf(native?.['signature']) : undefined
+    const signature =
+      block.kind === 'reasoning'
+        ? native
+          ? textOf(native['signature'])
+          : packReasoning(block.metadata)
+        : undefined
     if (signature) text += this.#delta(index, { type: 'signature_delta', signature })
     return text + frame({ type: 'content_block_stop', index: this.#indexes.get(index)! })
   }

@@ -140,7 +140,7 @@ export class AnthropicDecoder implements WireDecoder {
       index: this.#kinds.length - 1,
       kind,
       toolCallId: kind === 'tool_call' ? (textOf(native['id']) ?? this.#context.request.ids()) : '',
-      toolName: kind === 'tool_call' ? (textOf(native['name']) ?? '') : '',
+      toolName: kind === 'tool_call' ? (toolsetOf(native) ?? textOf(native['name']) ?? '') : '',
       // Leaves out the fields that the UPP block or call contains itself.
       native: kind === 'native' ? native : without(native, heldFields),
       input: kind === 'tool_call' ? native['input'] : undefined,
@@ -196,7 +196,7 @@ export class AnthropicDecoder implements WireDecoder {
 
   #input(block: OpenBlock, json: unknown): StreamEvent[] {
     if (typeof json !== 'string') return []
-    if (block.kind === 'tool_call') {
+    if (block.kind === 'tool_call' && toolsetOf(block.native) === undefined) {
       block.hasDelta = true
       return [callDelta(block, json)]
     }
@@ -216,7 +216,7 @@ export class AnthropicDecoder implements WireDecoder {
     const { index } = block
     const events: StreamEvent[] = []
     if (block.kind === 'tool_call' && !block.hasDelta) {
-      events.push(callDelta(block, JSON.stringify(block.input ?? {})))
+      events.push(callDelta(block, wholeInput(block)))
     }
     const rest = block.unwrapper?.end()
     if (rest) events.push({ type: 'text_delta', index, delta: { text: rest } })
@@ -296,6 +296,24 @@ const blockKinds: ReadonlyMap<string, BlockKind> = new Map([
 
 const heldFields = new Set(['text', 'thinking', 'input'])
 
+/** Returns the name of the toolset that a call belongs to, e.g. `computer`. */
+function toolsetOf(native: JsonObject): string | undefined {
+  return textOf(native['toolset_name'])
+}
+
+/** Returns the input of a call as JSON text. A call of a toolset gets the name of its member as `action`. */
+function wholeInput({ native, input, inputPieces }: OpenBlock): string {
+  const text = inputPieces.join('')
+  if (toolsetOf(native) === undefined) return JSON.stringify(input ?? {})
+  const action = native['name'] ?? ''
+  if (text === '') return JSON.stringify({ action, ...objectOf(input) })
+  try {
+    return JSON.stringify({ action, ...(JSON.parse(text) as JsonObject) })
+  } catch {
+    return text // cut off, so the call must not run
+  }
+}
+
 const typeOnly = new Set(['type'])
 
 /** Merges a delta of an unknown type: texts and lists are appended, all other values replaced. */
@@ -326,7 +344,8 @@ function blockMetadata(
   if (known) {
     const says = ([key, value]: [string, unknown]): boolean =>
       !known.has(key) && !(Array.isArray(value) && value.length === 0)
-    return Object.entries(native).some(says) ? withNative(provider, API, native) : undefined
+    const extra = toolsetOf(native) === undefined ? undefined : { vendorTool: true }
+    return Object.entries(native).some(says) ? withNative(provider, API, native, extra) : undefined
   }
   if (inputPieces.length === 0) return withNative(provider, API, native)
   return withNative(provider, API, { ...native, input: parseInput(inputPieces, native['input']) })
@@ -351,6 +370,8 @@ const known: Readonly<Record<string, StopReason>> = {
   stop_sequence: StopReason.StopSequence,
   tool_use: StopReason.ToolUse,
   pause_turn: StopReason.Pause,
+  // The conversation was summarised, and the answer follows when it is sent again.
+  compaction: StopReason.Pause,
   refusal: StopReason.Refusal,
   model_context_window_exceeded: StopReason.ContextWindow,
 }

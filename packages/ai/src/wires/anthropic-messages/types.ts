@@ -1,12 +1,13 @@
 import type { JsonObject, JsonValue } from '@skein/base'
+import type { AcceptedSettings } from '../../contract/accepted-settings.ts'
 import type { ToolCallIdRule } from '../transcript.ts'
 
 /** The settings that may differ between servers of this format. */
 export interface AnthropicDialect {
   /** The `max_tokens` to send if the parameters have none; the API requires it. */
   readonly maxTokens: number
-  /** Returns the output limit of a known model, which is sent instead of `maxTokens`. */
-  readonly outputLimit?: (modelId: string) => number | undefined
+  /** Returns the settings that a model accepts; undefined if nothing is known, so that all are sent as they are. */
+  readonly accepts?: (modelId: string) => AcceptedSettings | undefined
 }
 
 /** A content block of a message in a request or answer. It may have unknown fields. */

@@ -1,4 +1,4 @@
-import { writeAnthropic } from '../settings.ts'
+import { writeAnthropic } from './settings.ts'
 import type { Wire } from '../wire.ts'
 import { decodeError } from './error.ts'
 import { encodeRequest } from './request.ts'

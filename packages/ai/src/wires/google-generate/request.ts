@@ -5,15 +5,21 @@ import {
   type JsonSchema,
   type JsonValue,
 } from '@skein/base'
-import type { AssistantContent, UserContent } from '../../contract/content.ts'
+import type {
+  AssistantContent,
+  DocumentBlock,
+  ImageBlock,
+  UserContent,
+} from '../../contract/content.ts'
 import { contentOf, ToolResultMessage, type Message } from '../../contract/message.ts'
 import type { LLMRequest, Params } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
 import { bodyText, encodeOnce, resultKey, resultKeys } from '../encode-history.ts'
-import { documentSource, imageSource, type MediaSource } from '../media.ts'
+import { documentSource, imageSource, type MediaSource, uploadOf } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf, without } from '../read-json.ts'
+import { replacedFields } from '../replaced-fields.ts'
 import { isRecursive, rewriteSchema, unenforced } from '../schema-dialect.ts'
 import { mergeTools } from '../tools.ts'
 import { orderedBlocks, repairTranscript, resultText } from '../transcript.ts'
@@ -31,7 +37,7 @@ export function encodeRequest(
 ): EncodedRequest {
   const { params, system, structure } = request
   const { provider, modelId } = target
-  const warnings: Warning[] = []
+  const warnings: Warning[] = [...replacedFields(params, { contents: true })]
   const { messages, continuationToken } = takeContinuation(
     repairTranscript(request.messages, warnings),
     provider,
@@ -39,7 +45,7 @@ export function encodeRequest(
   const functionDeclarations = request.tools.map((tool) => ({
     name: tool.name,
     description: tool.description,
-    parametersJsonSchema: tool.parameters as JsonObject, // a JSON Schema is JSON
+    parametersJsonSchema: toolSchema(tool.parameters) as JsonObject, // a JSON Schema is JSON
     ...optionsOf(tool.metadata, provider),
   }))
   const tools = mergeTools({
@@ -77,7 +83,7 @@ export function encodeRequest(
   return { body: bodyText(fields, 'contents', contents.join(',')), path, warnings }
 }
 
-/** The keywords that the API documents for `responseJsonSchema` (`@google/genai 2.32.0`). */
+/** The keywords that the API documents for `responseJsonSchema` (`@google/genai 3.1.0`). */
 const enforced = new Set(
   `type format enum items prefixItems minItems maxItems minimum maximum anyOf oneOf properties
   additionalProperties required`.split(/\s+/),
@@ -88,7 +94,39 @@ const enforced = new Set(
  * `prefixItems`, `const` as `enum`. Other keywords are sent, and a warning says that they are not enforced.
  */
 function toGoogleSchema(structure: JsonSchema, warnings: Warning[]): JsonSchema {
-  const written = rewriteSchema(structure, (part) => {
+  const written = withGoogleKeywords(structure)
+  warnings.push(
+    ...unenforced(structure, 'Google', (keyword, part) => {
+      const { items, required, properties, const: only } = part
+      if (keyword === 'const') return typeof only === 'string' || typeof only === 'number'
+      if (keyword === 'additionalItems') return Array.isArray(items)
+      // The API follows a recursive reference only to a limited depth, and only in a property that is not required.
+      if (keyword === '$ref') return true
+      if (keyword !== 'required' || !isPlainObject(properties)) return enforced.has(keyword)
+      return !listOf(required).some((name) => {
+        const property = objectOf(properties[String(name)])
+        return property?.['$ref'] !== undefined && isRecursive(structure, property['$ref'])
+      })
+    }),
+  )
+  return written
+}
+
+/** The schemas of tools as they were written, which is once for each. */
+const toolSchemas = new WeakMap<JsonSchema, JsonSchema>()
+
+/** Writes the schema of a tool with the keywords that the API has; `$schema` is none of them. */
+function toolSchema(parameters: JsonSchema): JsonSchema {
+  const known = toolSchemas.get(parameters)
+  if (known) return known
+  const { $schema: _, ...schema } = parameters
+  const own = withGoogleKeywords(schema)
+  toolSchemas.set(parameters, own)
+  return own
+}
+
+function withGoogleKeywords(schema: JsonSchema): JsonSchema {
+  return rewriteSchema(schema, (part) => {
     const { items, additionalItems, definitions, $ref, const: only, ...rest } = part
     const result: Record<string, unknown> = rest
     const isTuple = Array.isArray(items)
@@ -108,21 +146,6 @@ function toGoogleSchema(structure: JsonSchema, warnings: Warning[]): JsonSchema 
         typeof only === 'string' || typeof only === 'number' ? [only] : only
     return result
   })
-  warnings.push(
-    ...unenforced(structure, 'Google', (keyword, part) => {
-      const { items, required, properties, const: only } = part
-      if (keyword === 'const') return typeof only === 'string' || typeof only === 'number'
-      if (keyword === 'additionalItems') return Array.isArray(items)
-      // The API follows a recursive reference only to a limited depth, and only in a property that is not required.
-      if (keyword === '$ref') return true
-      if (keyword !== 'required' || !isPlainObject(properties)) return enforced.has(keyword)
-      return !listOf(required).some((name) => {
-        const property = objectOf(properties[String(name)])
-        return property?.['$ref'] !== undefined && isRecursive(structure, property['$ref'])
-      })
-    }),
-  )
-  return written
 }
 
 /**
@@ -260,7 +283,10 @@ function encodeParts(message: Message, options: EncodeOptions): readonly GoogleP
   const { provider, unsigned } = options
   switch (message.type) {
     case 'user':
-      return message.content.map((block) => encodeUserBlock(block, options))
+      // The API refuses a part with an empty text.
+      return message.content
+        .filter((block) => block.type !== 'text' || block.text !== '')
+        .map((block) => encodeUserBlock(block, options))
     case 'assistant': {
       // Thoughts without a signature have no metadata, so the message's metadata decides whether they
       // are from this vendor.
@@ -302,12 +328,14 @@ function encodeUserBlock(block: UserContent, { provider, warnings }: EncodeOptio
     case 'text':
       return { text: block.text, ...more }
     case 'image':
-      return { ...mediaPart(imageSource(block)), ...more }
+      return { ...(uploadPart(block, provider) ?? mediaPart(imageSource(block))), ...more }
     case 'document': {
       if (block.title !== undefined) {
         const message = `The title of a document (${block.title}) cannot be sent to ${provider}.`
         warnings.push({ code: 'unsupported_field', message })
       }
+      const upload = uploadPart(block, provider)
+      if (upload) return { ...upload, ...more }
       const source = documentSource(block)
       if (!('text' in source)) return { ...mediaPart(source), ...more }
       // A document given as text is sent as a file of its type.
@@ -434,6 +462,14 @@ export function mediaPart({ base64, url, mimeType }: MediaSource): GooglePart {
   return url === undefined
     ? { inlineData: { mimeType, data: base64 } }
     : { fileData: { mimeType, fileUri: url } }
+}
+
+/** Writes a file that was uploaded to Google, by its name (`files/abc`) or address; undefined for any other block. */
+function uploadPart(block: ImageBlock | DocumentBlock, provider: string): GooglePart | undefined {
+  const id = uploadOf(block, provider)
+  if (id === undefined) return undefined
+  const fileUri = /^\w+:/.test(id) ? id : `https://generativelanguage.googleapis.com/v1beta/${id}`
+  return { fileData: { mimeType: block.mimeType, fileUri } }
 }
 
 /** Converts bytes to an inline source. */

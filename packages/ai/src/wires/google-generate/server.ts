@@ -133,6 +133,10 @@ class GoogleEncoder implements WireEncoder {
     return ''
   }
 
+  ping(): string {
+    return ': ping\n\n'
+  }
+
   fail(error: ServerError): string {
     return sse(errorBody(error))
   }

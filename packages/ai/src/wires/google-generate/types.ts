@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '@skein/base'
+import type { AcceptedSettings } from '../../contract/accepted-settings.ts'
 
 /** The settings that may differ between servers and models of this format. */
 export interface GoogleDialect {
@@ -7,6 +8,8 @@ export interface GoogleDialect {
    * models reject such a call without it.
    */
   readonly unsignedCall?: (modelId: string) => string | undefined
+  /** Returns the settings that a model accepts; undefined if nothing is known, so that all are sent as they are. */
+  readonly accepts?: (modelId: string) => AcceptedSettings | undefined
 }
 
 /** One part of a content: `text`, `inlineData`, `functionCall`, … with accompanying fields. */

@@ -1,4 +1,4 @@
-import { writeGoogle } from '../settings.ts'
+import { writeGoogle } from './settings.ts'
 import type { Wire } from '../wire.ts'
 import { decodeError } from './error.ts'
 import { encodeRequest } from './request.ts'

@@ -15,6 +15,7 @@ import {
 import { imageSource } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
+import { replacedFields } from '../replaced-fields.ts'
 import { unenforced } from '../schema-dialect.ts'
 import { mergeTools } from '../tools.ts'
 import { resultText } from '../transcript.ts'
@@ -66,6 +67,12 @@ export function encodeRequest(
       message: `The server ignores "${name}" outside of options: write params: { options: { ${name} } }.`,
       pointer: `/params/${name}`,
     }))
+  warnings.push(
+    ...replacedFields(params, {
+      model: params['model'] !== modelId,
+      messages: true,
+    }),
+  )
   if (structure && params['format'] === undefined)
     warnings.push(...unenforced(structure, 'Ollama', isEnforced))
   const tools = mergeTools({

@@ -122,6 +122,10 @@ class OllamaEncoder implements WireEncoder {
     return ''
   }
 
+  ping(): string {
+    return '\n'
+  }
+
   fail({ message }: ServerError): string {
     return `${JSON.stringify({ error: message })}\n`
   }

@@ -16,9 +16,10 @@ import {
   type ListItems,
   listRequest,
 } from '../encode-history.ts'
-import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
+import { audioFormat, imageUrl, toDataUrl, uploadOf } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf } from '../read-json.ts'
+import { replacedFields } from '../replaced-fields.ts'
 import { schemaInstruction, toDialect, unwrapValue } from '../schema-dialect.ts'
 import { namedSchema, openaiSchemas } from '../strict-schema.ts'
 import { argumentsText, mergeTools } from '../tools.ts'
@@ -38,7 +39,13 @@ export function encodeRequest(
   const { provider, modelId, dialect } = target
   const { params } = request
   const structure = chatStructure(request, dialect)
-  const warnings: Warning[] = [...structure.warnings]
+  const warnings: Warning[] = [
+    ...replacedFields(params, {
+      model: params['model'] !== modelId,
+      messages: true,
+    }),
+    ...structure.warnings,
+  ]
   const fields: Record<string, unknown> = { model: modelId, ...structure.fields, ...params }
   // `params` cannot override `stream`, because the answer could then not be decoded.
   if (mode === 'stream') fields['stream'] = true
@@ -53,6 +60,8 @@ export function encodeRequest(
     tools: request.tools.map(({ name, description, parameters, metadata }) => {
       // The tool's metadata for this vendor is added to its definition, e.g. `{ strict: true }`.
       const { type, ...options } = optionsOf(metadata, provider) ?? {}
+      // A tool that the vendor defines for Responses is an ordinary function in this format.
+      const isDefined = typeof type === 'string' && type !== 'custom' && type !== 'function'
       return type === 'custom'
         ? { type, custom: { name, description, ...options } }
         : {
@@ -61,7 +70,7 @@ export function encodeRequest(
               name,
               description,
               parameters: parameters as JsonObject, // a JSON Schema is JSON
-              ...options,
+              ...(isDefined ? {} : options),
             },
           }
     }),
@@ -181,6 +190,7 @@ function encodePart(block: UserContent, target: ChatTarget): JsonObject {
       return { type: 'text', text: block.text, ...options }
     case 'image': {
       accept('image', target)
+      uploadOf(block, target.provider) // throws for a file of another vendor
       const { detail, ...others } = options
       const image_url = { url: imageUrl(block), detail: detail || undefined }
       return { type: 'image_url', image_url, ...others }
@@ -207,13 +217,19 @@ function encodePart(block: UserContent, target: ChatTarget): JsonObject {
   }
 }
 
-function documentPart({ source, mimeType, title }: DocumentBlock, target: ChatTarget): JsonObject {
+function documentPart(block: DocumentBlock, target: ChatTarget): JsonObject {
+  const { source, mimeType, title } = block
   if (source.type === 'text') {
     return { type: 'text', text: title === undefined ? source.data : `${title}\n\n${source.data}` }
   }
   accept('document', target)
   const name = title ?? (mimeType === 'application/pdf' ? 'document.pdf' : 'document')
   const { documentUrl } = target.dialect
+  const file_id = uploadOf(block, target.provider)
+  if (file_id !== undefined)
+    return documentUrl === 'document_url'
+      ? { type: 'file', file_id }
+      : { type: 'file', file: { file_id } }
   if (documentUrl === 'document_url') {
     const url = source.type === 'url' ? source.url : toDataUrl(mimeType, source.data)
     return { type: 'document_url', document_url: url, document_name: name }
@@ -286,7 +302,13 @@ function encodeAssistant(
     const field = dialect.reasoning
     if (field === 'reasoning_details') extra[field] ??= own[field]!
     else if (field === 'thinking' && reasoning !== '') {
-      const trace = { type: 'thinking', thinking: [{ type: 'text', text: reasoning }] }
+      // All thinking of a message is sent as one chunk, so only a single signature still fits it.
+      const [signature, ...others] = listOf(own['thinking_signatures'])
+      const trace = {
+        type: 'thinking',
+        thinking: [{ type: 'text', text: reasoning }],
+        signature: others.length === 0 ? signature : undefined,
+      } as JsonObject // fields that are undefined are not written
       content = content ? [trace, { type: 'text', text: content }] : [trace]
     } else if (field !== 'drop' && reasoning !== '') extra[field] = reasoning
     for (const name of dialect.replayFields) if (own[name] !== undefined) extra[name] = own[name]

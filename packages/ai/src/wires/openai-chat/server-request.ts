@@ -1,5 +1,6 @@
 import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
 import type { AssistantContent, UserContent } from '../../contract/content.ts'
+import { fileAddress } from '../../media/vendor-file.ts'
 import {
   AssistantMessage,
   ToolResultMessage,
@@ -160,11 +161,16 @@ function decodePart(part: JsonObject, at: string): UserContent {
     }
     case 'file': {
       const inline = parseDataUrl(textOf(objectOf(file)?.['file_data']) ?? '')
+      const fileId = textOf(objectOf(file)?.['file_id'])
+      if (fileId !== undefined) {
+        const url = fileAddress({ provider: 'openai', fileId })
+        return { type: 'document', source: { type: 'url', url }, mimeType: 'application/pdf' }
+      }
       if (!inline) {
         throw requestError(
           'openai',
           `The field "${at}.file.file_data" is not a data URL.`,
-          'Uploaded files (file_id) are known to their vendor alone; send the bytes.',
+          'Send the bytes, or the id of an uploaded file.',
         )
       }
       const { data, mimeType } = inline

@@ -40,6 +40,10 @@ class ChatEncoder implements WireEncoder {
     return encodeSse({ data: '[DONE]' })
   }
 
+  ping(): string {
+    return ': ping\n\n'
+  }
+
   fail(error: ServerError): string {
     return encodeSse({ data: JSON.stringify(errorBody(error)) })
   }

@@ -248,6 +248,8 @@ export class ChatDecoder implements WireDecoder {
         for (const piece of listOf(part['thinking'])) {
           this.#reasoning(stringOf(objectOf(piece)?.['text']) ?? '', events)
         }
+        if (textOf(part['signature']) !== undefined)
+          this.#keep('thinking_signatures', [part['signature']!])
       } else if (part['type'] === 'image_url') this.#image(part, events)
       else this.#keep('content_parts', [part])
     }

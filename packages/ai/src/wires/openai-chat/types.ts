@@ -1,4 +1,5 @@
-import type { ChatParameters } from '../settings.ts'
+import type { AcceptedSettings } from '../../contract/accepted-settings.ts'
+import type { ChatParameters } from './settings.ts'
 import type { ToolCallIdRule } from '../transcript.ts'
 import type { JsonObject, JsonValue } from '@skein/base'
 
@@ -45,6 +46,8 @@ export interface OpenAIChatDialect {
   readonly toolCallId: ToolCallIdRule
   /** How the vendor names the parameters that the common settings of `llm` are written to. */
   readonly parameters: ChatParameters
+  /** Returns the settings that a model accepts; undefined if nothing is known, so that all are sent as they are. */
+  readonly accepts?: (modelId: string) => AcceptedSettings | undefined
 }
 
 /** `thinking` is a content part of Mistral. `reasoning_details` is stored and sent back unchanged. */

@@ -16,15 +16,17 @@ import {
   type ListItems,
   listRequest,
 } from '../encode-history.ts'
-import { audioFormat, imageUrl, toDataUrl } from '../media.ts'
+import { audioFormat, imageUrl, toDataUrl, uploadOf } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, stringOf, textOf, without } from '../read-json.ts'
+import { replacedFields } from '../replaced-fields.ts'
 import { toDialect, unwrapValue } from '../schema-dialect.ts'
 import { namedSchema, openaiSchemas } from '../strict-schema.ts'
 import { argumentsText, mergeTools } from '../tools.ts'
 import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
 import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
+import { clientItemOf, writeClientResult } from './client-items.ts'
 import type { OpenAIResponsesDialect } from './types.ts'
 
 type ResponsesTarget = Target<OpenAIResponsesDialect>
@@ -39,7 +41,13 @@ export function encodeRequest(
 ): EncodedRequest {
   const { provider, modelId } = target
   const { params, system, structure } = request
-  const warnings: Warning[] = []
+  const warnings: Warning[] = [
+    ...replacedFields(params, {
+      model: params['model'] !== modelId,
+      input: true,
+      instructions: Boolean(system),
+    }),
+  ]
   const fields: Record<string, unknown> = {
     model: modelId,
     instructions: system || undefined,
@@ -66,6 +74,8 @@ export function encodeRequest(
       // schema.
       const { type, ...options } = optionsOf(metadata, provider) ?? {}
       if (type === 'custom') return { type, name, description, ...options }
+      // A tool that the vendor defines has neither name nor schema.
+      if (typeof type === 'string' && type !== 'function') return { type, ...options }
       return {
         type: 'function',
         name,
@@ -92,16 +102,12 @@ function encodeInput(request: LLMRequest, target: ResponsesTarget, warnings: War
     request.messages,
     key,
     (messages, found) => {
-      // Results of custom tools (free text) use a different item type.
-      let customIds: readonly string[] = []
+      // Results of custom tools (free text) and of tools that the vendor defines use different item types.
+      let special: ReadonlyMap<string, JsonObject> = new Map()
       return messages.flatMap((message) => {
-        if (message.type === 'assistant') {
-          customIds = (message.toolCalls ?? [])
-            .filter((call) => isCustom(nativeOf(call.metadata, provider, api)))
-            .map((call) => call.toolCallId)
-        }
-        const context = { target, mayBeStored, customIds }
-        const ownKey = customIds.length > 0 ? `${key} ${customIds.join()}` : key
+        if (message.type === 'assistant') special = specialCalls(message, provider)
+        const context = { target, mayBeStored, special }
+        const ownKey = special.size > 0 ? `${key} ${[...special.keys()].join()}` : key
         return encodeOnce(message, ownKey, (own) => encodeMessage(message, context, own), found)
       })
     },
@@ -115,13 +121,25 @@ interface MessageContext {
   readonly target: ResponsesTarget
   /** False if the caller asked the vendor not to store responses. */
   readonly mayBeStored: boolean
-  /** Ids of the custom tool calls in the preceding assistant message. */
-  readonly customIds: readonly string[]
+  /** The vendor's items of those calls in the preceding assistant message that are no function calls, by id. */
+  readonly special: ReadonlyMap<string, JsonObject>
+}
+
+function specialCalls(
+  { toolCalls = [] }: AssistantMessage,
+  provider: string,
+): ReadonlyMap<string, JsonObject> {
+  return new Map(
+    toolCalls.flatMap((call): [string, JsonObject][] => {
+      const native = nativeOf(call.metadata, provider, api)
+      return native && (isCustom(native) || clientItemOf(native)) ? [[call.toolCallId, native]] : []
+    }),
+  )
 }
 
 function encodeMessage(
   message: Message,
-  { target, mayBeStored, customIds }: MessageContext,
+  { target, mayBeStored, special }: MessageContext,
   warnings: Warning[],
 ): readonly JsonObject[] {
   const { provider, dialect } = target
@@ -133,14 +151,18 @@ function encodeMessage(
     case 'assistant':
       return encodeAssistant(message, target, mayBeStored, warnings)
     case 'tool_result':
-      return message.results.map((result) => ({
-        type: customIds.includes(result.toolCallId)
-          ? 'custom_tool_call_output'
-          : 'function_call_output',
-        call_id: safeToolCallId(result.toolCallId, dialect.toolCallId),
-        output: encodeOutput(result, target),
-        ...optionsOf(result.metadata, provider),
-      }))
+      return message.results.flatMap((result): readonly JsonObject[] => {
+        const call = special.get(result.toolCallId)
+        const kind = clientItemOf(call)
+        if (call && kind) return writeClientResult(kind, result, call)
+        const output = {
+          type: call ? 'custom_tool_call_output' : 'function_call_output',
+          call_id: safeToolCallId(result.toolCallId, dialect.toolCallId),
+          output: encodeOutput(result, target),
+          ...optionsOf(result.metadata, provider),
+        }
+        return [output]
+      })
     default:
       return message satisfies never
   }
@@ -155,9 +177,12 @@ function encodePart(block: UserContent, target: ResponsesTarget): JsonObject {
   switch (block.type) {
     case 'text':
       return { type: 'input_text', text: block.text, ...options }
-    case 'image':
+    case 'image': {
       accept('image', block.type, target)
+      const file_id = uploadOf(block, target.provider)
+      if (file_id !== undefined) return { type: 'input_image', file_id, ...options }
       return { type: 'input_image', image_url: imageUrl(block), ...options }
+    }
     case 'document':
       return { ...documentPart(block, target), ...options }
     case 'binary': {
@@ -182,15 +207,15 @@ function encodePart(block: UserContent, target: ResponsesTarget): JsonObject {
   }
 }
 
-function documentPart(
-  { source, mimeType, title }: DocumentBlock,
-  target: ResponsesTarget,
-): JsonObject {
+function documentPart(block: DocumentBlock, target: ResponsesTarget): JsonObject {
+  const { source, mimeType, title } = block
   if (source.type === 'text') {
     const text = title === undefined ? source.data : `${title}\n\n${source.data}`
     return { type: 'input_text', text }
   }
   accept('document', 'document', target)
+  const file_id = uploadOf(block, target.provider)
+  if (file_id !== undefined) return { type: 'input_file', file_id }
   if (source.type === 'url') {
     return { type: 'input_file', file_url: source.url, filename: title || undefined }
   }
@@ -325,6 +350,11 @@ function encodeCall(
   canReplay: boolean,
 ): Record<string, JsonValue | undefined> {
   const native = nativeOf(call.metadata, provider, api)
+  // The answer to a request for approval names the id of the request, so the id is sent even if nothing is stored.
+  if (clientItemOf(native))
+    return canReplay || native!['type'] === 'mcp_approval_request'
+      ? { ...native }
+      : withoutId(native!)
   const told = native && (canReplay ? native : withoutId(native))
   const ids = { call_id: safeToolCallId(call.toolCallId, dialect.toolCallId), name: call.toolName }
   if (isCustom(native)) {

@@ -1,5 +1,7 @@
 import type { ProviderMetadata } from '../../contract/content.ts'
+import { packReasoning } from '../carried-reasoning.ts'
 import { objectOf } from '../read-json.ts'
+import { clientItemOf } from './client-items.ts'
 import type { ContentBlockStartEvent, StreamEvent } from '../../contract/event.ts'
 import { encodeBase64, type JsonObject } from '@skein/base'
 
@@ -11,9 +13,12 @@ export interface WrittenItem {
   /** Returns the finished item, after emitting the item's own closing events. */
   close(metadata: ProviderMetadata | undefined, emit: Emit): JsonObject
 }
-/** Starts the item of a block; undefined for blocks that Responses cannot express. */
+/**
+ * Starts the item of a block; undefined for blocks that Responses cannot express. An item keeps the id that its vendor
+ * gave it: clients check that it stays the same, and the vendor knows its items by it.
+ */
 export function writeItem(
-  { block, name, toolCallId = '', toolName = '' }: ContentBlockStartEvent['delta'],
+  { block, name, itemId, toolCallId = '', toolName = '' }: ContentBlockStartEvent['delta'],
   id: string,
   emit: Emit,
 ): WrittenItem | undefined {
@@ -22,13 +27,16 @@ export function writeItem(
     case 'object':
       return new WrittenText(`msg_${id}`, emit)
     case 'reasoning':
-      return new WrittenReasoning(`rs_${id}`, emit)
+      return new WrittenReasoning(itemId ?? `rs_${id}`, emit)
     case 'tool_call':
-      return new WrittenCall({ id: `fc_${id}`, call_id: toolCallId, name: toolName }, emit)
+      return new WrittenCall(
+        { id: itemId ?? `fc_${id}`, call_id: toolCallId, name: toolName },
+        emit,
+      )
     case 'image':
       return new WrittenImage(`ig_${id}`, emit)
     case 'native':
-      return new WrittenNative({ type: name ?? 'unknown', id: `item_${id}` }, emit)
+      return new WrittenNative({ type: name ?? 'unknown', id: itemId ?? `item_${id}` }, emit)
     case 'audio':
     case 'video':
       return undefined
@@ -110,7 +118,10 @@ class WrittenReasoning implements WrittenItem {
     }
     const summary = this.#pieces.length > 0 ? [part] : []
     const native = objectOf(told(metadata)?.['native'])
-    return native ?? { type: 'reasoning', id: this.#id, summary }
+    if (native) return native
+    // Reasoning of another vendor carries what that vendor needs in the place of OpenAI's encrypted content.
+    const encrypted_content = packReasoning(metadata)
+    return { type: 'reasoning', id: this.#id, summary, encrypted_content }
   }
 }
 class WrittenCall implements WrittenItem {
@@ -130,8 +141,11 @@ class WrittenCall implements WrittenItem {
     emit('response.function_call_arguments.delta', { item_id: this.#fields['id']!, delta })
   }
 
-  close(_metadata: ProviderMetadata | undefined, emit: Emit): JsonObject {
+  close(metadata: ProviderMetadata | undefined, emit: Emit): JsonObject {
     const text = this.#pieces.join('')
+    // A call of a tool that OpenAI defines goes to a client of OpenAI as the item that it was.
+    const native = objectOf(told(metadata)?.['native'])
+    if (clientItemOf(native)) return native!
     const item_id = this.#fields['id']!
     emit('response.function_call_arguments.done', { item_id, arguments: text })
     return { ...this.#fields, arguments: text, status: 'completed' }

@@ -1,5 +1,6 @@
 import { decodeBase64, type JsonObject, type JsonValue } from '@skein/base'
 import type { AssistantContent, UserContent } from '../../contract/content.ts'
+import { fileAddress } from '../../media/vendor-file.ts'
 import type { BlockKind } from '../../contract/event.ts'
 import {
   AssistantMessage,
@@ -9,6 +10,7 @@ import {
 } from '../../contract/message.ts'
 import { parseArguments } from '../../contract/tool.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
+import { unpackReasoning } from '../carried-reasoning.ts'
 import { parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
@@ -152,9 +154,12 @@ const partTypes: PartTypes = {
 }
 
 function decodePart(part: JsonObject, at: string): UserContent {
-  const { type, text, image_url, file_data, file_url, filename, ...options } = part
+  const { type, text, image_url, file_data, file_url, file_id, filename, ...options } = part
   const metadata = optionsMetadata('openai', options)
-  const address = textOf(type === 'input_image' ? image_url : (file_data ?? file_url))
+  const fileId = textOf(file_id)
+  const address =
+    textOf(type === 'input_image' ? image_url : (file_data ?? file_url)) ??
+    (fileId === undefined ? undefined : fileAddress({ provider: 'openai', fileId }))
   const inline = address === undefined ? undefined : parseDataUrl(address)
   if (type === 'input_text') return { type: 'text', text: stringOf(text) ?? '', metadata }
   if (type !== 'input_image' && type !== 'input_file') {
@@ -164,7 +169,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
     throw requestError(
       'openai',
       `The field "${at}" has neither data nor an address.`,
-      'Uploaded files (file_id) are known to their vendor alone; send the bytes.',
+      'Send the bytes, an address, or the id of an uploaded file.',
     )
   }
   const source = inline
@@ -198,7 +203,8 @@ class AssistantItems {
           text: [...textsOf(item['summary']), ...textsOf(item['content'])]
             .filter((text) => text !== '')
             .join('\n\n'),
-          metadata: withNative('openai', api, item),
+          metadata:
+            unpackReasoning(textOf(item['encrypted_content'])) ?? withNative('openai', api, item),
         })
       case 'function_call':
       case 'custom_tool_call':

@@ -45,6 +45,10 @@ class ResponsesEncoder implements WireEncoder {
     return ''
   }
 
+  ping(): string {
+    return ': ping\n\n'
+  }
+
   fail(error: ServerError): string {
     const { message = '', code = null } = objectOf(errorBody(error)['error']) ?? {}
     return this.#frame('error', { code, message, param: null })

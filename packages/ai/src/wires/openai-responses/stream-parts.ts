@@ -5,6 +5,7 @@ import type { Source } from '../../contract/turn.ts'
 import { withNative } from '../metadata.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { annotationSources } from '../sources.ts'
+import { type ClientItem, clientItemOf, readClientCall } from './client-items.ts'
 import type { DecodeContext, ValueUnwrapper } from '../wire.ts'
 
 const api = 'openai-responses'
@@ -16,6 +17,8 @@ export interface MessageParts {
   readonly kinds: BlockKind[]
   readonly sources: Source[]
   hasRefusal: boolean
+  /** True if OpenAI runs the shell itself, in a container. */
+  readonly hasHostedShell: boolean
 }
 
 /**
@@ -49,8 +52,12 @@ export function openItem(item: JsonObject, parts: MessageParts, events: StreamEv
       return new OpenCall(item, parts, events)
     case 'image_generation_call':
       return new OpenImage(item, parts)
-    default:
-      return new OpenNative(item, parts, events)
+    default: {
+      const kind = clientItemOf(item)
+      return kind && !(kind === 'shell_call' && parts.hasHostedShell)
+        ? new OpenClientCall(kind, item, parts, events)
+        : new OpenNative(item, parts, events)
+    }
   }
 }
 
@@ -62,6 +69,10 @@ function startBlock(
   const index = parts.kinds.push(delta.block) - 1
   events.push({ type: 'content_block_start', index, delta })
   return index
+}
+
+function itemId(id: string | undefined): { readonly itemId?: string } {
+  return id === undefined ? {} : { itemId: id }
 }
 
 interface OpenPart {
@@ -153,7 +164,7 @@ class OpenReasoning implements OpenItem {
   constructor(item: JsonObject, shared: MessageParts, events: StreamEvent[]) {
     this.id = textOf(item['id'])
     this.#provider = shared.provider
-    this.#block = startBlock(shared, { block: 'reasoning' }, events)
+    this.#block = startBlock(shared, { block: 'reasoning', ...itemId(this.id) }, events)
   }
 
   delta(text: string, { type, index }: ItemPart, events: StreamEvent[]): void {
@@ -197,7 +208,8 @@ class OpenCall implements OpenItem {
       toolCallId: textOf(item['call_id']) ?? this.id ?? '',
       toolName: textOf(item['name']) ?? '',
     }
-    this.#block = startBlock(shared, { block: 'tool_call', ...this.#call }, events)
+    const start = { block: 'tool_call', ...this.#call, ...itemId(this.id) } as const
+    this.#block = startBlock(shared, start, events)
     if (this.#isCustom) this.#send('{"input":"', events)
   }
 
@@ -276,6 +288,36 @@ class OpenImage implements OpenItem {
   }
 }
 
+/** A call of a tool that OpenAI defines and the client runs. Its arguments are known when the item is complete. */
+class OpenClientCall implements OpenItem {
+  readonly id: string | undefined
+  readonly #kind: ClientItem
+  readonly #provider: string
+  readonly #block: number
+  readonly #call: { readonly toolCallId: string; readonly toolName: string }
+
+  constructor(kind: ClientItem, item: JsonObject, shared: MessageParts, events: StreamEvent[]) {
+    this.id = textOf(item['id'])
+    this.#kind = kind
+    this.#provider = shared.provider
+    const { toolCallId, toolName } = readClientCall(kind, item)
+    this.#call = { toolCallId, toolName }
+    this.#block = startBlock(shared, { block: 'tool_call', ...this.#call }, events)
+  }
+
+  delta(): void {}
+
+  close(item: JsonObject, events: StreamEvent[]): void {
+    // An item that was cut off must not run, so its arguments stay invalid JSON.
+    const isCut = item['status'] === 'incomplete'
+    const argumentsJson = isCut ? '{' : JSON.stringify(readClientCall(this.#kind, item).arguments)
+    const delta = { ...this.#call, argumentsJson }
+    events.push({ type: 'tool_call_delta', index: this.#block, delta })
+    const metadata = withNative(this.#provider, api, item, { vendorTool: true })
+    events.push({ type: 'content_block_stop', index: this.#block, delta: { metadata } })
+  }
+}
+
 /** Hosted tools, compaction, programs and unknown items: kept unchanged as native blocks. */
 class OpenNative implements OpenItem {
   readonly id: string | undefined
@@ -286,7 +328,7 @@ class OpenNative implements OpenItem {
     this.id = textOf(item['id'])
     this.#provider = shared.provider
     const name = textOf(item['type']) ?? 'unknown'
-    this.#block = startBlock(shared, { block: 'native', name }, events)
+    this.#block = startBlock(shared, { block: 'native', name, ...itemId(this.id) }, events)
   }
 
   delta(): void {}

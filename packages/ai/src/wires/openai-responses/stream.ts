@@ -66,7 +66,10 @@ export class ResponsesDecoder implements WireDecoder {
     const { provider } = target
     this.#context = context
     this.#provider = provider
-    this.#parts = { provider, unwrap, kinds: [], hasRefusal: false, sources: [] }
+    const hasHostedShell = listOf(context.request.params['tools'] as JsonValue).some((tool) =>
+      textOf(objectOf(objectOf(tool)?.['environment'])?.['type'])?.startsWith('container'),
+    )
+    this.#parts = { provider, unwrap, kinds: [], hasRefusal: false, sources: [], hasHostedShell }
   }
 
   push(frame: SseEvent): StreamEvent[] {

@@ -1,3 +1,4 @@
+import type { AcceptedSettings } from '../../contract/accepted-settings.ts'
 import { countOf, numberOf, objectOf, textOf } from '../read-json.ts'
 import { StopReason } from '../../contract/event.ts'
 import { zeroUsage, type TokenUsage } from '../../contract/turn.ts'
@@ -13,6 +14,8 @@ export interface OpenAIResponsesDialect {
   readonly media: readonly ('image' | 'document' | 'audio' | 'video')[]
   /** The ids that the vendor accepts. Other ids are replaced by their hash. */
   readonly toolCallId: ToolCallIdRule
+  /** Returns the settings that a model accepts; undefined if nothing is known, so that all are sent as they are. */
+  readonly accepts?: (modelId: string) => AcceptedSettings | undefined
 }
 
 /** The dialect of OpenAI itself. */

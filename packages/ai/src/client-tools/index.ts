@@ -1,0 +1,2 @@
+export { anthropicClientTools } from './anthropic.ts'
+export { openaiClientTools } from './openai.ts'

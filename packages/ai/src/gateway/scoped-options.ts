@@ -1,0 +1,51 @@
+import { isPlainObject } from '@skein/base'
+import type { Middleware } from '../contract/middleware.ts'
+import type { BoundLLMModel, Params, RequestScope, Settings } from '../contract/provider.ts'
+import type { LLMOptions } from '../llm.ts'
+import { applyScopes } from '../routing/scope.ts'
+
+/**
+ * Applies scopes to the options of one model. For a combination of models the member that answers decides, so the
+ * scopes go with each request, and before all other middleware, which may make them part of a key.
+ */
+export function withScopes(
+  options: LLMOptions,
+  scopes: readonly RequestScope[],
+  model: BoundLLMModel,
+): LLMOptions {
+  if (model.wire === undefined) {
+    const middleware: Middleware = {
+      name: 'scopes',
+      onCycle: (request) => ({ ...request, scopes: [...(request.scopes ?? []), ...scopes] }),
+    }
+    return { ...options, middleware: [middleware, ...(options.middleware ?? [])] }
+  }
+  const { params = {}, system, config = {} } = options
+  const applied = applyScopes({ params: params as Params, system, config, scopes }, model)
+  return { ...options, params: applied.params, system: applied.system, config: applied.config }
+}
+
+/** Options with the settings of one call. They override the params of the options, which are defaults. */
+export function withCallSettings(
+  options: LLMOptions,
+  settings: Settings,
+  model: BoundLLMModel,
+): { readonly options: LLMOptions; readonly dropped: readonly (keyof Settings)[] } {
+  const { params, dropped } = model.writeSettings?.(settings) ?? { dropped: [] }
+  if (!params) return { options: { ...options, ...settings }, dropped }
+  return { options: { ...options, params: mergeParams(options.params ?? {}, params) }, dropped }
+}
+
+/** Chat Completions has two names for the output limit, and OpenAI refuses a request with both. */
+const limitNames = ['max_tokens', 'max_completion_tokens']
+
+function mergeParams(defaults: Params, own: Params): Params {
+  const merged: Record<string, unknown> = { ...defaults, ...own }
+  if (limitNames.some((name) => name in own))
+    for (const name of limitNames) if (!(name in own)) delete merged[name]
+  for (const [name, value] of Object.entries(own)) {
+    const given = defaults[name]
+    if (isPlainObject(value) && isPlainObject(given)) merged[name] = { ...given, ...value }
+  }
+  return merged
+}

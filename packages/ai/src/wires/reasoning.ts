@@ -1,0 +1,89 @@
+import { efforts as scale, type Effort } from '../contract/accepted-settings.ts'
+import type { Settings } from '../contract/provider.ts'
+import type { SettingNote } from './wire.ts'
+
+type Reasoning = NonNullable<Settings['reasoning']>
+
+/** Tokens of thinking for each level, within the range of every model with a budget. */
+const budgets = { low: 1024, medium: 8192, high: 24_576 } as const
+
+/** Returns the word that a setting asks for; a number of tokens becomes the level whose budget is nearest. */
+function effortOf(reasoning: Reasoning): Effort {
+  if (reasoning === 'off') return 'none'
+  if (typeof reasoning === 'string') return reasoning
+  if (reasoning.budget === 0) return 'none'
+  return reasoning.budget < 4096 ? 'low' : reasoning.budget < 16_384 ? 'medium' : 'high'
+}
+
+/** What is sent for `reasoning`, and a note if that is not what was asked. */
+export interface Chosen<Value> {
+  readonly value?: Value
+  readonly notes: readonly SettingNote[]
+}
+
+/** Returns the note that a model cannot be told how much to think. */
+export function noReasoning(modelId: string): readonly SettingNote[] {
+  const reason = `${modelId} cannot be told how much to think; it was not sent.`
+  return [{ setting: 'reasoning', change: 'dropped', reason }]
+}
+
+/**
+ * Chooses the word that is nearest to the setting among those that a model accepts. Thinking is never switched
+ * off for a setting that asks for some.
+ */
+export function chooseEffort(
+  reasoning: Reasoning,
+  accepted: readonly Effort[],
+  modelId: string,
+): Chosen<Effort> {
+  const asked = effortOf(reasoning)
+  const rank = scale.indexOf(asked)
+  const usable = asked === 'none' ? accepted : accepted.filter((effort) => effort !== 'none')
+  // Of two words at the same distance the one that thinks more is taken.
+  const [nearest] = usable.toSorted(
+    (a, b) =>
+      Math.abs(scale.indexOf(a) - rank) - Math.abs(scale.indexOf(b) - rank) ||
+      scale.indexOf(b) - scale.indexOf(a),
+  )
+  if (nearest === undefined) return { notes: noReasoning(modelId) }
+  if (nearest === asked && typeof reasoning === 'string') return { value: nearest, notes: [] }
+  const told = accepted.join(', ')
+  const reason = `${modelId} accepts ${told}; "${nearest}" was sent.`
+  return { value: nearest, notes: [{ setting: 'reasoning', change: 'adjusted', reason }] }
+}
+
+/**
+ * Chooses the number of tokens for a model that has a budget for its thinking; 0 switches thinking off. `limit`
+ * is the largest number that the rest of the request allows.
+ */
+export function chooseBudget(
+  reasoning: Reasoning,
+  {
+    min,
+    max,
+    canStop,
+    limit = max,
+    modelId,
+  }: {
+    readonly min: number
+    readonly max: number
+    readonly canStop: boolean
+    readonly limit?: number
+    readonly modelId: string
+  },
+): Chosen<number> {
+  const asked =
+    typeof reasoning === 'object' ? reasoning.budget : reasoning === 'off' ? 0 : budgets[reasoning]
+  const most = Math.min(max, limit)
+  if (asked === 0 && canStop) return { value: 0, notes: [] }
+  if (asked < 0) return { value: asked, notes: [] } // -1: Gemini decides
+  if (most < min) {
+    const reason = `${modelId} thinks with at least ${min} tokens, which the output limit does not leave; it was not sent.`
+    return { notes: [{ setting: 'reasoning', change: 'dropped', reason }] }
+  }
+  const value = Math.min(Math.max(asked, min), most)
+  if (value === asked || (typeof reasoning === 'string' && asked !== 0 && value === most))
+    return { value, notes: [] }
+  const reason = `${modelId} thinks with ${min} to ${most} tokens; ${value} were sent.`
+  return { value, notes: [{ setting: 'reasoning', change: 'adjusted', reason }] }
+}
