@@ -8,6 +8,7 @@ import type {
   ToolCall,
   ToolExecution,
   Turn,
+  Unchecked,
 } from '@skein/ai'
 import { tool } from '@skein/ai'
 import { anthropic } from '@skein/ai/anthropic'
@@ -107,9 +108,12 @@ describe('options', () => {
   })
 
   test('the structure decides the type of the data', async () => {
-    const typed = agent({ model, structure: z.object({ n: z.number() }) })
+    const structure = z.object({ n: z.number() })
+    const typed = agent({ model, structure, validate: true })
     const { turn } = await typed.generate('x', AgentState.initial())
-    expectTypeOf(turn.data).toEqualTypeOf<{ n: number } | undefined>()
+    expectTypeOf(turn.data).toEqualTypeOf<{ n: number }>()
+    const { data } = await agent({ model, structure }).query('x')
+    expectTypeOf(data).toEqualTypeOf<Unchecked<{ n: number }>>()
   })
 })
 

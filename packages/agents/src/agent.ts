@@ -1,5 +1,5 @@
 import { uuidV4 } from '@skein/base'
-import type { Message, ModelReference, Tool, Turn, TypesOf } from '@skein/ai'
+import type { Message, ModelReference, Tool, Turn, TypesOf, DataOf } from '@skein/ai'
 import { invalidUse } from './contract/agent-error.ts'
 import type {
   Agent,
@@ -11,6 +11,8 @@ import type {
   ModellessOptions,
   RunOptions,
 } from './contract/agent-types.ts'
+import { needsCost } from './contract/cost-condition.ts'
+import { checkCost, checkMiddleware, checkOptionNames } from './run/check-options.ts'
 import { AgentCore, unansweredInterrupts, withoutLimit } from './run/agent-core.ts'
 import { type AgentTask, type InternalRunOptions, runAgent } from './run/run-agent.ts'
 import type { Answers } from './state/state-types.ts'
@@ -27,16 +29,24 @@ export function agent<
   Data = unknown,
   Model extends ModelReference = ModelReference,
   T extends Tool = Tool,
->(options: AgentOptions<Data, Model, T>): Agent<Data, TypesOf<T>, T>
+  Validate extends boolean = false,
+>(
+  options: AgentOptions<Data, Model, T> & { readonly validate?: Validate },
+): Agent<DataOf<Data, Validate>, TypesOf<T>, T>
 /** Defines an agent without a model: for use as a sub-agent, or to be spread into another agent's options. */
 export function agent<
   Data = unknown,
   Model extends ModelReference = ModelReference,
   T extends Tool = Tool,
->(options: ModellessOptions<Data, Model, T>): ModellessAgent<Data, TypesOf<T>, T>
+  Validate extends boolean = false,
+>(
+  options: ModellessOptions<Data, Model, T> & { readonly validate?: Validate },
+): ModellessAgent<DataOf<Data, Validate>, TypesOf<T>, T>
 export function agent(options: ModellessOptions): Agent {
+  checkOptionNames(options)
   const { tools = [], toolStrategy, ids = uuidV4 } = options
   checkTools(tools)
+  checkMiddleware(options)
   const core = new AgentCore(options)
   // The options become properties of the agent, so that `{ ...agent }` passes them on. Only options
   // that were given are copied; id and methods of an agent that was spread are replaced.
@@ -48,6 +58,9 @@ export function agent(options: ModellessOptions): Agent {
     id: ids(),
     ...agentMethods(core),
   }) as Agent // without a model this is a `ModellessAgent`, as the overload declares
+  // Only with a limit of cost, because binding the model is otherwise left to its first use.
+  if (options.model && needsCost(options.strategy?.stopCondition))
+    checkCost(core.llm, options.llmMiddleware)
   return core.agent
 }
 
@@ -56,13 +69,18 @@ export function agent(options: ModellessOptions): Agent {
  * explicitly (UAP §8.2).
  */
 function checkTools(tools: readonly Tool[]): void {
+  if (!Array.isArray(tools))
+    throw invalidUse(
+      'The option tools is not a list.',
+      `Write tools: [${Object.keys(tools).join(', ')}]; each tool has its name: tool({ name, description, parameters, run }).`,
+    )
   tools.forEach((tool: Partial<Tool> & { generate?: unknown }, index) => {
     if (typeof tool?.name === 'string' && typeof tool.run === 'function') return
     const isAgent = typeof tool?.generate === 'function'
     throw invalidUse(
       `Item ${index} of the tools is ${isAgent ? 'an agent' : 'not a tool'}.`,
       isAgent
-        ? 'Make a tool of it: subagent({ name, description, parameters, agent, prompt }).'
+        ? 'Write a tool that runs it: subagent({ name, description, parameters, agent, prompt }).'
         : 'A tool has a name, a description, parameters and a function `run`.',
     )
   })

@@ -532,7 +532,9 @@ describe.each(modes)('one budget for a tree of runs: %s', (mode) => {
       messages.length === 1
         ? [
             ...tools.map(({ name }) => calls(name)),
-            stops('tool_use', { usage: { totalTokens: 100, inputTokens: 60, outputTokens: 40 } }),
+            stops('tool_use', {
+              usage: { totalTokens: 100, inputTokens: 60, outputTokens: 40, costUsd: 0 },
+            }),
           ]
         : says('done'),
     )

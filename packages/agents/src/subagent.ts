@@ -10,9 +10,7 @@ import {
   uuidV4,
 } from '@skein/base'
 import {
-  addUsage,
   defer,
-  deriveTool,
   ErrorCode,
   isAssistantMessage,
   isToolResultMessage,
@@ -22,8 +20,8 @@ import {
   type ToolSchema,
   type Turn,
   UPPError,
-  zeroUsage,
 } from '@skein/ai'
+import { addUsage, deriveTool, zeroUsage } from '@skein/ai/engine'
 import { agent as defineAgent } from './agent.ts'
 import { flushCheckpoints } from './checkpoint/checkpointer.ts'
 import { AGENT_ORIGIN, invalidUse } from './contract/agent-error.ts'
@@ -120,7 +118,10 @@ function check(definition: object): void {
     ...(typeof prompt === 'function' ? [] : ['prompt']),
   ]
   if (missing.length === 0) return
-  throw invalidUse(`subagent() needs ${missing.join(', ')}.`, 'Nothing is derived from the agent.')
+  throw invalidUse(
+    `subagent() needs ${missing.join(', ')}.`,
+    'The interface of a sub-agent is written out; nothing is derived from the agent.',
+  )
 }
 
 const openLedger: OpenLedger = (run) => new RunLedger(run)
@@ -310,8 +311,8 @@ class SubagentRun<Args> {
       return defer({ kind: 'child', request: request as unknown as JsonValue })
     }
     const { text } = turn.response
-    if (stopReason && cuts.has(stopReason)) {
-      const failure = cutShort(this.#definition.name, stopReason, text)
+    const failure = failureOf(this.#definition.name, stopReason, text)
+    if (failure) {
       await this.#end({ success: false, error: failure.message, result: text, ...facts })
       throw failure
     }
@@ -360,13 +361,33 @@ function executionsOf({ messages, suspension }: AgentState): ToolExecutionTrace[
   )
 }
 
-const cuts = new Set<AgentStopReason>(['max_iterations', 'max_steps', 'stop_condition'])
+/** For each reason with which a sub-agent has not finished its work: what happened, and the code of the error. */
+const failures: Readonly<
+  Record<AgentStopReason, readonly [what: string, code: ErrorCode] | undefined>
+> = {
+  complete: undefined,
+  interrupted: undefined,
+  max_iterations: ['was stopped by a limit (max_iterations)', ErrorCode.QuotaExceeded],
+  max_steps: ['was stopped by a limit (max_steps)', ErrorCode.QuotaExceeded],
+  stop_condition: ['was stopped by a limit (stop_condition)', ErrorCode.QuotaExceeded],
+  max_tokens: ['reached the limit of its answer (max_tokens)', ErrorCode.InvalidResponse],
+  context_window: ['has filled its context (context_window)', ErrorCode.ContextLengthExceeded],
+  refusal: ['was refused by its model (refusal)', ErrorCode.ContentFiltered],
+  content_filter: ['was stopped by a filter (content_filter)', ErrorCode.ContentFiltered],
+  other: ['got an answer that cannot be used (other)', ErrorCode.InvalidResponse],
+}
 
 /** Creates the error that tells the caller's model that a sub-agent did not finish its work. */
-function cutShort(name: string, reason: AgentStopReason, text: string): UPPError {
+function failureOf(
+  name: string,
+  reason: AgentStopReason | undefined,
+  text: string,
+): UPPError | undefined {
+  const [what, code] = (reason && failures[reason]) ?? []
+  if (!what || !code) return undefined
   const answer = text === '' ? 'It has given no answer.' : `Its last words: ${text}`
-  return new UPPError(
-    `The sub-agent "${name}" was stopped by a limit (${reason}) before it had finished. ${answer}`,
-    { code: ErrorCode.QuotaExceeded, ...AGENT_ORIGIN },
-  )
+  return new UPPError(`The sub-agent "${name}" ${what} before it had finished. ${answer}`, {
+    code,
+    ...AGENT_ORIGIN,
+  })
 }

@@ -29,22 +29,36 @@ export interface CheckpointerOptions {
 export interface Checkpointer {
   /** Called after each `step_end`. The state is saved after all earlier saves of the session have ended. */
   save(state: AgentState): void | Promise<void>
+  /** Called when the run is over: a run that failed in the middle of a step has not saved after it. */
+  end(): Promise<void>
   /** Set if the store has a journal: records each finished call before the run continues. */
   readonly commit?: (effect: StepEffect) => Promise<void>
 }
 
+/** The work of one store that is queued. */
+interface StoreQueue {
+  readonly jobs: KeyedQueue
+  /** How many saves of each session have not started yet. */
+  readonly waitingSaves: Map<string, number>
+}
+
 /** One queue per store, so that saves of a session keep their order, even from several agents. */
-const queues = new WeakMap<CheckpointStore, KeyedQueue>()
+const queues = new WeakMap<CheckpointStore, StoreQueue>()
+
+function queueOf(store: CheckpointStore): StoreQueue {
+  let queue = queues.get(store)
+  if (!queue) queues.set(store, (queue = { jobs: new KeyedQueue(), waitingSaves: new Map() }))
+  return queue
+}
 
 /** Makes the checkpointer of one run. */
 export function checkpointer(given: CheckpointerOptions): Checkpointer {
   const { store, sessionId, agentId, durability = 'async', onError = logCheckpointError } = given
-  let queue = queues.get(store)
-  if (!queue) queues.set(store, (queue = new KeyedQueue()))
+  const { jobs, waitingSaves } = queueOf(store)
   // UAP §12.4.7: a failed save must not stop the run, so it is reported and dropped.
   const attempt = async (write: () => Promise<void>): Promise<void> => {
     try {
-      await queue.run(sessionId, write)
+      await jobs.run(sessionId, write)
     } catch (error) {
       void reportError(onError, error, sessionId)
     }
@@ -57,8 +71,13 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
     void attempt(async () => {
       expected = (await store.loadMetadata!(sessionId))?.checkpointId ?? null
     })
-  const saveVersion = async (json: AgentStateJSON): Promise<void> => {
-    const options = expected === undefined ? [] : [{ expected }]
+  const saveVersion = async (json: AgentStateJSON, isFollowed: boolean): Promise<void> => {
+    const waiting = waitingSaves.get(sessionId)! - 1 // this save has started
+    if (waiting > 0) waitingSaves.set(sessionId, waiting)
+    else waitingSaves.delete(sessionId)
+    // A store without versions gets no options: it may be an application's own store with two parameters.
+    const options =
+      expected === undefined ? [] : [{ expected, isFollowed: isFollowed || waiting > 0 }]
     try {
       expected = (await store.save(sessionId, json, ...options))?.checkpointId
     } catch (error) {
@@ -70,14 +89,18 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
       throw error
     }
   }
-  const save = async (state: AgentState): Promise<void> => {
+  /** Whether the last save expects another one, which has not come yet. */
+  let isOpen = false
+  const save = async (state: AgentState, isFollowed = false): Promise<void> => {
+    isOpen = isFollowed
     try {
       const json = state.toJSON()
       // UAP §12.4.7: a saved state names its session in its metadata. The agent's id is added there too,
       // because stores read it from there.
       const owner = agentId ? { agentId, sessionId } : { sessionId }
       const stamped = { ...json, metadata: { ...json.metadata, ...owner } }
-      await attempt(() => saveVersion(stamped))
+      waitingSaves.set(sessionId, (waitingSaves.get(sessionId) ?? 0) + 1)
+      await attempt(() => saveVersion(stamped, isFollowed))
     } catch (error) {
       void reportError(onError, error, sessionId)
     }
@@ -85,11 +108,11 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
   /**
    * Besides the saves after each step, saves the state between an inference and its calls, and records the
    * result of each call. If the process dies while the calls run, a resumed run has exactly the calls that
-   * the model requested, and the results that existed by then.
+   * the model requested, and the results that existed by then. The save after the step follows.
    */
   const commit = async (effect: StepEffect): Promise<void> => {
     if (effect.type === 'inference_end') {
-      if (openCallsOf(effect.state.messages).length > 0) await save(effect.state)
+      if (openCallsOf(effect.state.messages).length > 0) await save(effect.state, true)
     } else if (effect.type === 'call_end' && effect.outcome.type !== 'deferred') {
       const entry = journalEntry(effect.call, effect.outcome, effect.traces)
       await attempt(async () => store.record?.(sessionId, entry))
@@ -99,6 +122,9 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
     save(state) {
       const saved = save(state)
       if (durability === 'sync') return saved
+    },
+    async end() {
+      if (isOpen) await attempt(async () => store.finish?.(sessionId))
     },
     commit: typeof store.record === 'function' ? commit : undefined,
   }
@@ -118,10 +144,8 @@ export async function deleteSession(
     readonly after?: Promise<void>
   },
 ): Promise<void> {
-  let queue = queues.get(store)
-  if (!queue) queues.set(store, (queue = new KeyedQueue()))
   try {
-    await queue.run(sessionId, async () => {
+    await queueOf(store).jobs.run(sessionId, async () => {
       await after
       await store.delete(sessionId)
     })
@@ -132,7 +156,7 @@ export async function deleteSession(
 
 /** Waits until all queued saves are done: those of one session, or of all sessions in the store. */
 export async function flushCheckpoints(store: CheckpointStore, sessionId?: string): Promise<void> {
-  await queues.get(store)?.idle(sessionId)
+  await queues.get(store)?.jobs.idle(sessionId)
 }
 
 /** The default error handler: writes the failure to the console. */

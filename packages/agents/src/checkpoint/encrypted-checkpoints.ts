@@ -77,6 +77,7 @@ export function encryptedCheckpoints(
       (async (sessionId, id) => unseal(sessionId, await store.loadVersion!(sessionId, id))),
     history: store.history && ((sessionId) => store.history!(sessionId)),
     loadMetadata: store.loadMetadata && ((sessionId) => store.loadMetadata!(sessionId)),
+    finish: store.finish && ((sessionId) => order.run(sessionId, () => store.finish!(sessionId))),
     delete: (sessionId) =>
       order.run(sessionId, () => {
         chains.delete(sessionId)

@@ -67,7 +67,7 @@ async function operations(work: () => Promise<unknown>): Promise<string[]> {
   }
 }
 
-/** A state that is too long to be written whole with each save. */
+/** A state of which a save that another one follows writes only the change. */
 const long = { ...state, metadata: { text: 'x'.repeat(100_000) } }
 
 describe('what a loss of power at any moment leaves behind can be read', () => {
@@ -86,10 +86,11 @@ describe('what a loss of power at any moment leaves behind can be read', () => {
     ])
   })
 
-  test('the change of a long state is on the disk before the journal goes', async () => {
+  test('the version of a save that another follows is on the disk before the journal goes', async () => {
     const store = fileCheckpoints({ dir, journal: true })
     await store.save('long', long)
-    expect(await operations(() => store.save('long', { ...long, step: 1 }))).toEqual([
+    const save = () => store.save('long', { ...long, step: 1 }, { isFollowed: true })
+    expect(await operations(save)).toEqual([
       'flush 00000001.ndjson',
       'replace metadata.json',
       'remove journal.ndjson',

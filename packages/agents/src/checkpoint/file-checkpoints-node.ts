@@ -62,9 +62,10 @@ export interface FileCheckpointOptions {
 
 /**
  * Stores checkpoints as files (UAP §12.4.3): `<dir>/<session>/checkpoint.json` and `metadata.json`, each
- * replaced atomically. Beside them, `versions/` has every version, as a whole state or as a change, so that
- * the bytes written grow linearly with the steps. `checkpoint.json` of a long state is replaced only when the
- * changes since are as long as the state; `load` applies them. Several stores may share a folder.
+ * replaced atomically. `checkpoint.json` has the newest state, whole. Next to it, `versions/` has every version,
+ * as a whole state or as a change, so that their bytes grow linearly with the steps. A save that is already
+ * followed by another (`isFollowed`) only adds its version: the save after it replaces `checkpoint.json`. If the
+ * process dies in between, `load` reads the newest state from the versions. Several stores may share a folder.
  *
  *     const coder = agent({ model, checkpoints: fileCheckpoints({ dir: './checkpoints' }) })
  */
@@ -76,6 +77,7 @@ export function fileCheckpoints(options: FileCheckpointOptions = {}): FullCheckp
     loadMetadata: (sessionId) => files.loadMetadata(sessionId),
     loadVersion: (sessionId, checkpointId) => files.loadVersion(sessionId, checkpointId),
     history: (sessionId) => files.history(sessionId),
+    finish: (sessionId) => files.finish(sessionId),
     delete: (sessionId) => files.delete(sessionId),
     list: () => files.list(),
     record: options.journal ? (sessionId, entry) => files.record(sessionId, entry) : undefined,
@@ -139,7 +141,7 @@ class SessionFiles {
   async save(
     sessionId: string,
     given: AgentStateJSON,
-    { expected }: SaveOptions = {},
+    { expected, isFollowed = false }: SaveOptions = {},
   ): Promise<CheckpointMetadata> {
     const { compress = false, clock = systemClock } = this.#options
     const folder = this.#folder(sessionId)
@@ -148,28 +150,41 @@ class SessionFiles {
     await locks.run(folder, async () => {
       if (expected !== undefined)
         checkExpected(sessionId, expected, await this.loadMetadata(sessionId))
-      const isWhole = await this.#append(folder, state, metadata)
-      if (isWhole) {
-        const text = stateText(state)
-        const data = compress ? await gzip(this.#system, text) : text
-        await this.#write(folder, compress ? PACKED : PLAIN, data)
-      }
+      // The first save of each store object writes the checkpoint file as its options say, packed or plain.
+      const writesCheckpoint = !isFollowed || !this.#saved.has(folder)
+      // If the checkpoint file is written next, only that file is flushed to the disk.
+      await this.#append(folder, state, metadata, { fsync: this.#fsync && !writesCheckpoint })
+      if (writesCheckpoint) await this.#writeCheckpoint(folder, state)
       await this.#write(folder, METADATA, JSON.stringify(metadata))
-      await this.#removeOld(folder, isWhole ? (compress ? PLAIN : PACKED) : undefined)
+      await this.#removeOld(folder, writesCheckpoint ? (compress ? PLAIN : PACKED) : undefined)
     })
     return metadata
   }
 
-  /**
-   * Appends a version to the newest segment file of its session. Returns whether the checkpoint file must be
-   * written too: always while the state is short, later only with each new segment, because writing a long
-   * state in every step would make the bytes of a run quadratic.
-   */
+  async #writeCheckpoint(folder: string, state: AgentStateJSON): Promise<void> {
+    const { compress = false } = this.#options
+    const text = stateText(state)
+    const data = compress ? await gzip(this.#system, text) : text
+    await this.#write(folder, compress ? PACKED : PLAIN, data)
+  }
+
+  /** Writes the checkpoint file that the last save left to a save after it. The journal stays as it is. */
+  async finish(sessionId: string): Promise<void> {
+    const folder = this.#folder(sessionId)
+    await locks.run(folder, async () => {
+      const state = chains.get(folder)?.writer.last
+      if (state && (await this.#checkpointFileId(folder)) !== state.id)
+        await this.#writeCheckpoint(folder, state)
+    })
+  }
+
+  /** Appends a version to the newest segment file of its session. */
   async #append(
     folder: string,
     state: AgentStateJSON,
     metadata: CheckpointMetadata,
-  ): Promise<boolean> {
+    { fsync }: { readonly fsync: boolean },
+  ): Promise<void> {
     const versions = this.#file(folder, VERSIONS)
     const index = this.#file(versions, INDEX)
     let chain = chains.get(folder)
@@ -184,17 +199,12 @@ class SessionFiles {
       checkpointFile: isWhole ? await this.#checkpointFileId(folder) : undefined,
     }
     const line = `${JSON.stringify(head).slice(0, -1)},"${isWhole ? 'whole' : 'change'}":${text}}`
-    // The first save of each store object writes the checkpoint file as its options say, packed or plain.
-    const writesCheckpoint = isWhole || writer.isSmall || !this.#saved.has(folder)
-    // If the checkpoint file is written next, only that file is flushed to the disk.
-    const fsync = this.#fsync && !writesCheckpoint
     await this.#appendLine(this.#file(versions, segment), line, fsync)
     const { sessionId: _, ...described } = metadata
     await this.#appendLine(index, JSON.stringify({ ...described, segment }), false)
     if (isWhole) await this.#removeOldVersions(versions)
     chains.set(folder, { writer, segment, indexSize: await this.#size(index) })
     if (chains.size > MAX_CHAINS) chains.delete(chains.keys().next().value!)
-    return writesCheckpoint
   }
 
   /** Returns the id of the state in the checkpoint file. A new segment file stores it, to show what it continues. */

@@ -1,11 +1,5 @@
-import {
-  AssistantMessage,
-  defer,
-  messageToJSON,
-  ToolResultMessage,
-  UserMessage,
-  zeroUsage,
-} from '@skein/ai'
+import { AssistantMessage, defer, messageToJSON, ToolResultMessage, UserMessage } from '@skein/ai'
+import { zeroUsage } from '@skein/ai/engine'
 import { calls, says, scripted } from '@skein/ai/testing'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

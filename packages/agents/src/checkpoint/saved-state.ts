@@ -1,6 +1,5 @@
 import { type Clock, type IdSource, isDeepFrozen, isPlainObject } from '@skein/base'
 import {
-  addUsage,
   isToolResultMessage,
   messageFromJSON,
   type MessageJSON,
@@ -8,8 +7,8 @@ import {
   type ToolCall,
   type ToolOutcome,
   ToolResultMessage,
-  toToolResult,
 } from '@skein/ai'
+import { addUsage, toToolResult } from '@skein/ai/engine'
 import { invalidUse } from '../contract/agent-error.ts'
 import type { CheckpointMetadata, CallRecord } from '../contract/checkpoint-store.ts'
 import { usageOfTrace } from '../state/run-account.ts'

@@ -26,8 +26,8 @@ export interface EncodedVersion {
   readonly text: string
 }
 
-/** A state of at most this many characters, changes included, is short enough to be written whole with each save. */
-export const SMALL_STATE = 16_384
+/** The changes that follow a whole state may be this long together, even if the state is shorter. */
+const SMALL_STATE = 16_384
 
 /** Encodes the versions of one session, one after the other. */
 export class VersionWriter {
@@ -35,9 +35,9 @@ export class VersionWriter {
   #wholeLength = 0
   #changeLength = 0
 
-  /** Whether the newest state is short enough to be written whole each time. */
-  get isSmall(): boolean {
-    return this.#wholeLength + this.#changeLength <= SMALL_STATE
+  /** The state of the newest version. */
+  get last(): AgentStateJSON | undefined {
+    return this.#last
   }
 
   /**

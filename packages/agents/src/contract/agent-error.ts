@@ -9,6 +9,14 @@ export function invalidUse(message: string, hint?: string, cause?: unknown): UPP
   return new UPPError(message, { code: ErrorCode.InvalidRequest, ...AGENT_ORIGIN, hint, cause })
 }
 
+/** Creates the error for a limit of cost (`maxCost`) where the cost is not known. */
+export function unknownCost(what: string): UPPError {
+  return invalidUse(
+    `maxCost cannot limit ${what}: its cost is not known.`,
+    'Add costMiddleware({ catalog }) of @skein/ai/middleware to llmMiddleware, with prices of the model.',
+  )
+}
+
 /** Creates the error for an answer of the model that cannot be used. */
 export function unusableResponse(message: string): UPPError {
   return new UPPError(message, { code: ErrorCode.InvalidResponse, ...AGENT_ORIGIN })

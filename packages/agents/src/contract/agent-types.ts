@@ -44,7 +44,7 @@ export interface AgentOptions<
   readonly strategy?: AgentStrategy
   /** The store in which the state is saved after each step. */
   readonly checkpoints?: CheckpointStore
-  /** Default: the session id in the state's metadata, otherwise an id made once for this agent. */
+  /** Default: the session id in the state's metadata, otherwise a new id for each fresh state. */
   readonly sessionId?: string
   /** `async` (default): a run never waits for a save. `sync`: each step waits until its state is saved. */
   readonly durability?: 'async' | 'sync'
@@ -72,7 +72,7 @@ export interface Agent<
   Data = unknown,
   Calls extends AnyCalls = AnyCalls,
   T extends Tool = Tool,
-> extends AgentOptions<Data> {
+> extends AgentOptions {
   readonly id: string
   readonly tools: readonly T[]
   generate(

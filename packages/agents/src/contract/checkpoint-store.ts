@@ -21,6 +21,8 @@ export interface CheckpointStore {
   loadVersion?(sessionId: string, checkpointId: string): Promise<AgentStateJSON | null>
   /** Optional: describes all versions of a session, oldest first. */
   history?(sessionId: string): Promise<readonly CheckpointMetadata[]>
+  /** Optional: makes up for what the last saves have put off because of `isFollowed`. */
+  finish?(sessionId: string): Promise<void>
   delete(sessionId: string): Promise<void>
   list(): Promise<string[]>
   /** Optional journal: stores the result of a finished call until the next `save`. */
@@ -34,6 +36,11 @@ export interface SaveOptions {
    * checked.
    */
   readonly expected?: string | null
+  /**
+   * True if a newer state of the session already waits to be saved. A store may then put off what only the newest
+   * state needs; `fileCheckpoints` does not rewrite `checkpoint.json` for this save. Default false.
+   */
+  readonly isFollowed?: boolean
 }
 
 /** The description of a checkpoint, which can be read without its state (UAP §12.4.2). */

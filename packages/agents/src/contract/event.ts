@@ -75,8 +75,18 @@ export type UAPEvent<Calls extends AnyCalls = AnyCalls> = {
 
 /** Why a run ended. */
 export const AgentStopReason = {
-  /** The model requested no more calls. */
+  /** The model requested no more calls, and its answer is whole. */
   Complete: 'complete',
+  /** The answer was cut off by the limit of its length. */
+  MaxTokens: 'max_tokens',
+  /** The answer was cut off because the context of the model is full. */
+  ContextWindow: 'context_window',
+  /** The model refused. */
+  Refusal: 'refusal',
+  /** The vendor's filter stopped the answer. */
+  ContentFilter: 'content_filter',
+  /** The vendor could not read what its model wrote, e.g. a malformed call, or the answer ended empty for no known reason. */
+  Other: 'other',
   MaxIterations: 'max_iterations',
   MaxSteps: 'max_steps',
   StopCondition: 'stop_condition',

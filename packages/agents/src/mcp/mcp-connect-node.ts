@@ -1,18 +1,21 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { isPrivateAddress } from '@skein/base'
+import { isPrivateAddress, messageOf } from '@skein/base'
 import { type Tool } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
 import type { Middleware } from '../contract/agent-types.ts'
-import { mcpTools, type McpToolsOptions } from './mcp-tools.ts'
 import { Elicitations } from './mcp-handlers.ts'
+import { followedFetch, httpFailureOf, type McpHeaders } from './mcp-http.ts'
+import { type ConnectionFailure, type ConnectionReports, McpLink } from './mcp-link.ts'
+import { type McpClient, mcpTools, type McpToolsOptions } from './mcp-tools.ts'
+import { SentSecrets } from './sent-secrets.ts'
 
 /** The address or the command of an MCP server. */
 export type McpServerSource =
   | {
       /** `https:` or `http:`; streamable HTTP. */
       readonly url: string
-      /** Sent with every request, e.g. an authorization. */
-      readonly headers?: Readonly<Record<string, string>>
+      /** Sent with every request, e.g. an authorization; a function is called for each request. */
+      readonly headers?: McpHeaders
       /**
        * Whether the server may be on this machine or in a private network. Default false: an address that
        * somebody else supplied must not give access to services that only this machine can reach.
@@ -44,36 +47,57 @@ export interface McpConnection {
  *     const coder = agent({ model, tools: [...files.tools], middleware: [files.middleware] })
  *
  * If the server asks the person something in the middle of a call (elicitation), the call becomes an
- * interrupt of kind `input` with the server's message and schema. `approve` with the person's data as JSON in
- * `token` runs the call again and gives the data to the server. So the server repeats whatever it did before
- * it asked.
+ * interrupt of kind `input` with the server's message and schema. `approve` with the person's `data` runs the call
+ * again and gives the data to the server. So the server repeats whatever it did before it asked.
+ *
+ * A lost connection (the server's process ended, the server has forgotten the session, a message was too long) is
+ * opened again by the next call. A call that ran at that moment fails with `MCP_OUTCOME_UNKNOWN`, unless the server
+ * declares the tool read-only or idempotent: then it is repeated. While the server cannot be reached, calls fail with
+ * `MCP_UNAVAILABLE`; the wait between two attempts grows up to 30 seconds.
  */
 export async function connectMcp(
   source: McpServerSource,
   options: McpToolsOptions = {},
 ): Promise<McpConnection> {
   const sdk = await loadSdk()
-  const client = new sdk.Client(
-    { name: 'skein', version: '1.0.0' },
-    { capabilities: { elicitation: {} } },
-  )
   const elicitations = new Elicitations()
-  client.setRequestHandler(sdk.ElicitRequestSchema, ({ params }) => elicitations.ask({ ...params }))
-  await client.connect(await openTransport(source))
+  const secrets = new SentSecrets()
+  const openClient = async (reports: ConnectionReports): Promise<Client> => {
+    const client = new sdk.Client(
+      { name: 'skein', version: '1.0.0' },
+      { capabilities: { elicitation: {} } },
+    )
+    elicitations.restart()
+    client.setRequestHandler(sdk.ElicitRequestSchema, ({ params }) =>
+      elicitations.ask({ ...params }),
+    )
+    client.setNotificationHandler(sdk.ToolListChangedNotificationSchema, refreshTools)
+    client.onclose = () => reports.lost('The connection was closed.')
+    client.onerror = (error) => {
+      const { message } = error
+      // The SDK closes the connection of a process that writes a longer line.
+      if (message.includes('exceeded maximum size'))
+        reports.lost('Its answer was longer than the limit of 10 MB.', { isAnswerTooLong: true })
+      else if (message.startsWith('Maximum reconnection attempts')) reports.resumptionFailed()
+    }
+    await client.connect(await openTransport(source, { reports, secrets }))
+    return client
+  }
+  const link = new McpLink({
+    name: nameOf(source),
+    open: async (reports) => (await openClient(reports)) as McpClient & Client,
+    failureOf,
+    withoutSecrets: (error) => secrets.removeFrom(error),
+    onReconnect: refreshTools,
+  })
   const list = async (): Promise<readonly Tool[]> => {
-    const tools = await mcpTools(client, options)
+    const tools = await mcpTools(link, options)
     return tools.map((tool) => elicitations.wrap(tool))
   }
-  let tools: readonly Tool[]
-  try {
-    tools = await list()
-  } catch (error) {
-    await client.close()
-    throw error
-  }
-  const own = new Set<Tool>(tools)
+  let tools: readonly Tool[] = []
+  const own = new Set<Tool>()
   let refresh: Promise<void> = Promise.resolve()
-  client.setNotificationHandler(sdk.ToolListChangedNotificationSchema, () => {
+  function refreshTools(): void {
     // If the new list cannot be read, the old one stays; the next notification tries again.
     refresh = refresh.then(list).then(
       (next) => {
@@ -82,7 +106,15 @@ export async function connectMcp(
       },
       () => {},
     )
-  })
+  }
+  await link.open()
+  try {
+    tools = await list()
+  } catch (error) {
+    await link.close()
+    throw error
+  }
+  for (const tool of tools) own.add(tool)
   return {
     get tools() {
       return tools
@@ -98,8 +130,24 @@ export async function connectMcp(
         return isCurrent ? undefined : { tools: [...others, ...tools] }
       },
     },
-    close: () => client.close(),
+    close: () => link.close(),
   }
+}
+
+/** Returns the name of a server in errors. The path and the arguments may contain secrets. */
+function nameOf(source: McpServerSource): string {
+  if ('command' in source) return JSON.stringify(source.command)
+  return URL.canParse(source.url) ? new URL(source.url).host : 'at that address'
+}
+
+/** Returns how a request failed, if the reason was the connection. */
+function failureOf(error: unknown): ConnectionFailure | undefined {
+  // A client that gets 404 for its session starts a new one (MCP, streamable HTTP, session management). Servers of
+  // the SDK answer 400 after a restart. Neither has carried out the request.
+  const { code } = error as { code?: unknown }
+  if (code === 404) return 'no_session'
+  if (code === 400 && /session|not initialized/i.test(messageOf(error))) return 'no_session'
+  return httpFailureOf(error)
 }
 
 interface Sdk {
@@ -129,9 +177,13 @@ async function load(path: string): Promise<Record<string, unknown>> {
 type Transport = Parameters<Client['connect']>[0]
 type TransportClass = new (...args: unknown[]) => Transport
 
-async function openTransport(source: McpServerSource): Promise<Transport> {
+async function openTransport(
+  source: McpServerSource,
+  { reports, secrets }: { readonly reports: ConnectionReports; readonly secrets: SentSecrets },
+): Promise<Transport> {
   if ('command' in source) {
-    const { command, args = [], env, cwd } = source
+    const { command, args = [], env = {}, cwd } = source
+    secrets.add(env)
     const { StdioClientTransport, getDefaultEnvironment } = await load('client/stdio.js')
     const base = (getDefaultEnvironment as () => Record<string, string>)()
     return new (StdioClientTransport as TransportClass)({
@@ -144,14 +196,15 @@ async function openTransport(source: McpServerSource): Promise<Transport> {
   }
   const { url, headers = {}, allowsPrivate = false } = source
   const target = await checkAddress(url, allowsPrivate)
+  secrets.add(Object.fromEntries(target.searchParams))
   const { StreamableHTTPClientTransport } = await load('client/streamableHttp.js')
   const send = allowsPrivate ? fetch : pinnedFetch()
+  // The address of each request is checked, because the server may tell the client to use another one.
+  // Redirects are errors, because `fetch` would follow them without this check.
+  const sendChecked = async (address: string | URL, init?: RequestInit): Promise<Response> =>
+    send(await checkAddress(String(address), allowsPrivate), { ...init, redirect: 'error' })
   return new (StreamableHTTPClientTransport as TransportClass)(target, {
-    requestInit: { headers },
-    // The address of each request is checked, because the server may tell the client to use another one.
-    // Redirects are errors, because `fetch` would follow them without this check.
-    fetch: async (address: string | URL, init?: RequestInit) =>
-      send(await checkAddress(String(address), allowsPrivate), { ...init, redirect: 'error' }),
+    fetch: followedFetch(sendChecked, { headers, secrets, reports }),
   })
 }
 

@@ -7,15 +7,14 @@ import {
   systemClock,
 } from '@skein/base'
 import {
-  contentOf,
   executeTools,
   type Tool,
   UPPError,
   type UserContent,
   defer,
-  deriveTool,
   withToolContext,
 } from '@skein/ai'
+import { contentOf, deriveTool } from '@skein/ai/engine'
 import { invalidUse } from '../contract/agent-error.ts'
 import type { Agent } from '../contract/agent-types.ts'
 import type { AgentContext } from '../contract/event.ts'
@@ -151,10 +150,12 @@ async function runTool(
     case 'done':
       return toMcpResult(outcome.result)
     case 'error':
+    case 'unknown':
       return toMcpError(outcome.message)
     case 'denied':
       return toMcpError(outcome.reason)
-    default:
+    case 'deferred':
+    case undefined:
       return toMcpError('The call waits for an answer that this server cannot give.')
   }
 }
@@ -216,7 +217,7 @@ interface AskedCall {
 export class Elicitations {
   /** The call that is running: its known answers, and the question that nobody has answered. */
   #call: AskedCall | undefined
-  #queue: Promise<unknown> = Promise.resolve()
+  #queue: Promise<void> = Promise.resolve()
 
   ask(params: Readonly<Record<string, unknown>>): { action: 'accept' | 'cancel'; content?: never } {
     const call = this.#call
@@ -233,30 +234,44 @@ export class Elicitations {
    * belongs to, so the calls of a connection run one after the other.
    */
   wrap(tool: Tool): Tool {
-    const run = (params: never, context: AgentContext): Promise<unknown> => {
-      const result = this.#queue.then(() => this.#run(tool, params, context))
-      this.#queue = result.catch(() => {})
-      return result
+    const run = async function* (
+      this: Elicitations,
+      params: never,
+      context: AgentContext,
+    ): AsyncGenerator<unknown, unknown> {
+      const before = this.#queue
+      let release = (): void => {}
+      this.#queue = new Promise<void>((resolve) => (release = resolve))
+      try {
+        await before
+        return yield* this.#run(tool, params, context)
+      } finally {
+        release()
+      }
     }
-    return withToolContext(deriveTool(tool, { run }))
+    return withToolContext(deriveTool(tool, { run: run.bind(this) }))
   }
 
-  async #run(tool: Tool, params: never, context: AgentContext): Promise<unknown> {
+  /** Begins the questions of the running call again, because the call is repeated over a new connection. */
+  restart(): void {
+    if (this.#call) this.#call.next = 0
+  }
+
+  async *#run(tool: Tool, params: never, context: AgentContext): AsyncGenerator<unknown, unknown> {
     context.signal.throwIfAborted()
     const given = answersOf(context)
     const call: AskedCall = { given, next: 0 }
     this.#call = call
     try {
-      const result = await Promise.resolve(tool.run(params, context as never)).catch(
-        (error: unknown) => {
-          if (!call.open) throw error // the server may fail because its question was cancelled
-        },
-      )
+      // A tool of `mcpTools` yields its progress.
+      const result = yield* tool.run(params, context as never) as AsyncGenerator<unknown, unknown>
       if (!call.open) return result
-      return defer({ kind: 'input', request: { elicitation: call.open, given } })
+    } catch (error) {
+      if (!call.open) throw error // the server may fail because its question was cancelled
     } finally {
       this.#call = undefined
     }
+    return defer({ kind: 'input', request: { elicitation: call.open, given } })
   }
 }
 
@@ -264,8 +279,19 @@ function answersOf({ deferred, answer }: AgentContext): Given {
   const request = isPlainObject(deferred?.request) ? deferred.request : {}
   const before = Array.isArray(request['given']) ? (request['given'] as unknown as Given) : []
   if (!('elicitation' in request) || answer?.type !== 'approve') return before
-  const data: unknown = JSON.parse(answer.token ?? '{}')
-  if (!isPlainObject(data))
-    throw invalidUse('The token of an answered elicitation is the JSON of an object.')
-  return [...before, data as JsonObject]
+  return [...before, answer.data ?? dataOfToken(answer.token ?? '{}')]
+}
+
+/** Reads an answer in the form of earlier versions, which had the data as JSON in the token. */
+function dataOfToken(token: string): JsonObject {
+  try {
+    const data: unknown = JSON.parse(token)
+    if (isPlainObject(data)) return data as JsonObject // it was parsed from JSON
+  } catch {
+    // The token is an approval token; the answer has no data.
+  }
+  throw invalidUse(
+    'The answer to the question of an MCP server has no data.',
+    "Answer { type: 'approve', data: { … } }.",
+  )
 }

@@ -1,5 +1,6 @@
 import { decodeBase64, isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
-import type { Tool, ToolContext, UserContent } from '@skein/ai'
+import type { Tool, ToolContext, ToolRisk, UserContent } from '@skein/ai'
+import { TOOL_RISKS } from '@skein/ai/engine'
 import { invalidUse } from '../contract/agent-error.ts'
 
 /** A tool of an MCP server: the fields used here, typed as in the official SDK. */
@@ -17,6 +18,7 @@ export interface McpClient {
     params?: { cursor?: string },
     options?: McpRequestOptions,
   ): Promise<{ tools: readonly McpTool[]; nextCursor?: string | undefined }>
+  /** Version 2 of the SDK takes the options as the second parameter. */
   callTool(
     params: { name: string; arguments?: Record<string, unknown> },
     resultSchema?: undefined,
@@ -29,6 +31,19 @@ export interface McpRequestOptions {
   signal?: AbortSignal
   /** Milliseconds. */
   timeout?: number
+  /** Called with the progress that the server reports. */
+  onprogress?: (progress: McpProgress) => void
+  /** Whether each report of progress starts `timeout` again. */
+  resetTimeoutOnProgress?: boolean
+  /** Milliseconds after which the request ends whatever progress it reports. */
+  maxTotalTimeout?: number
+}
+
+/** The progress of a call, as its server reports it. */
+export interface McpProgress {
+  readonly progress: number
+  readonly total?: number | undefined
+  readonly message?: string | undefined
 }
 
 /** A block in the result of an MCP tool. */
@@ -58,15 +73,32 @@ export interface McpToolsOptions {
   readonly include?: (tool: McpTool) => boolean
   /** Returns the `approval` of a tool; e.g. none for tools that the server marks as read-only. */
   readonly approval?: (tool: McpTool) => Tool['approval'] | undefined
-  /** The time limit of a call in milliseconds. Default: the limit of the SDK's client, 60 seconds. */
+  /**
+   * Returns the risk of a tool, e.g. `({ name }) => (name === 'find_book' ? 'read_only' : undefined)`. Hints of the
+   * server can only raise it. A tool without a risk counts as `write_high_risk` in a runtime, and a person approves
+   * each call.
+   */
+  readonly risk?: (tool: McpTool) => ToolRisk | undefined
+  /**
+   * Whether the hints of the server (`readOnlyHint`, `destructiveHint`) decide about the risk of tools for which
+   * `risk` returns none. Only for servers that you trust as your own code. Default false.
+   */
+  readonly trustsHints?: boolean
+  /**
+   * The time limit of a call in milliseconds. Each report of progress starts it again. Default: the limit of the
+   * SDK's client, 60 seconds.
+   */
   readonly timeoutMs?: number
+  /** The time limit of a call in milliseconds that no progress extends. Default: one hour. */
+  readonly maxTotalMs?: number
   /** The largest number of tools; a server that lists more is rejected. Default 1,000. */
   readonly maxTools?: number
 }
 
 /**
  * Returns the tools of an MCP server as tools of an agent. Descriptions and hints from a server are
- * untrusted: use only the tools you need (`include`), and ask for approval before critical ones (`approval`).
+ * untrusted: use only the tools you need (`include`), declare what they can do (`risk`), and outside a runtime ask for
+ * approval before critical ones (`approval`).
  *
  *     const client = new Client({ name: 'my-app', version: '1.0.0' })
  *     await client.connect(transport)
@@ -102,7 +134,14 @@ async function listTools(client: McpClient, maxTools: number): Promise<readonly 
 function toTool(
   client: McpClient,
   tool: McpTool,
-  { name, approval, timeoutMs }: McpToolsOptions & { readonly name: string },
+  {
+    name,
+    approval,
+    risk,
+    trustsHints = false,
+    timeoutMs,
+    maxTotalMs = 3_600_000,
+  }: McpToolsOptions & { readonly name: string },
 ): Tool {
   const { annotations } = tool
   // The cast is safe: the JSON copy of an object is an object again.
@@ -112,13 +151,86 @@ function toTool(
     description: tool.description ?? tool.title ?? tool.name,
     parameters: tool.inputSchema as JsonSchema, // not checked here; vendors check the schema
     approval: approval?.(tool),
+    risk: riskOf(tool, risk?.(tool), trustsHints),
     metadata: { mcp: hints ? { name: tool.name, annotations: hints } : { name: tool.name } },
-    async run(params: JsonObject, { signal }: ToolContext) {
+    async *run(params: JsonObject, { signal }: ToolContext) {
       const call = { name: tool.name, arguments: { ...params } }
-      // The SDK's default time limit applies only if the field is absent.
-      const limit = timeoutMs === undefined ? { signal } : { signal, timeout: timeoutMs }
-      return fromMcpResult(await client.callTool(call, undefined, limit))
+      const answer = yield* withProgress((onprogress) =>
+        callTool(client, call, {
+          signal,
+          onprogress,
+          resetTimeoutOnProgress: true,
+          maxTotalTimeout: maxTotalMs,
+          // The SDK's default time limit applies only if the field is absent.
+          ...(timeoutMs !== undefined && { timeout: timeoutMs }),
+        }),
+      )
+      return fromMcpResult(answer)
     },
+  }
+}
+
+/**
+ * Returns the risk of a tool: what the application says, or more if the server hints at more. Undefined if the
+ * application says nothing, because a server could call anything harmless.
+ */
+function riskOf(
+  { annotations }: McpTool,
+  declared: ToolRisk | undefined,
+  trustsHints: boolean,
+): ToolRisk | undefined {
+  const hint = hintedRisk(annotations)
+  if (declared === undefined) return trustsHints ? hint : undefined
+  const isMore = hint !== undefined && TOOL_RISKS.indexOf(hint) > TOOL_RISKS.indexOf(declared)
+  return isMore && !trustsHints ? hint : declared
+}
+
+/** Returns the risk that the server's hints amount to; undefined if it gives none. */
+function hintedRisk({ readOnlyHint, destructiveHint }: Hints = {}): ToolRisk | undefined {
+  if (readOnlyHint === true) return 'read_only'
+  if (destructiveHint === true) return 'write_high_risk'
+  return destructiveHint === false || readOnlyHint === false ? 'write_low_risk' : undefined
+}
+
+type Hints = NonNullable<McpTool['annotations']>
+
+function callTool(
+  client: McpClient,
+  call: Parameters<McpClient['callTool']>[0],
+  options: McpRequestOptions,
+): Promise<unknown> {
+  // Version 2 of the SDK has no schema between the two; its method declares two parameters.
+  type SecondVersion = (params: typeof call, options: McpRequestOptions) => Promise<unknown>
+  if (client.callTool.length === 2)
+    return (client.callTool as unknown as SecondVersion).call(client, call, options)
+  return client.callTool(call, undefined, options)
+}
+
+/** How many reports of progress may wait to be read; older ones are left out. */
+const MAX_REPORTS = 100
+
+/** Starts a call, yields its progress while it runs, and returns its answer. */
+async function* withProgress(
+  start: (onprogress: (progress: McpProgress) => void) => Promise<unknown>,
+): AsyncGenerator<McpProgress, unknown> {
+  const reports: McpProgress[] = []
+  let isOver = false
+  let wake = (): void => {}
+  const answer = start(({ progress, total, message }) => {
+    if (isOver) return
+    reports.push({ progress, total, message })
+    if (reports.length > MAX_REPORTS) reports.shift()
+    wake()
+  })
+  const end = (): void => {
+    isOver = true
+    wake()
+  }
+  answer.then(end, end)
+  for (;;) {
+    for (let next = reports.shift(); next; next = reports.shift()) yield next
+    if (isOver) return await answer
+    await new Promise<void>((resolve) => (wake = resolve))
   }
 }
 

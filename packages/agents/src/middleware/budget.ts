@@ -1,5 +1,7 @@
 import { type Message, messageToJSON } from '@skein/ai'
 import { systemClock, type Clock } from '@skein/base'
+import { unknownCost } from '../contract/agent-error.ts'
+import { needsCost, withCost } from '../contract/cost-condition.ts'
 import type { AgentState } from '../state/state.ts'
 import type { RunTotals } from '../state/state-types.ts'
 import type { InferenceRequest } from '../contract/agent-types.ts'
@@ -15,10 +17,14 @@ export function maxTokens(tokens: number): StopCondition {
 /**
  * Returns a condition that stops a run when the run and its sub-agents have cost `usd` dollars. Costs are
  * reported by the vendor or computed by `costMiddleware` of `@skein/ai`, which each agent needs in its
- * `llmMiddleware`.
+ * `llmMiddleware`. A run whose cost is not known fails after its first inference, and `agent()` throws if it is
+ * certain that the cost of the model will not be known.
  */
 export function maxCost(usd: number): StopCondition {
-  return (_, { usage }) => (usage.costUsd ?? 0) >= usd
+  return withCost((_, { usage }) => {
+    if (usage.costUsd === undefined && usage.totalTokens > 0) throw unknownCost('this run')
+    return (usage.costUsd ?? 0) >= usd
+  })
 }
 
 /**
@@ -43,10 +49,11 @@ export function maxSteps(count: number): StopCondition {
 
 /** Returns a condition that stops a run when any of the given conditions holds. */
 export function anyOf(...conditions: readonly StopCondition[]): StopCondition {
-  return async (state, totals) => {
+  const any: StopCondition = async (state, totals) => {
     for (const condition of conditions) if (await condition(state, totals)) return true
     return false
   }
+  return conditions.some(needsCost) ? withCost(any) : any
 }
 
 /** Estimates the tokens of a message. */

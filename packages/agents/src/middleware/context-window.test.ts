@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import fc from 'fast-check'
 import {
   AssistantMessage,
+  isAssistantMessage,
   isToolResultMessage,
   llm,
   type LLMRequest,
@@ -14,11 +15,12 @@ import {
 import { anthropic } from '@skein/ai/anthropic'
 import { openai } from '@skein/ai/openai'
 import { calls, reasons, says, scripted, stops, vendorServer } from '@skein/ai/testing'
+import { countOf } from '../../../../conformance/support/counts.ts'
 import { agent, AgentState, type InferenceRequest, type Middleware } from '../index.ts'
 import { pruneToolOutputs, slidingWindow, summarize } from './index.ts'
 
 const LIMIT = 40_000
-const ROUNDS = 300
+const ROUNDS = countOf({ fast: 60, all: 300, deep: 300 })
 const page = 'x'.repeat(20_000)
 const read: Tool = {
   name: 'read',
@@ -50,7 +52,7 @@ const vendors: Readonly<Record<string, ModelReference>> = {
   openai: openai('gpt-x', { api: 'chat' }),
 }
 
-describe.each(Object.entries(policies))('300 rounds of 20 kB in one run: %s', (_, policy) => {
+describe.each(Object.entries(policies))(`${ROUNDS} rounds of 20 kB in one run: %s`, (_, policy) => {
   test.each(Object.entries(vendors))(
     'no request to %s is above the limit or refused, and the state keeps everything',
     async (_vendor, model) => {
@@ -293,8 +295,8 @@ describe('onInference, the hook for one step', () => {
     ])
   })
 
-  test('signed reasoning is sent back as it came, under every policy', async () => {
-    const signed = { anthropic: { signature: 'sig' } }
+  test('signed reasoning of a vendor that does not bind it is sent back as it came, under every policy', async () => {
+    const signed = { google: { signature: 'sig' } }
     for (const policy of Object.values(policies)) {
       const model = scripted((_, index) =>
         index < 20 ? [reasons('hm', { metadata: signed }), calls('read', {})] : says('done'),
@@ -317,4 +319,112 @@ test('`cycle` of the model’s middleware counts the inferences of the run', asy
     llmMiddleware: [{ name: 'count', onCycle: (_, cycle) => void cycles.push(cycle) }],
   }).generate('go', start)
   expect(cycles).toEqual([1, 2, 3])
+})
+
+describe('thinking and prompt caches over 300 rounds', () => {
+  /** A vendor like Anthropic, whose answers think before they call. */
+  function thinkingVendor() {
+    return vendorServer((request: LLMRequest, index) => {
+      const usage = {
+        inputTokens: Math.ceil(JSON.stringify(request.messages).length / 4),
+        outputTokens: 20,
+      }
+      return [
+        reasons(`thought ${index}`), // the server signs it
+        index >= ROUNDS ? says('done') : calls('read', { page: index }, { id: `call_${index}` }),
+        stops(undefined, { usage }),
+      ]
+    })
+  }
+  interface Body {
+    readonly messages: readonly { readonly role: string; readonly content: unknown }[]
+  }
+  const bodiesOf = (vendor: ReturnType<typeof thinkingVendor>): Body[] =>
+    vendor.requests.map(({ body }) => body as unknown as Body)
+
+  /** Counts the thinking blocks that are sent behind other messages than those they were written behind. */
+  function looseThinking(bodies: readonly Body[]): number {
+    const written = new Map<string, string>() // the request for which each block was the answer
+    let loose = 0
+    for (const [index, { messages }] of bodies.entries()) {
+      messages.forEach(({ role, content }, at) => {
+        if (role !== 'assistant' || !Array.isArray(content)) return
+        for (const block of content as { type: string; thinking?: string }[]) {
+          if (block.type !== 'thinking') continue
+          if (written.get(block.thinking!) !== JSON.stringify(plain(messages.slice(0, at)))) loose++
+        }
+      })
+      written.set(`thought ${index}`, JSON.stringify(plain(messages)))
+    }
+    return loose
+  }
+
+  /** Leaves out cache marks, which are no part of what the model reads. */
+  const plain = (messages: Body['messages']): unknown =>
+    JSON.parse(
+      JSON.stringify(messages, (name, value: unknown) =>
+        name === 'cache_control' ? undefined : value,
+      ),
+    )
+
+  /** The share of requests that do not begin with the whole request before them. */
+  function changedPrefixes(bodies: readonly Body[]): number {
+    const changed = bodies.slice(1).filter(({ messages }, index) => {
+      const before = bodies[index]!.messages
+      return (
+        JSON.stringify(plain(messages.slice(0, before.length))) !== JSON.stringify(plain(before))
+      )
+    })
+    return changed.length / (bodies.length - 1)
+  }
+
+  const all: Readonly<Record<string, () => Middleware>> = {
+    ...policies,
+    'slidingWindow by messages': () => slidingWindow(50),
+  }
+  test.each(Object.entries(all))(
+    '%s sends no thinking behind a changed prefix, and mostly the same prefix',
+    async (_, policy) => {
+      const vendor = thinkingVendor()
+      const reader = agent({
+        model: anthropic('claude-x'),
+        config: { fetch: vendor.fetch, apiKey: 'k' },
+        params: { max_tokens: 100 },
+        tools: [{ ...read, run: () => 'x'.repeat(2000) }],
+        middleware: [policy()],
+      })
+      const { state } = await reader.generate('Read the book.', start)
+      const bodies = bodiesOf(vendor)
+      expect(bodies.length).toBe(ROUNDS + 1)
+      expect(looseThinking(bodies)).toBe(0)
+      expect(changedPrefixes(bodies)).toBeLessThanOrEqual(0.1)
+      expect(JSON.stringify(bodies.at(-1))).toContain('"thinking":')
+      const kept = state.messages.filter(isAssistantMessage).flatMap(({ content }) => content)
+      expect(kept.filter(({ type }) => type === 'reasoning').length).toBe(ROUNDS + 1)
+    },
+    60_000,
+  )
+
+  test.each<[string, () => Middleware]>([
+    ['messages', () => slidingWindow(50)],
+    ['tokens', () => slidingWindow(1000, { maxTokens: 3000 })],
+  ])(
+    'slidingWindow by %s keeps the prefix over 300 questions too, each a run of its own',
+    async (_, policy) => {
+      const vendor = vendorServer((request: LLMRequest) => {
+        const inputTokens = Math.ceil(JSON.stringify(request.messages).length / 4)
+        return [says('x'.repeat(100)), stops(undefined, { usage: { inputTokens } })]
+      })
+      const model = anthropic('claude-x')
+      const config = { fetch: vendor.fetch, apiKey: 'k' }
+      const chat = agent({ model, config, middleware: [policy()] })
+      let state = start
+      for (let round = 0; round < ROUNDS; round++)
+        ({ state } = await chat.generate(`question ${round}`, state))
+      const bodies = vendor.requests.map(({ body }) => body as unknown as Body)
+      expect(changedPrefixes(bodies)).toBeLessThanOrEqual(0.1)
+      expect(Math.max(...bodies.map(({ messages }) => messages.length))).toBeLessThanOrEqual(51)
+    },
+    60_000,
+  )
 })

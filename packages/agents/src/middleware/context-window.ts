@@ -19,7 +19,8 @@ import {
 } from '@skein/ai'
 
 import { invalidUse } from '../contract/agent-error.ts'
-import type { InferenceRequest, Middleware } from '../contract/agent-types.ts'
+import type { InferenceChanges, InferenceRequest, Middleware } from '../contract/agent-types.ts'
+import { withoutLooseThinking } from './loose-thinking.ts'
 
 // `pruneToolOutputs`, `slidingWindow` and `summarize` act before every inference, also in the middle of a
 // run. They change only what the model is sent; the state keeps the whole history.
@@ -76,16 +77,22 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
       // Protected messages are cleared or left out only by the vendor's count (`request.last`) or by our own
       // estimate, never by an estimate of the application.
       const size = request.last ? count : options.estimate ? () => 0 : contentTokens
-      if (size(outputs) <= limit) return { messages: outputs }
+      const changed = (messages: readonly Message[]): InferenceChanges => ({
+        messages: withoutLooseThinking(request.messages, messages),
+      })
+      // If clearing frees only a little, newer outputs are cleared too, until a quarter of the limit is free. Otherwise
+      // each following step would change a message, and with it the prefix in the vendor's prompt cache.
+      const goal = limit * 0.75
+      const left = size(outputs)
+      const isEnough = size(request.messages) - left >= limit * 0.25
+      if (left <= goal || (left <= limit && isEnough)) return changed(outputs)
       const lastGroup = outputs.length - (newestGroups(outputs, 1)[0]?.length ?? 0)
       const clearFirst = (end: number): readonly Message[] =>
         outputs.map((message, index) => (index < end ? clear(message) : message))
-      const cleared = firstIndex(lastGroup, (end) => size(clearFirst(end)) <= limit)
+      const cleared = firstIndex(lastGroup, (end) => size(clearFirst(end)) <= goal)
       const pruned = clearFirst(cleared)
-      if (size(pruned) <= limit) return { messages: pruned }
-      // A quarter of the limit is left free. Otherwise each following step would drop a message, and with it
-      // the prefix in the vendor's prompt cache.
-      return { messages: newestWithin(pruned, (messages) => size(messages) <= limit * 0.75) }
+      if (size(pruned) <= goal) return changed(pruned)
+      return changed(newestWithin(pruned, (messages) => size(messages) <= goal))
     },
   }
 }
@@ -99,9 +106,11 @@ export interface SlidingWindowOptions {
 }
 
 /**
- * Sends only the newest messages (UAP §6.2, pattern 2). They start with a user message, and calls are never
- * separated from their results. There may therefore be a few messages fewer than the limit, or more if the
- * last calls and results alone exceed it. New input is sent in any case and does not count as a message.
+ * Sends only the newest messages (UAP §6.2, pattern 2): at most `maxMessages`, at least about half as many. The window
+ * moves in steps of half its size, so that the requests between two steps begin alike and the vendor's prompt cache
+ * holds. It starts with a user message, and calls are never separated from their results. There may therefore be a
+ * few messages fewer than the limit, or more if the last calls and results alone exceed it. New input is sent in any
+ * case and does not count as a message.
  */
 export function slidingWindow(maxMessages = 50, options: SlidingWindowOptions = {}): Middleware {
   const { maxTokens = Infinity, estimate = estimateTokens } = options
@@ -111,23 +120,69 @@ export function slidingWindow(maxMessages = 50, options: SlidingWindowOptions = 
     name: 'sliding-window',
     onInference(request) {
       const { known, added } = splitInput(request)
-      let kept = known
-      if (known.length > maxMessages) {
-        const groups = newestGroups(known, maxMessages)
-        const start = groups.findIndex(([first]) => isUserMessage(first))
-        kept = groups.slice(Math.max(start, 0)).flat()
-        if (start < 0) {
-          // The newest messages contain no user message, so the last user message is kept before them.
-          const question = known.findLast(isUserMessage)
-          const rest = newestGroups(known, maxMessages - 1).flat()
-          kept = question ? [question, ...rest] : rest
-        }
-      }
+      const kept = known.length > maxMessages ? newestInSteps(known, maxMessages) : known
       const count = tokenCounter(request, estimate)
-      const window = newestWithin([...kept, ...added], (messages) => count(messages) <= maxTokens)
-      return window.length < request.messages.length ? { messages: window } : undefined
+      const all = [...kept, ...added]
+      const window =
+        count(all) <= maxTokens
+          ? all
+          : (tailInSteps(all, (messages) => count(messages) <= maxTokens, {
+              estimate,
+              step: maxTokens / 2,
+            }) ?? newestWithin(all, (messages) => count(messages) <= maxTokens))
+      if (window.length === request.messages.length) return undefined
+      return { messages: withoutLooseThinking(request.messages, window) }
     },
   }
+}
+
+/**
+ * Returns at most `limit` of the newest messages. Where they start depends only on the beginning of the list, in steps
+ * of half the limit, so that a list to which messages were added mostly starts at the same message.
+ */
+function newestInSteps(messages: readonly Message[], limit: number): readonly Message[] {
+  const step = Math.max(1, Math.floor(limit / 2))
+  const size = messages.length - Math.ceil((messages.length - limit) / step) * step
+  const groups = newestGroups(messages, size)
+  const start = groups.findIndex(([first]) => isUserMessage(first))
+  // What begins only with the newest question would be too little: later questions would move the start.
+  const fromQuestion = groups.slice(Math.max(start, 0)).flat()
+  if (start >= 0 && fromQuestion.length >= size / 2) return fromQuestion
+  // The newest messages begin with no user message, so the user message before them is kept before them.
+  const rest = newestGroups(messages, Math.max(1, size - 1)).flat()
+  const question = messages.slice(0, messages.length - rest.length).findLast(isUserMessage)
+  return question ? [question, ...rest] : rest
+}
+
+/**
+ * Returns the longest tail that `passes` accepts of those that start a multiple of `step` tokens after the beginning;
+ * undefined if none does. The user message before a tail that does not start with one is kept before it.
+ */
+function tailInSteps(
+  messages: readonly Message[],
+  passes: (messages: readonly Message[]) => boolean,
+  { estimate, step }: { readonly estimate: EstimateTokens; readonly step: number },
+): readonly Message[] | undefined {
+  const groups = newestGroups(messages, Infinity)
+  let passed = 0
+  let next = step
+  for (const [index, group] of groups.entries()) {
+    if (index > 0 && passed >= next) {
+      next = (Math.floor(passed / step) + 1) * step
+      const tail = fromGroup(groups, index)
+      if (passes(tail)) return tail
+    }
+    passed += sumTokens(group, estimate)
+  }
+  return undefined
+}
+
+/** Returns the messages of the groups from `index` on, behind the last user message before them if they need one. */
+function fromGroup(groups: readonly (readonly Message[])[], index: number): readonly Message[] {
+  const tail = groups.slice(index).flat()
+  if (isUserMessage(tail[0])) return tail
+  const question = groups.slice(0, index).flat().findLast(isUserMessage)
+  return question ? [question, ...tail] : tail
 }
 
 /** The model that writes the summary: `llm({ model, params: { max_tokens: 500 } })`, or a similar object. */
@@ -168,7 +223,10 @@ export function summarize(summarizer: Summarizer, options: SummarizeOptions = {}
       const count = tokenCounter(request, estimate)
       const isEnough = (messages: readonly Message[]): boolean => count(messages) <= threshold
       const isShortened = given[0] !== request.messages[0]
-      const asBefore = isShortened ? { messages: [...given, ...added] } : undefined
+      const changed = (messages: readonly Message[]): InferenceChanges => ({
+        messages: withoutLooseThinking(request.messages, messages),
+      })
+      const asBefore = isShortened ? changed([...given, ...added]) : undefined
       if (isEnough([...given, ...added])) return asBefore
       let groups = newestGroups(given, keepRecent)
       // A quarter of the threshold is left for the summary and for what the next steps add.
@@ -187,7 +245,7 @@ export function summarize(summarizer: Summarizer, options: SummarizeOptions = {}
         text = response.text
       }
       return {
-        messages: [summaryMessage(text), ...recent, ...added],
+        ...changed([summaryMessage(text), ...recent, ...added]),
         metadata: { [SUMMARY]: { upTo: original(request, upTo), text } },
       }
     },
@@ -259,12 +317,7 @@ function newestWithin(
 ): readonly Message[] {
   if (passes(messages)) return messages
   const groups = newestGroups(messages, Infinity)
-  const from = (index: number): readonly Message[] => {
-    const tail = groups.slice(index).flat()
-    if (isUserMessage(tail[0])) return tail
-    const question = groups.slice(0, index).flat().findLast(isUserMessage)
-    return question ? [question, ...tail] : tail
-  }
+  const from = (index: number): readonly Message[] => fromGroup(groups, index)
   const first = firstIndex(Math.max(0, groups.length - 1), (index) => passes(from(index)))
   return groups.length > 0 ? from(first) : messages
 }

@@ -9,6 +9,7 @@ import {
   type ToolUseStrategy,
   UserMessage,
 } from '@skein/ai'
+import { LLM_OPTIONS } from '@skein/ai/engine'
 import { flushCheckpoints } from '../checkpoint/checkpointer.ts'
 import { invalidUse } from '../contract/agent-error.ts'
 import type {
@@ -21,7 +22,7 @@ import { boundHooks } from '../strategies/hooks.ts'
 import type { Interrupt } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
 
-/** The internals of an agent: its options, and its model and session id, which are created on first use. */
+/** The internals of an agent: its options, and its model, which is created on first use. */
 export class AgentCore {
   readonly options: ModellessOptions
   readonly ids: IdSource
@@ -29,7 +30,6 @@ export class AgentCore {
   /** The public agent; strategies and middleware get this same object. */
   agent!: Agent
   #llm: LLMInstance | undefined
-  #sessionId: string | undefined
   /** Saves and deletions of sub-agents that nobody has awaited yet. */
   readonly #pending = new Set<Promise<void>>()
 
@@ -46,10 +46,11 @@ export class AgentCore {
     if (!model)
       throw invalidUse(
         'This agent has no model.',
-        'Pass `model` to agent(), or run it with subagent().',
+        'Pass `model` to agent(), or run it as a sub-agent: subagent() gives it the model of its caller.',
       )
     const { tools, toolStrategy = unlimited } = this.agent
-    this.#llm = llm({ ...this.options, model, tools, toolStrategy, middleware })
+    const own = Object.entries(this.options).filter(([name]) => LLM_OPTIONS.known.includes(name))
+    this.#llm = llm({ ...Object.fromEntries(own), model, tools, toolStrategy, middleware })
     return this.#llm
   }
 
@@ -86,15 +87,16 @@ export class AgentCore {
   }
 
   /**
-   * Returns the session id of a run: from the options, else from the state, else, with a checkpoint store, an
-   * id made once for this agent.
+   * Returns the session id of a run: from the options, else from the state, else, with a checkpoint store, a
+   * new id (UAP §3.4). An id made once for the agent would give all conversations that begin with a fresh state
+   * one checkpoint, so that each would overwrite the others.
    */
   sessionOf(state: Partial<AgentState> | undefined): string | undefined {
     const { sessionId, checkpoints } = this.options
     if (sessionId !== undefined) return sessionId
-    const known = state?.metadata?.['sessionId'] // a middleware may have left something that is no state
-    if (typeof known === 'string' && known !== '') return known
-    return checkpoints && (this.#sessionId ??= this.ids())
+    const stored = state?.metadata?.['sessionId'] // a middleware may have left something that is no state
+    if (typeof stored === 'string' && stored !== '') return stored
+    return checkpoints && this.ids()
   }
 }
 
@@ -117,7 +119,10 @@ export function withoutLimit(strategy: ToolUseStrategy): ToolUseStrategy {
 /** Returns the given state; throws if it is not a state. */
 export function checkState(state: unknown): AgentState {
   if (isState(state)) return state
-  throw invalidUse('An agent needs a state.', 'Pass AgentState.initial() or the state of a result.')
+  throw invalidUse(
+    'An agent needs a state.',
+    'Pass AgentState.initial(), the state of an earlier result, or AgentState.fromJSON(…).',
+  )
 }
 
 /** Checks the shape, so that a state of another copy of this package is accepted too. */
@@ -157,6 +162,6 @@ export function unansweredInterrupts(interrupts: readonly Interrupt[]): Error {
   const ids = interrupts.map(({ id }) => id).join(', ')
   return invalidUse(
     `A call of this run waits for an answer (${ids}), but the state to resume from is dropped here.`,
-    'Use generate() and resume(), or subagent() inside a tool.',
+    'Use generate() and resume(); inside a tool, run the agent with subagent().',
   )
 }

@@ -1,14 +1,13 @@
 import { linkAbort, systemClock } from '@skein/base'
 import {
-  deriveTool,
   isDeferred,
   type Message,
   type Tool,
   type ToolContext,
   type UPPError,
-  wantsContext,
   withToolContext,
 } from '@skein/ai'
+import { deriveTool, wantsContext } from '@skein/ai/engine'
 import {
   checkpointer,
   type Checkpointer,
@@ -165,10 +164,14 @@ class Attempt {
     this.#note(state)
     const context = this.#context({ input, state, sessionId, saver })
     const builtIn = builtInRun(execution)
-    const result = await (builtIn
-      ? builtIn(context, this.#task.live)
-      : this.#executeForeign(context, saver))
-    return checkResult(result, `The strategy "${execution.name}"`, owner)
+    try {
+      const result = await (builtIn
+        ? builtIn(context, this.#task.live)
+        : this.#executeForeign(context, saver))
+      return checkResult(result, `The strategy "${execution.name}"`, owner)
+    } finally {
+      if (saver) core.addPending(saver.end())
+    }
   }
 
   /**

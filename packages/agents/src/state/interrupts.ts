@@ -41,9 +41,12 @@ export function interruptsOf(deferred: readonly DeferredCall[]): readonly Interr
 
 /** Returns the interrupts of deferred calls, also those that have an answer. */
 export function allInterruptsOf(deferred: readonly DeferredCall[]): readonly Interrupt[] {
-  return deferred.flatMap(({ toolCallId, request }): Interrupt[] => {
+  return deferred.flatMap(({ toolCallId, request, parsed }): Interrupt[] => {
     const child = childRequestOf(request)
-    if (!child) return [{ id: toolCallId, toolCallId, path: [], ...request }]
+    if (!child) {
+      const own = { id: toolCallId, toolCallId, path: [], ...request }
+      return [parsed ? { ...own, arguments: parsed.arguments } : own]
+    }
     return child.interrupts.map((inner) => ({
       ...inner,
       id: `${toolCallId}/${inner.id}`,

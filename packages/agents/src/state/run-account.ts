@@ -1,5 +1,6 @@
 import { isPlainObject } from '@skein/base'
-import { addUsage, type TokenUsage, zeroUsage } from '@skein/ai'
+import { type TokenUsage } from '@skein/ai'
+import { addUsage, zeroUsage } from '@skein/ai/engine'
 import { misfit, type DataRule } from './state-data.ts'
 import type { AgentStateJSON, RunAccount, SubagentExecutionTrace } from './state-types.ts'
 
@@ -73,6 +74,7 @@ export const accountRule: DataRule = {
   revision: count,
   steps: count,
   'rounds?': count,
+  'replans?': count,
   subagentSteps: count,
   durationMs: count,
   usage: usageRule,

@@ -70,7 +70,7 @@ function visit(value: unknown, path: string, above: Set<object>, depth: number):
 function notJson(path: string, what: string): Error {
   return invalidUse(
     `The state cannot be written as JSON: ${path} is ${what}.`,
-    'Keep plain JSON data in a state.',
+    'Keep strings, finite numbers, booleans, null, lists and plain objects in a state.',
   )
 }
 

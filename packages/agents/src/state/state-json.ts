@@ -216,6 +216,7 @@ const stateRule: DataRule = {
           kind: oneOf('approval', 'input', 'in_doubt', 'child', 'timer'),
           request: (request) => (request === undefined ? 'JSON' : undefined),
         },
+        'parsed?': { arguments: anObject, schema: 'string' },
         'answer?': anObject,
         'answers?': anObject,
       },

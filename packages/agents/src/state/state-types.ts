@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { JsonObject, JsonValue, RecordedArguments } from '@skein/base'
 import type { DeferRequest, MessageJSON, TokenUsage, ToolResultMessage, Turn } from '@skein/ai'
 
 /** A state as JSON (UAP §12.1). */
@@ -34,6 +34,8 @@ export type RunAccount = {
   readonly steps: number
   /** Finished rounds of tool calls. Absent before the first. */
   readonly rounds?: number
+  /** New plans that failed steps have led to (`plan`). Absent before the first. */
+  readonly replans?: number
   /** Steps of sub-agents that have ended and share the budget of this run. */
   readonly subagentSteps: number
   /** Milliseconds of work, without the time between an interrupt and `resume`. */
@@ -116,12 +118,20 @@ export interface Interrupt {
   readonly path: readonly string[]
   readonly kind: DeferRequest['kind']
   readonly request: JsonValue
+  /**
+   * The arguments with which the call will run, if its tool parses them: with defaults and transforms. What the model
+   * sent is in the messages.
+   */
+  readonly arguments?: JsonObject
 }
 
 /** The answer to an interrupt. To change arguments, deny the call: the model then calls again. */
 export type Answer =
-  /** Lets the call run. The tool can read the token in `context.answer`. */
-  | { readonly type: 'approve'; readonly token?: string }
+  /**
+   * Lets the call run. The tool can read the token and the data in `context.answer`. `data` are the fields that a
+   * person has filled in, e.g. those of an MCP server's question.
+   */
+  | { readonly type: 'approve'; readonly token?: string; readonly data?: JsonObject }
   | { readonly type: 'deny'; readonly reason: string }
   /** Becomes the call's result; the tool does not run. */
   | { readonly type: 'result'; readonly value: unknown }
@@ -145,6 +155,8 @@ export interface Suspension {
 export interface DeferredCall {
   readonly toolCallId: string
   readonly request: DeferRequest
+  /** The parsed arguments, with which the call runs after an approval; undefined for a tool that parses nothing. */
+  readonly parsed?: RecordedArguments
   /** The answer, if a run had it when its process died; `resume` uses it without asking again. */
   readonly answer?: Answer
   /** The answers for interrupts of the sub-agent inside this call, by the id that each has inside the sub-agent. */

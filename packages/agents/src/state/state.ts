@@ -82,7 +82,7 @@ export class AgentState {
     if (guard !== key)
       throw invalidUse(
         'AgentState cannot be constructed.',
-        'Use AgentState.initial() or fromJSON().',
+        'Use AgentState.initial() or AgentState.fromJSON().',
       )
     const { fields, ids } = init
     // UUIDs are made on first use. An application's id source is called here for every state: otherwise the id
@@ -233,7 +233,7 @@ function checked(messages: readonly Message[]): readonly Message[] {
   if (wrong < 0) return messages
   throw invalidUse(
     `Item ${wrong} of the messages is not a message.`,
-    'Make messages with the classes of @skein/ai.',
+    'Make messages with UserMessage, AssistantMessage or ToolResultMessage of @skein/ai.',
   )
 }
 

@@ -7,11 +7,10 @@ import {
   type ToolExecution,
   type ToolOutcome,
   ToolResultMessage,
-  toToolExecution,
-  toToolResult,
   type Turn,
   type Warning,
 } from '@skein/ai'
+import { toFittingResult, toToolExecution, toToolResult } from '@skein/ai/engine'
 import { invalidUse } from '../contract/agent-error.ts'
 import { allInterruptsOf, interruptsOf } from '../state/interrupts.ts'
 import type { Answer, Answers, DeferredCall, Interrupt } from '../state/state-types.ts'
@@ -36,6 +35,8 @@ export interface CallsInput {
   readonly settled?: ReadonlyMap<string, ToolOutcome>
   /** Answers to the interrupts of a suspended state. */
   readonly answers?: Answers
+  /** Bytes of a result that the model is shown; of a longer one it sees the beginning and the end. */
+  readonly maxToolResultBytes?: number
 }
 
 /** The open calls of one message, with the known outcome, answer or earlier request of each. */
@@ -43,13 +44,18 @@ export class CallBatch {
   /** All calls that have no result in the history, in call order. */
   readonly calls: readonly ToolCall[]
   readonly #state: AgentState
+  readonly #maxToolResultBytes: number | undefined
   readonly #deferred: ReadonlyMap<string, DeferredCall>
   readonly #routed: ReadonlyMap<string, CallAnswers>
   readonly #settled = new Map<string, ToolOutcome>()
   /** Calls that an earlier run has already reported as executed. */
   readonly #old = new Set<string>()
 
-  constructor({ state, settled, answers = {} }: CallsInput, calls: readonly ToolCall[]) {
+  constructor(
+    { state, settled, answers = {}, maxToolResultBytes }: CallsInput,
+    calls: readonly ToolCall[],
+  ) {
+    this.#maxToolResultBytes = maxToolResultBytes
     const { answered, deferred = [] } = state.suspension ?? {}
     this.#state = state
     this.calls = calls
@@ -76,11 +82,11 @@ export class CallBatch {
    * Returns the executor's settings for a call that was deferred before. An approved call runs without asking
    * its tool for approval again, and so does a call with answers for the sub-agent inside it.
    */
-  portsOf({ toolCallId }: ToolCall): Pick<CallPorts, 'isApproved' | 'context'> {
+  portsOf({ toolCallId }: ToolCall): Pick<CallPorts, 'isApproved' | 'parsed' | 'context'> {
     const { own: answer, inner: answers } = this.#routed.get(toolCallId) ?? {}
-    const deferred = this.#deferred.get(toolCallId)?.request
+    const { request: deferred, parsed } = this.#deferred.get(toolCallId) ?? {}
     const isApproved = answer?.type === 'approve' || answers !== undefined
-    return { isApproved, context: { deferred, answer, answers } }
+    return { isApproved, parsed, context: { deferred, answer, answers } }
   }
 
   /** Returns the state after the calls: with one message of results, or suspended if some calls wait. */
@@ -90,7 +96,12 @@ export class CallBatch {
   ): CallsResult {
     const answered = settled.filter(({ outcome }) => outcome.type !== 'deferred')
     const results =
-      answered.length > 0 ? new ToolResultMessage(answered.map(toToolResult), sources) : undefined
+      answered.length > 0
+        ? new ToolResultMessage(
+            answered.map((one) => toFittingResult(toToolResult(one), this.#maxToolResultBytes)),
+            sources,
+          )
+        : undefined
     const executions = answered
       .filter(({ call }) => !this.#old.has(call.toolCallId))
       .map(toToolExecution)
@@ -100,8 +111,14 @@ export class CallBatch {
       const state = added.suspension ? added.withSuspension(undefined) : added
       return { state, messages, executions, warnings, openCalls: [], interrupts: [] }
     }
-    const deferred = settled.flatMap(({ call: { toolCallId }, outcome }): DeferredCall[] =>
-      outcome.type === 'deferred' ? [{ toolCallId, request: outcome.request }] : [],
+    const deferred = settled.flatMap(
+      ({ call: { toolCallId }, outcome, parsed: own }): DeferredCall[] => {
+        if (outcome.type !== 'deferred') return []
+        const { request } = outcome
+        // A call that was not made again, because it still waits, keeps what was parsed when it was made.
+        const parsed = own ?? this.#deferred.get(toolCallId)?.parsed
+        return [parsed ? { toolCallId, request, parsed } : { toolCallId, request }]
+      },
     )
     const done = new Set(answered.map(({ call }) => call.toolCallId))
     const open = this.calls.filter(({ toolCallId }) => !done.has(toolCallId))
@@ -127,10 +144,11 @@ export function withAnswers(state: AgentState, answers: Answers): AgentState {
   const { suspension } = state
   if (!suspension || Object.keys(answers).length === 0) return state
   const routed = routeAnswers(suspension.deferred, answers)
-  const deferred = suspension.deferred.map(({ toolCallId, request }): DeferredCall => {
-    const { own, inner } = routed.get(toolCallId) ?? {}
-    if (own) return { toolCallId, request, answer: own }
-    return inner ? { toolCallId, request, answers: inner } : { toolCallId, request }
+  const deferred = suspension.deferred.map((call): DeferredCall => {
+    const { answer: _answer, answers: _answers, ...waiting } = call
+    const { own, inner } = routed.get(call.toolCallId) ?? {}
+    if (own) return { ...waiting, answer: own }
+    return inner ? { ...waiting, answers: inner } : waiting
   })
   return state.withSuspension({ ...suspension, deferred })
 }
@@ -190,13 +208,14 @@ function findInterrupt(interrupts: readonly Interrupt[], name: string): Interrup
 }
 
 function checkAnswer(answer: unknown, name: string): void {
-  const { type, reason, message } = isPlainObject(answer) ? answer : {}
-  if (type === 'approve' || type === 'result') return
+  const { type, reason, message, data } = isPlainObject(answer) ? answer : {}
+  if (type === 'result' || (type === 'approve' && (data === undefined || isPlainObject(data))))
+    return
   if (type === 'deny' && typeof reason === 'string') return
   if (type === 'error' && typeof message === 'string') return
   throw invalidUse(
     `The value for "${name}" is not an answer.`,
-    "Answer { type: 'approve' }, { type: 'deny', reason }, { type: 'result', value } or { type: 'error', message }.",
+    "Answer { type: 'approve' } (with `data`, an object, if the question asks for some), { type: 'deny', reason }, { type: 'result', value } or { type: 'error', message }.",
   )
 }
 

@@ -1,4 +1,5 @@
-import { addUsage, type Message, messageToJSON, type TokenUsage, zeroUsage } from '@skein/ai'
+import { type Message, messageToJSON, type TokenUsage } from '@skein/ai'
+import { addUsage, zeroUsage } from '@skein/ai/engine'
 import { awaitUnlessAborted } from '../contract/agent-error.ts'
 import { type Spending, spendingOf } from '../state/run-account.ts'
 import type { AgentState } from '../state/state.ts'

@@ -1,4 +1,5 @@
-import { addUsage, type TokenUsage, type ToolExecution, zeroUsage } from '@skein/ai'
+import { type TokenUsage, type ToolExecution } from '@skein/ai'
+import { addUsage, zeroUsage } from '@skein/ai/engine'
 import {
   type AgentStreamEvent,
   type SubagentEnd,

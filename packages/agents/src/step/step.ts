@@ -12,8 +12,8 @@ import {
   type Turn,
   executeTools,
   isAssistantMessage,
-  wantsContext,
 } from '@skein/ai'
+import { wantsContext } from '@skein/ai/engine'
 import { type Clock, type IdSource, linkAbort, messageOf, systemClock, uuidV4 } from '@skein/base'
 import type { AgentStrategy } from '../contract/agent-types.ts'
 import type { StepEffect } from '../contract/checkpoint-store.ts'
@@ -126,8 +126,26 @@ export async function runStep(input: StepInput, live?: LiveEvents): Promise<Step
     const nothing = { executions: [], warnings: [], interrupts: [] }
     return { state: next, turn, messages, openCalls, ...nothing }
   }
-  const acted = await act({ ...input, state: next }, calls, live, indexes)
-  return { ...acted, turn, messages: [...messages, ...acted.messages] }
+  try {
+    const acted = await act({ ...input, state: next }, calls, live, indexes)
+    return { ...acted, turn, messages: [...messages, ...acted.messages] }
+  } catch (error) {
+    const cancelled = cancelledStep(error)
+    if (cancelled)
+      cancelledSteps.set(error as Error, {
+        ...cancelled,
+        turn,
+        messages: [...messages, ...cancelled.messages],
+      })
+    throw error
+  }
+}
+
+const cancelledSteps = new WeakMap<Error, StepResult>()
+
+/** Returns what a step had done when an abort ended its calls; `error` is what the step threw. */
+export function cancelledStep(error: unknown): StepResult | undefined {
+  return error instanceof Error ? cancelledSteps.get(error) : undefined
 }
 
 /**
@@ -174,10 +192,14 @@ async function act(
   const sink = followSubagents(live, () => origin)
   input.onSubagents?.(sink)
   let result: BatchResult
+  let cancelled: BatchResult['settled'] | undefined
+  const onCancel: ToolBatch['onCancel'] = (settled) => (cancelled = settled)
   try {
-    result = await runCalls(input, batch, { sink, live, origin, indexes })
+    result = await runCalls(input, batch, { sink, live, origin, indexes, onCancel })
   } catch (error) {
     sink.close(clock.now(), messageOf(error))
+    if (cancelled && error instanceof Error)
+      cancelledSteps.set(error, batch.end({ settled: cancelled, warnings: [] }, { ids, clock }))
     throw error
   }
   // A sub-agent that its time limit has stopped is about to tell its end, with what it has used.
@@ -196,13 +218,14 @@ interface CallsFollowed {
   readonly live: LiveEvents | undefined
   readonly origin: { readonly step: number; readonly agentId: string }
   readonly indexes: ReadonlyMap<string, number> | undefined
+  readonly onCancel: ToolBatch['onCancel']
 }
 
 /** Runs calls through the model's instance, so that its tool strategy and middleware apply to each call. */
 async function runCalls(
   input: StepInput,
   batch: CallBatch,
-  { sink, live, origin, indexes }: CallsFollowed,
+  { sink, live, origin, indexes, onCancel }: CallsFollowed,
 ): Promise<BatchResult> {
   const { state, llm, commit, signal, mode, succeeded, middlewareState, tools } = input
   const { clock = systemClock, toolStrategy: strategy } = input
@@ -239,13 +262,15 @@ async function runCalls(
     indexes,
     mode,
     succeeded,
+    onCancel,
     open(call: ToolCall): CallPorts {
-      const { isApproved, context } = batch.portsOf(call)
+      const { isApproved, parsed, context } = batch.portsOf(call)
       const tool = tools.find(({ name }) => name === call.toolName)
       // Making the context takes longer than many calls, so it is made only for a tool that uses it.
-      if (!tool || (!tool.approval && !wantsContext(tool))) return { isApproved, journal, progress }
+      if (!tool || (!tool.approval && !wantsContext(tool)))
+        return { isApproved, parsed, journal, progress }
       const own = { ...input.context?.(call, state), ...context, onSubagentEvent: sink.push }
-      return { isApproved, context: own, journal, progress }
+      return { isApproved, parsed, context: own, journal, progress }
     },
   }
   const streaming = live !== undefined

@@ -1,4 +1,5 @@
-import { BatchReader, type Message, UserMessage } from '@skein/ai'
+import { type Message, UserMessage } from '@skein/ai'
+import { BatchReader } from '@skein/ai/engine'
 import { AGENT_ORIGIN, invalidUse } from '../contract/agent-error.ts'
 import type {
   AgentInput,

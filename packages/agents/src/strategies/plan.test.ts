@@ -127,3 +127,57 @@ describe('maxParallelSteps', () => {
     ])
   })
 })
+
+describe('parallel steps that use one tool', () => {
+  /** Fetches a page; `b` and `c` work, `a` as often as `broken` says no. */
+  const fetching = (broken: () => boolean) =>
+    tool('fetch', ({ page }: { page: string }) => {
+      if (page === 'a' && broken()) throw new Error('no')
+      return page
+    })
+  const three = ['a', 'b', 'c'].map((id) => ({ id, tool: 'fetch' }))
+  const statuses = (state: AgentState) => state.plan!.map(({ id, status }) => `${id} ${status}`)
+
+  test('each is completed or failed by its own call', async () => {
+    const model = scripted([
+      steps(...three),
+      ['a', 'b', 'c'].map((page) => calls('fetch', { page })),
+      says('hm'),
+      steps({ id: 'd' }),
+      says('done'),
+    ])
+    const execution = plan({ maxParallelSteps: 3 })
+    const { state } = await agent({ model, tools: [fetching(() => true)], execution }).generate(
+      'x',
+      start,
+    )
+    expect(statuses(state)).toEqual(['a failed', 'b completed', 'c completed', 'd completed'])
+  })
+
+  test('a call that is repeated with success completes its step', async () => {
+    let failures = 1
+    const model = scripted([
+      steps(...three),
+      [calls('fetch', { page: 'a' }), calls('fetch', { page: 'b' })],
+      [calls('fetch', { page: 'a' })],
+      [calls('fetch', { page: 'c' })],
+      says('all'),
+    ])
+    const execution = plan({ maxParallelSteps: 3 })
+    const tools = [fetching(() => failures-- > 0)]
+    const { state } = await agent({ model, tools, execution }).generate('x', start)
+    expect(statuses(state)).toEqual(['a completed', 'b completed', 'c completed'])
+  })
+
+  test('steps that fail together use up one new plan of maxReplans', async () => {
+    const model = scripted(({ structure, messages }) => {
+      if (structure) return steps(...three)
+      if (messages.at(-1)?.type === 'tool_result') return says('hm')
+      return three.map(() => calls('fetch', { page: 'a' }))
+    })
+    const execution = plan({ maxParallelSteps: 3, maxReplans: 2 })
+    const run = agent({ model, tools: [fetching(() => true)], execution }).generate('x', start)
+    await expect(run).rejects.toThrow(/failed: its tool "fetch" said: no/)
+    expect(model.requests.filter(({ structure }) => structure).length).toBe(3)
+  })
+})

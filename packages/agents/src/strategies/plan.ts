@@ -1,5 +1,5 @@
 import type { JsonSchema } from '@skein/base'
-import { ErrorCode, isUPPError, isUserMessage, type ToolExecution, UPPError } from '@skein/ai'
+import { ErrorCode, isUPPError, isUserMessage, UPPError } from '@skein/ai'
 import { unusableResponse, isCancelled } from '../contract/agent-error.ts'
 import type { ExecutionStrategy } from '../contract/agent-types.ts'
 import type { AgentStopReason } from '../contract/event.ts'
@@ -19,6 +19,7 @@ import {
   replanPrompt,
   unknownTools,
 } from './planner.ts'
+import { StepCalls } from './step-calls.ts'
 import type { StrategyRun } from './strategy-run.ts'
 
 /** Options of `plan`. */
@@ -28,8 +29,8 @@ export interface PlanOptions {
   /** Whether a failed step leads to a new plan. Default true. */
   readonly allowReplan?: boolean
   /**
-   * How many new plans failed steps may lead to in one conversation; the next failure fails the run. Default:
-   * no limit.
+   * How many new plans failed steps may lead to in one run; the next failure fails the run. Steps that fail
+   * together lead to one new plan. Default: no limit.
    */
   readonly maxReplans?: number
   /**
@@ -185,21 +186,21 @@ interface Work {
 }
 
 /**
- * Runs inferences and tools until the model requests none. The step fails if an inference fails, or if the
- * last call of the tool that the plan names for the step fails.
+ * Runs inferences and tools until the model requests none. A step fails if an inference fails, or if the last of
+ * its own calls of the tool that the plan names for it fails.
  */
 async function work(run: StrategyRun, steps: readonly PlanStep[]): Promise<Work> {
-  const last = new Map<string, ToolExecution>()
+  const calls = new StepCalls(steps)
   try {
     for (;;) {
       const result = await run.ask({ runsTools: run.mayRunTools })
-      for (const execution of result.executions) last.set(execution.toolName, execution)
+      for (const execution of result.executions) calls.add(execution)
       const end = await run.endAfter(result)
       if (!end) continue
-      const failed = steps.filter(({ tool }) => tool !== undefined && last.get(tool)?.isError)
+      const failed = steps.filter((step) => calls.lastOf(step)?.isError)
       const [first] = failed
       if (end !== 'complete' || !first) return { end }
-      const { toolName, result: output } = last.get(first.tool!)!
+      const { toolName, result: output } = calls.lastOf(first)!
       const said = `its tool "${toolName}" said: ${String(output)}`
       const failure = unusableResponse(`Step "${first.id}" of the plan failed: ${said}`)
       return { failure, failed }
@@ -220,8 +221,8 @@ async function replan(
   const ended = (run.state.plan ?? []).filter(
     ({ status }) => status === 'completed' || status === 'failed',
   )
-  const failures = withStatus(ended, 'failed').length
-  if (!settings.allowReplan || failures > settings.maxReplans) throw failure
+  if (!settings.allowReplan || run.replans >= settings.maxReplans) throw failure
+  run.countReplan()
   const completed = withStatus(ended, 'completed')
   const { tools, input } = run.context
   const { maxPlanSteps } = settings

@@ -49,7 +49,13 @@ export function bareModel(
   changes: Pick<LLMOptions, 'tools' | 'structure'> = {},
 ): LLMInstance {
   if (typeof llm.with !== 'function') return llm
-  const none = { tools: [], toolChoice: undefined, structure: undefined, validate: false }
+  const none = {
+    tools: [],
+    toolChoice: undefined,
+    structure: undefined,
+    validate: false,
+    repair: undefined,
+  }
   return llm.with({ ...none, ...changes })
 }
 

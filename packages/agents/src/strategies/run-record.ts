@@ -1,9 +1,6 @@
 import { freezeTree } from '@skein/base'
 import {
-  addSources,
-  addUsage,
   AssistantMessage,
-  zeroUsage,
   type Message,
   type OpenCall,
   type Source,
@@ -12,6 +9,7 @@ import {
   type Turn,
   type Warning,
 } from '@skein/ai'
+import { addSources, addUsage, zeroUsage } from '@skein/ai/engine'
 
 /** Where a step starts: how long each list of the record was at that time. */
 interface Mark {
@@ -101,14 +99,15 @@ export class RunRecord {
     const usageByCycle = this.#cycles.slice(mark.cycles)
     const last = this.#last ?? {
       response: response ?? new AssistantMessage([]),
-      stopReason: 'other',
+      stopReason: 'other' as const,
     }
     // All items are frozen when they are added. Freezing the whole run again each time a stop condition reads
     // its turn would make long runs quadratic.
     const from = <T>(items: readonly T[], index: number): readonly T[] =>
       Object.freeze(items.slice(index))
-    return Object.freeze({
+    const turn: Omit<Turn, 'data'> = {
       ...last,
+      text: last.response.text,
       messages: from(this.#messages, mark.messages),
       toolExecutions: from(this.#executions, mark.executions),
       usage: freezeTree(usage),
@@ -117,6 +116,7 @@ export class RunRecord {
       warnings: from(this.#warnings, mark.warnings),
       sources: freezeTree(addSources([], this.#sources.slice(mark.sources))),
       openCalls: freezeTree(this.openCalls),
-    })
+    }
+    return Object.freeze(turn as Turn) // `data` is present only after a structured answer
   }
 }

@@ -1,19 +1,17 @@
 import { type Clock, type IdSource, systemClock, uuidV4 } from '@skein/base'
 import {
-  addUsage,
   type AssistantMessage,
   isAssistantMessage,
   type LLMInstance,
   type Message,
-  succeededTools,
   type Tool,
   type ToolCall,
   ToolResultMessage,
   type Turn,
   type UPPError,
   UserMessage,
-  zeroUsage,
 } from '@skein/ai'
+import { addUsage, isMalformed, succeededTools, zeroUsage } from '@skein/ai/engine'
 import { codeError, throwIfAborted, awaitUnlessAborted } from '../contract/agent-error.ts'
 import type {
   AgentStrategy,
@@ -44,7 +42,8 @@ import {
   sessionOf,
   type SubagentSession,
 } from '../step/run-tree.ts'
-import { runStep, type StepInput, type StepResult } from '../step/step.ts'
+import { cancelledStep, runStep, type StepInput, type StepResult } from '../step/step.ts'
+import { endOfAnswer, MAX_MALFORMED_RETRIES } from './answer-end.ts'
 import { hooksOf } from './hooks.ts'
 import { RunRecord } from './run-record.ts'
 
@@ -151,6 +150,15 @@ export class StrategyRun {
     return this.#account.rounds ?? 0
   }
 
+  /** The number of new plans that failed steps have led to, before and after each `resume`. */
+  get replans(): number {
+    return this.#account.replans ?? 0
+  }
+
+  countReplan(): void {
+    this.#account = { ...this.#account, replans: this.replans + 1 }
+  }
+
   /**
    * Whether another round of tool calls is allowed. The limit of the tool strategy is for the whole run; by
    * default there is no limit (UAP §2.4).
@@ -166,7 +174,7 @@ export class StrategyRun {
   }: StepResult): AgentStopReason | undefined | Promise<AgentStopReason> {
     if (this.state.suspension) return 'interrupted'
     if (openCalls.length > 0) return this.#endAtLimit()
-    return turn && !turn.response.toolCalls?.length ? 'complete' : undefined
+    return turn && !turn.response.toolCalls?.length ? endOfAnswer(turn) : undefined
   }
 
   async #endAtLimit(): Promise<AgentStopReason> {
@@ -265,6 +273,7 @@ export class StrategyRun {
       commit,
       answers: this.#answers,
       succeeded: this.#succeeded,
+      maxToolResultBytes: agent.config?.maxToolResultBytes,
       toolStrategy: agent.toolStrategy,
       context: (call, state) =>
         agentContext({ ...this.context, state }, call, {
@@ -290,7 +299,13 @@ export class StrategyRun {
       },
       ...this.#sources,
     }
-    const result = await runStep(input, this.#live)
+    let result = await runStep(input, this.#live)
+    for (let retry = 1; retry <= MAX_MALFORMED_RETRIES; retry++) {
+      if (!result.turn || !isMalformed(result.turn)) break
+      // The answer is paid for, but no part of the history: it has nothing that could be sent again.
+      this.record.addInference(result.turn, [])
+      result = await runStep({ ...input, cycle: ++this.#cycle }, this.#live)
+    }
     if (messages && result.turn) {
       const usage = result.turn.usageByCycle?.at(-1) ?? result.turn.usage
       this.#last = { messages, usage }
@@ -556,6 +571,8 @@ export class StrategyRun {
   fail(error: unknown): UPPError {
     const failure = codeError(error, 'The run')
     const partial = failure.turn
+    const cancelled = cancelledStep(error)
+    if (cancelled) this.#note(cancelled)
     if (partial) this.record.addInference(partial, partial.messages)
     failure.turn = this.record.turn(this.#lastAnswer())
     return failure

@@ -168,7 +168,7 @@ describe('a command', () => {
 
   test('a question of the server is an interrupt that can be stored and answered', async () => {
     const connection = await byCommand()
-    const model = scripted([calls('book', {}), says('done')])
+    const model = scripted([calls('book', {}), ...Array.from({ length: 4 }, () => says('done'))])
     const worker = agent({ model, tools: connection.tools })
     const { state } = await worker.generate('go', start)
     const stored = AgentState.fromJSON(JSON.parse(JSON.stringify(state)))
@@ -177,9 +177,22 @@ describe('a command', () => {
       request: { elicitation: { message: 'Which seat?', requestedSchema: { type: 'object' } } },
     })
     const { id } = stored.interrupts[0]!
-    const token = JSON.stringify({ seat: '12A' })
-    const { turn } = await worker.resume(stored, { [id]: { type: 'approve', token } })
-    expect(turn.toolExecutions[0]?.result).toBe('booked 12A')
+    // Answers that were stored by earlier versions have the data as JSON in `token`.
+    const old = { type: 'approve', token: JSON.stringify({ seat: '1B' }) } as const
+    for (const [answer, result] of [
+      [{ type: 'approve', data: { seat: '12A' } } as const, 'booked 12A'],
+      [old, 'booked 1B'],
+      [
+        { type: 'approve', data: { seat: '12A' }, token: 'an approval token' } as const,
+        'booked 12A',
+      ],
+    ] as const) {
+      const { turn } = await worker.resume(stored, { [id]: answer })
+      expect(turn.toolExecutions[0]?.result).toBe(result)
+    }
+    await expect(
+      worker.resume(stored, { [id]: { type: 'approve', data: 'seat' as never } }),
+    ).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
   })
 
   test('a program that does not exist is an error', async () => {

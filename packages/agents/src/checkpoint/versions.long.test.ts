@@ -1,0 +1,2 @@
+// The whole counts of versions.test.ts: see `countOf`.
+import './versions.test.ts'

@@ -1,0 +1,17 @@
+import type { AgentStrategy } from './agent-types.ts'
+
+type Condition = NonNullable<AgentStrategy['stopCondition']>
+
+/** The stop conditions that need the cost of every inference. */
+const conditions = new WeakSet<Condition>()
+
+/** Marks a stop condition as one that needs the cost of every inference. */
+export function withCost<C extends Condition>(condition: C): C {
+  conditions.add(condition)
+  return condition
+}
+
+/** True for a stop condition that needs the cost of every inference. */
+export function needsCost(condition: Condition | undefined): boolean {
+  return condition !== undefined && conditions.has(condition)
+}
