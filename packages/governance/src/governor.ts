@@ -1,12 +1,20 @@
 import type { JsonValue } from '@skein/base'
 import type { ApprovalAnswer } from './contract/approval.ts'
+import type { Actor } from './contract/envelope.ts'
 import type { TaskClass } from './contract/governed.ts'
 import { GovernanceError, reason, type Reason } from './contract/reason.ts'
 import type { Delivered, FailedSafe, Init, Result, Run, Resume, Opening } from './contract/run.ts'
 import { admit, type Admission, type CallRequest, previewCall } from './governor/admit.ts'
-import { closedResult, deliver, failAttempt, type Delivery } from './governor/deliver.ts'
+import {
+  closedResult,
+  deliver,
+  type Delivery,
+  failAttempt,
+  judgeCandidate,
+  type JudgedCandidate,
+} from './governor/deliver.ts'
 import { drive, type Body } from './governor/drive.ts'
-import { brokenResult, failSafe } from './governor/fail.ts'
+import { brokenResult, type FailOptions, failSafe } from './governor/fail.ts'
 import {
   assertOutermost,
   draftRequest,
@@ -25,7 +33,8 @@ import {
 } from './governor/recover.ts'
 import { conflict, type GovernedRequest } from './governor/request.ts'
 import { settle, type GovernedOutcome, type Settlement } from './governor/execute.ts'
-import { isClosed } from './journal/reduce.ts'
+import { isClosed, isInDoubt } from './journal/reduce.ts'
+import type { DecidedWrite } from './journal/events.ts'
 import { type GovernorState } from './journal/journal.ts'
 import { toAdmitted } from './governor/candidate.ts'
 import { toFailure } from './governor/verify.ts'
@@ -60,7 +69,17 @@ export interface Governor {
    * Ends a request that nobody will continue: it ends without delivery, and its writes are undone. A request
    * that has already ended keeps its result.
    */
-  cancel(requestId: string, why?: Reason): Promise<FailedSafe | Delivered<JsonValue>>
+  cancel(
+    requestId: string,
+    why?: Reason,
+    options?: FailOptions,
+  ): Promise<FailedSafe | Delivered<JsonValue>>
+  /**
+   * Carries out what a person decided about a write that was in doubt when its request failed safe: a write that was
+   * `applied` is undone. The decision is a request of its own, in the name of the person; calling this again with the
+   * same `request_id` continues it.
+   */
+  undoDecided(task: TaskClass, request: OpenRequest, decision: DoubtDecision): Promise<FailedSafe>
 
   /** Opens a request (UAICP intake): checks identity, ids and input and writes the first entry. */
   open(task: TaskClass, request: OpenRequest): Promise<Opening>
@@ -82,6 +101,11 @@ export interface Governor {
   settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement>
   /** Checks a candidate answer: delivers it, asks for a repair, or ends the request without an answer (fail safe). */
   deliver(requestId: string, candidate: JsonValue): Promise<Delivery>
+  /**
+   * Like `deliver`, but a request that fails has undone nothing yet, so that the caller can stop what still works for
+   * it. `cancel` then undoes its writes and ends it.
+   */
+  judge(requestId: string, candidate: JsonValue): Promise<JudgedCandidate>
   /** Ends an attempt that has nothing to deliver: the request is tried again (repair) or ends without delivery. */
   fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery>
   /**
@@ -97,6 +121,11 @@ export interface Governor {
   settleInDoubt(requestId: string, call: string, found: 'applied' | 'absent'): Promise<void>
   /** Returns the state of a request, computed from its journal; undefined when there is no such request. */
   state(requestId: string): Promise<GovernorState | undefined>
+}
+
+/** What a person decided about a write in doubt. */
+export interface DoubtDecision extends DecidedWrite {
+  readonly by: Actor
 }
 
 /** Creates a governor. It does nothing until one of its methods is called. */
@@ -157,6 +186,7 @@ class JournalGovernor implements Governor {
   async cancel(
     requestId: string,
     why: Reason = reason('CANCELLED', requestId),
+    options: FailOptions = {},
   ): Promise<FailedSafe | Delivered<JsonValue>> {
     const running = this.#work.get(requestId)
     if (running) {
@@ -165,12 +195,31 @@ class JournalGovernor implements Governor {
     } else this.#live.delete(requestId)
     const request = await this.#load(requestId)
     return this.#begin(request, async () => {
-      if (!isClosed(request.state)) await recoverRequest(request)
+      if (!isClosed(request.state)) await recoverRequest(request, options)
       // `recoverRequest` ends a request that was already failing, whose deadline has passed, or whose
       // intake had not finished. Such a request failed for that reason, and `why` is not used.
       if (isClosed(request.state)) return closedResult(request)
-      return failSafe(request, await toFailure(request, [why]))
+      return failSafe(request, await toFailure(request, [why]), options)
     })
+  }
+
+  async undoDecided(
+    task: TaskClass,
+    init: OpenRequest,
+    { by, ...decided }: DoubtDecision,
+  ): Promise<FailedSafe> {
+    const id = init.request_id
+    const isKnown = id !== undefined && (await loadState(this.#core, id)) !== undefined
+    if (isKnown) {
+      const result = await this.cancel(id)
+      if (result.state === 'fail_safe') return result
+      throw conflict(await this.#load(id, task), 'it is no decision about a write')
+    }
+    const { request, refused } = await openRequest(this.#core, task, { ...init, decided })
+    if (request.broken) return brokenResult(request)
+    const found = reason('TOOL_IN_DOUBT', decided.call, `found ${decided.found}`)
+    const failure = refused ?? { reasons: [found], missing: [] }
+    return this.#begin(request, () => failSafe(request, failure, { actor: by }))
   }
 
   async open(task: TaskClass, init: OpenRequest): Promise<Opening> {
@@ -199,9 +248,10 @@ class JournalGovernor implements Governor {
     const request = await this.#find(requestId)
     const running = request.running.get(call)?.call
     if (running) return settle(request, running, outcome)
-    // Another process allowed the call, so the call is rebuilt from its journal entry.
+    // Another process allowed the call, or the call was recorded as in doubt and has reported its result late. So the call
+    // is rebuilt from its journal entry.
     const known = request.state.calls.get(call)
-    if (known?.status !== 'started') throw conflict(request, `call ${call} is not running`)
+    if (!known || !isInDoubt(known)) throw conflict(request, `call ${call} is not running`)
     const args = await request.fetch(known.args_hash)
     return settle(request, toAdmitted(request, known, args), outcome)
   }
@@ -209,6 +259,11 @@ class JournalGovernor implements Governor {
   async deliver(requestId: string, candidate: JsonValue): Promise<Delivery> {
     const request = assertOutermost(await this.#find(requestId))
     return this.#forget(await deliver(request, candidate), requestId)
+  }
+
+  async judge(requestId: string, candidate: JsonValue): Promise<JudgedCandidate> {
+    const request = assertOutermost(await this.#find(requestId))
+    return this.#forget(await judgeCandidate(request, candidate), requestId)
   }
 
   async fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery> {
@@ -291,7 +346,7 @@ class JournalGovernor implements Governor {
     if (live) throw conflict(live, 'it is being worked on')
   }
 
-  #forget(delivery: Delivery, requestId: string): Delivery {
+  #forget<T extends Delivery | JudgedCandidate>(delivery: T, requestId: string): T {
     if (delivery.type !== 'repair') this.#live.delete(requestId)
     return delivery
   }

@@ -27,6 +27,7 @@ export type {
   Approvals,
   Approver,
   Redemption,
+  RefusedToken,
   SpentStore,
 } from './contract/approval.ts'
 export type {
@@ -38,7 +39,7 @@ export type {
   JournalRecord,
   LogReadOptions,
 } from './journal/journal.ts'
-export type { JournalEvent, JournalItem } from './journal/events.ts'
+export type { JournalEvent, JournalItem, UndoStatus } from './journal/events.ts'
 export {
   governed,
   toolCore,
@@ -58,12 +59,13 @@ export {
 export { defineTaskClass, type TaskClass, type TaskLimits } from './contract/governed.ts'
 export type { Delivered, FailedSafe, Pending, Receipt, Result, Undo } from './contract/run.ts'
 export type { CallResult, Init, Run } from './contract/run.ts'
-export { governor, type Governor } from './governor.ts'
-export type { GovernorLimits, GovernorOptions } from './governor/options.ts'
+export { type DoubtDecision, governor, type Governor } from './governor.ts'
+export type { Delegate, GovernorLimits, GovernorOptions } from './governor/options.ts'
 
 export type { Admission } from './governor/admit.ts'
 export type { GovernedOutcome, Settlement } from './governor/execute.ts'
-export type { Delivery } from './governor/deliver.ts'
+export type { Delivery, JudgedCandidate } from './governor/deliver.ts'
+export type { FailOptions } from './governor/fail.ts'
 
 export type { PayloadStore } from './contract/evidence.ts'
 export { memoryPayloads } from './contract/evidence.ts'

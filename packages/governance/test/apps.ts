@@ -597,7 +597,7 @@ interface GraphResult {
   readonly __interrupt__?: readonly { readonly value?: unknown }[]
 }
 
-const peers = peersOf('packages/governance/test/peers')
+const peers = peersOf('frameworks')
 const langChain = peers.isInstalled ? await peers.load<LangChain>('langchain') : undefined
 const langChainCore: LangChainCore | undefined = langChain && {
   AIMessage: langChain.AIMessage,

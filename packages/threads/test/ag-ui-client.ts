@@ -1,4 +1,4 @@
-/** The real client of AG-UI, at the version that test/peers pins. Only what the tests use is typed. */
+/** The real client of AG-UI, at the version that peers/sdks pins. Only what the tests use is typed. */
 import { peersOf } from '../../../scripts/peers.ts'
 import type { AgUiEvent, AgUiMessage } from '../src/convert/ag-ui/index.ts'
 
@@ -31,7 +31,7 @@ export interface AgUiClient {
   }) => AgUiAgent
 }
 
-const peers = peersOf('packages/threads/test/peers')
+const peers = peersOf('sdks')
 
 /** Whether the peers are installed; the test command installs them. */
 export const hasAgUiClient: boolean = peers.isInstalled

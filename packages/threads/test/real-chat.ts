@@ -10,6 +10,7 @@ import {
   type UIMessage,
   type UIMessageChunk,
 } from 'ai'
+import { plain } from './plain.ts'
 
 class State implements ChatState<UIMessage> {
   status: ChatStatus = 'ready'
@@ -128,11 +129,6 @@ export async function refusedChunk(chunks: Iterable<unknown>): Promise<string | 
     if (!result?.success) return JSON.stringify(chunk)
   }
   return undefined
-}
-
-/** A value as JSON text would bring it. */
-export function plain<T>(value: T): T {
-  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T)
 }
 
 function streamOf(chunks: Iterable<unknown>): ReadableStream<UIMessageChunk> {

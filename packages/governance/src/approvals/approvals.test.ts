@@ -491,9 +491,18 @@ describe('quorum', () => {
       approvers: [{ id: 'cy' }, { id: 'dee' }],
     })
     const eve = await sign(asked, { approver: 'eve' })
+    const forged = `${eve.slice(0, eve.lastIndexOf('.'))}.${'A'.repeat(86)}`
+    expect(await approvals.redeem([ana, forged, 'no token'], asked)).toMatchObject({
+      ok: false,
+      refused: [
+        { approver: 'eve', code: 'APPROVAL_INVALID', signed: false },
+        // One token of two people is not enough, so it was not spent and is none of the refused.
+      ],
+    })
     expect(await approvals.redeem([ana, eve], asked)).toMatchObject({
       ok: false,
       reason: { code: 'APPROVAL_REPLAYED' },
+      refused: [{ approver: 'ana', code: 'APPROVAL_REPLAYED', signed: true }],
     })
   })
 })

@@ -6,6 +6,7 @@ import {
   type Redemption,
   type SpentStore,
   memorySpent,
+  type RefusedToken,
 } from '../contract/approval.ts'
 import {
   APPROVAL_TYP,
@@ -30,7 +31,7 @@ import {
   generateKey,
 } from '../keys/keys.ts'
 import type { Action } from '../contract/policy.ts'
-import { reason, type Reason } from '../contract/reason.ts'
+import { reason, type Reason, toLogText } from '../contract/reason.ts'
 
 /** An issuer whose approval tokens are accepted: its keys, and which actions its approvers may approve. */
 export interface ApprovalIssuer {
@@ -90,22 +91,37 @@ export function approvals(options: ApprovalsOptions): Approvals {
   )
   const expired = new BoundedSet()
 
-  async function check(token: unknown, use: Use): Promise<TokenClaims | Reason> {
+  async function check(token: unknown, use: Use): Promise<TokenClaims | Refusal> {
     const { request, typ } = use
     const subject = request.action.tool
     const jws = parseJws(token)
     const claims = jws && readClaims(jws.payload)
     const issuer = claims && issuers.get(claims.issuer)
-    if (!jws || !claims || !issuer || jws.header.typ !== typ || claims.audience !== audience)
-      return reason('APPROVAL_INVALID', subject, 'Not an approval for this governor.')
-    if (!(await isSigned(jws, issuer)))
-      return reason('APPROVAL_INVALID', subject, 'The signature is not by a key of its issuer.')
+    const isSignedByIssuer = jws && issuer ? await isSigned(jws, issuer) : false
+    const why =
+      jws && claims && issuer && jws.header.typ === typ && claims.audience === audience
+        ? isSignedByIssuer
+          ? await checkSigned(claims, issuer, use)
+          : reason('APPROVAL_INVALID', subject, 'The signature is not by a key of its issuer.')
+        : reason('APPROVAL_INVALID', subject, 'Not an approval for this governor.')
+    if (!why && claims) return claims
+    const refusal = why ?? reason('APPROVAL_INVALID', subject)
+    return { refusal, token: claims && refusedToken(claims, refusal, isSignedByIssuer) }
+  }
+
+  async function checkSigned(
+    claims: TokenClaims,
+    issuer: KnownIssuer,
+    use: Use,
+  ): Promise<Reason | undefined> {
+    const { request } = use
+    const subject = request.action.tool
     const context: CheckContext = { request, issuer, skewMs, now: clock.now(), kind: use.kind }
     // A token that was once found expired stays expired, even if the clock is set back.
     const seen = expired.has(tokenKey(claims))
     const found = seen ? reason('APPROVAL_EXPIRED', subject) : checkTimes(claims, context)
     if (found?.code === 'APPROVAL_EXPIRED') expired.add(tokenKey(claims))
-    return found ?? checkUse(claims, context) ?? (await checkRevoked(claims, subject)) ?? claims
+    return found ?? checkUse(claims, context) ?? (await checkRevoked(claims, subject))
   }
 
   async function checkRevoked(claims: TokenClaims, subject: string): Promise<Reason | undefined> {
@@ -135,31 +151,32 @@ export function approvals(options: ApprovalsOptions): Approvals {
   return {
     async redeem(tokens, request) {
       const subject = request.action.tool
-      if (!isDigestOfAction(request)) return refused([reason('APPROVAL_SCOPE', subject)], request)
-      const reasons: Reason[] = []
+      if (!isDigestOfAction(request))
+        return refused([{ refusal: reason('APPROVAL_SCOPE', subject) }], request)
+      const refusals: Refusal[] = []
       const fitting = new Map<string, TokenClaims>()
       for (const token of new Set(tokens)) {
         const checked = await check(token, { request, typ: APPROVAL_TYP, kind: 'uaicp_action' })
-        if ('code' in checked) reasons.push(checked)
+        if ('refusal' in checked) refusals.push(checked)
         // Each person counts only once, whichever issuer signed the token.
         else if (!fitting.has(checked.approver)) fitting.set(checked.approver, checked)
       }
       const quorum = Math.max(1, request.quorum)
-      if (fitting.size < quorum) return refused(reasons, request)
+      if (fitting.size < quorum) return refused(refusals, request)
       const approvers: Approver[] = []
       for (const claims of fitting.values()) {
         if (approvers.length === quorum) break
         const failure = await spend(claims, subject)
         if (failure === undefined) approvers.push(approverOf(claims))
-        else reasons.push(failure)
+        else refusals.push({ refusal: failure, token: refusedToken(claims, failure, true) })
       }
-      return approvers.length === quorum ? { ok: true, approvers } : refused(reasons, request)
+      return approvers.length === quorum ? { ok: true, approvers } : refused(refusals, request)
     },
     async checkGrant(grant, request) {
       if (!isDigestOfAction(request))
-        return refused([reason('APPROVAL_SCOPE', request.action.tool)], request)
+        return refused([{ refusal: reason('APPROVAL_SCOPE', request.action.tool) }], request)
       const checked = await check(grant, { request, typ: GRANT_TYP, kind: 'uaicp_grant' })
-      if ('code' in checked) return refused([checked], request)
+      if ('refusal' in checked) return refused([checked], request)
       return { ok: true, approvers: [approverOf(checked)] }
     },
   }
@@ -175,10 +192,34 @@ interface Use {
  * Builds a refusal with the most useful reason. APPROVAL_SCOPE is used last, because a caller may pass
  * the tokens of several calls together, and then most tokens are for another call.
  */
-function refused(reasons: readonly Reason[], { action, quorum }: ApprovalRequest): Redemption {
+function refused(refusals: readonly Refusal[], { action, quorum }: ApprovalRequest): Redemption {
+  const reasons = refusals.map(({ refusal }) => refusal)
+  const tokens = refusals.flatMap(({ token }) => token ?? []).slice(0, MOST_REFUSED)
   const useful = reasons.find(({ code }) => code !== 'APPROVAL_SCOPE') ?? reasons[0]
   const detail = `${Math.max(1, quorum)} approval${quorum > 1 ? 's' : ''} needed.`
-  return { ok: false, reason: useful ?? reason('APPROVAL_REQUIRED', action.tool, detail) }
+  const why = useful ?? reason('APPROVAL_REQUIRED', action.tool, detail)
+  return tokens.length > 0
+    ? { ok: false, reason: why, refused: tokens }
+    : { ok: false, reason: why }
+}
+
+/** How many refused tokens of one answer the log names. */
+const MOST_REFUSED = 20
+
+/** Why a token is refused, and what could be read of it. */
+interface Refusal {
+  readonly refusal: Reason
+  readonly token?: RefusedToken | undefined
+}
+
+/** Describes a refused token. The texts are cut to fit the log, because anybody may have written them. */
+function refusedToken(
+  { approver, issuer, jti }: TokenClaims,
+  { code }: Reason,
+  signed: boolean,
+): RefusedToken {
+  const names = { approver: toLogText(approver), issuer: toLogText(issuer), jti: toLogText(jti) }
+  return { ...names, code, signed }
 }
 
 async function isSigned(

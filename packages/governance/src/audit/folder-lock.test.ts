@@ -6,6 +6,7 @@ import { afterAll, expect, test } from 'vitest'
 import { generateKey } from '../keys/keys.ts'
 import { lockFolder } from './folder-node.ts'
 import { verifyLogFolder } from './read-folder-node.ts'
+import { countOf } from '../../../../conformance/support/counts.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-lock-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -26,7 +27,7 @@ interface Told {
 /** Starts processes that take the lock of one folder, lets them go on together, and returns what they tell. */
 async function compete(links: string): Promise<Told[]> {
   const dir = fresh()
-  const rounds = process.env['SKEIN_DEEP'] ? 5000 : 300
+  const rounds = countOf({ fast: 60, all: 300, deep: 5000 })
   const children = processes.map(() =>
     fork(new URL('../../test/lock-process.ts', import.meta.url), [dir, String(rounds), links], {
       execArgv: ['--conditions=@skein/source'],

@@ -1,7 +1,7 @@
 import type { Actor, Hash } from './envelope.ts'
 import type { Action } from './policy.ts'
-import type { Reason } from './reason.ts'
-import { type Clock, systemClock } from '@skein/base'
+import type { Reason, ReasonCode } from './reason.ts'
+import { type Clock, type JsonValue, systemClock } from '@skein/base'
 
 /** The approval request that a person is shown. It is plain data, so it can be stored and sent. */
 export interface ApprovalRequest {
@@ -9,6 +9,11 @@ export interface ApprovalRequest {
   /** `actionDigest(action)`. A token is valid only if it contains this digest. */
   readonly digest: Hash
   readonly action: Action
+  /**
+   * What the model sent, if the tool made other arguments of it, e.g. with defaults. It is for people to see: the
+   * action, which runs, has the arguments that the digest covers.
+   */
+  readonly sent?: JsonValue
   /** RFC 3339. No token is accepted after this time. */
   readonly expires_at: string
   /** How many different approvers are needed. */
@@ -29,7 +34,20 @@ export type ApprovalAnswer =
 /** The result of checking tokens: who approved, or why the tokens are not accepted. */
 export type Redemption =
   | { readonly ok: true; readonly approvers: readonly Approver[] }
-  | { readonly ok: false; readonly reason: Reason }
+  | {
+      readonly ok: false
+      readonly reason: Reason
+      /** The tokens that were refused, as far as they could be read; the log names them. */
+      readonly refused?: readonly RefusedToken[]
+    }
+
+/** A token that was not accepted: who is said to have signed it, and for whom. */
+export interface RefusedToken extends Pick<Approver, 'issuer' | 'jti'> {
+  readonly approver: string
+  readonly code: ReasonCode
+  /** Whether the signature is by a key of the issuer; if not, anybody can have written the names. */
+  readonly signed: boolean
+}
 
 /** One person or system that approved. */
 export interface Approver {

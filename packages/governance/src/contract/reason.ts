@@ -86,10 +86,14 @@ interface ErrorHint {
   readonly cause?: unknown
 }
 
-/** Creates the error for a call, child run or native tool that was refused or failed. */
-export function refusal(name: string, reasons: readonly Reason[]): GovernanceError {
+/**
+ * Creates the error for a call, child run or native tool that was refused or failed. `text` is the whole detail, of
+ * which the first reason may hold only the beginning.
+ */
+export function refusal(name: string, reasons: readonly Reason[], text?: string): GovernanceError {
   const [first = reason('POLICY_BLOCKED', name), ...rest] = reasons
-  const detail = first.detail === undefined ? '' : `: ${first.detail}`
+  const shown = text ?? first.detail
+  const detail = shown === undefined ? '' : `: ${shown}`
   return new GovernanceError(`"${name}" did not succeed (${first.code}${detail}).`, [
     first,
     ...rest,

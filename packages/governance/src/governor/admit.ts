@@ -1,11 +1,17 @@
-import type { JsonValue } from '@skein/base'
+import { type ArgumentParser, argumentParserOf, type JsonValue } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
 import { type Hash, hashText, type RollbackAction } from '../contract/envelope.ts'
 import type { Evidence } from '../contract/evidence.ts'
-import { reason, type Reason, refusal, toLogText } from '../contract/reason.ts'
+import {
+  GovernanceError,
+  reason,
+  type Reason,
+  refusal,
+  thrownText,
+  toLogText,
+} from '../contract/reason.ts'
 import type { ShadowData } from '../journal/events.ts'
 import {
-  type CallNames,
   type Candidate,
   declareRollback,
   findLimitReasons,
@@ -13,7 +19,9 @@ import {
   type AdmittedCall,
   toAdmitted,
 } from './candidate.ts'
-import { judge, review, toAction } from './decide.ts'
+import { namesOf, type CallNames } from './call-names.ts'
+import type { GovernedCallState } from '../journal/journal.ts'
+import { judge, putArguments, review, toAction } from './decide.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 import { evidenceOf } from './execute.ts'
 
@@ -22,6 +30,11 @@ export interface CallRequest {
   readonly id: string
   readonly tool: string
   readonly args: JsonValue
+  /**
+   * What the model sent, if the caller has parsed the arguments: `args` is then the parsed value, and the governor does
+   * not have it parsed again.
+   */
+  readonly sent?: JsonValue
   /** The tool that a body has passed. A tool that only has the name of one of the task's is unknown. */
   readonly given?: object
 }
@@ -31,7 +44,8 @@ export type Admission =
   | { readonly type: 'allow'; readonly call: AdmittedCall }
   /** The call was made before; this is its recorded result. */
   | { readonly type: 'replay'; readonly result: JsonValue; readonly evidence: Evidence }
-  | { readonly type: 'deny'; readonly reasons: readonly Reason[] }
+  /** `text` is the whole text of a reason that the log holds only the beginning of. */
+  | { readonly type: 'deny'; readonly reasons: readonly Reason[]; readonly text?: string }
   /** A person has to approve. `rejected` says why the tokens that were given are not accepted. */
   | { readonly type: 'review'; readonly request: ApprovalRequest; readonly rejected?: Reason }
 
@@ -42,7 +56,7 @@ export type Admission =
 export type GivenAnswer = ApprovalAnswer & { readonly isFinal?: boolean }
 
 /**
- * Decides whether a call may run. It copies the arguments and checks risk and limits; for writes it also
+ * Decides whether a call may run. It has the tool parse the arguments, copies them, and checks risk and limits; for writes it also
  * checks rollback, policy and approval, and then stores on disk that the call is about to run (its intent). A
  * call that is not clearly allowed is denied. For a call that was completed before, it returns the recorded
  * result. The caller has to record the outcome of every allowed call with `settle`.
@@ -57,9 +71,17 @@ export async function admit(
   const { state, running } = request
   // The snapshot must be taken before the first `await`, because the caller may change the arguments
   // while this function waits.
-  const made = snapshot(request, call)
+  const first = snapshot(request, call)
   if (state.state !== 'execute') await request.execute()
   const known = state.calls.get(call.id)
+  const isOver = known && known.status !== 'retry' && known.status !== 'undone'
+  const parser = 'core' in first && call.sent === undefined && argumentParserOf(first.core.tool)
+  // A call that was made is never parsed again: what the model sent shows that it is the same call.
+  const isSent =
+    isOver && parser && known.sent_hash === first.args_hash && known.tool === first.tool
+  if (isSent) return recordedAdmission(request, known)
+  const made = parser && !isOver ? await parse(request, { call, first, parser }) : first
+  if ('text' in made && !('core' in made)) return made
   const { tool, args_hash } = 'core' in made ? made : made.names
   const isSame = known?.tool === tool && known.args_hash === args_hash
   if (!('core' in made)) {
@@ -68,19 +90,13 @@ export async function admit(
     if (known) throw conflict(request, `call ${call.id} was ${known.tool} before`)
     return refuse(request, made.names, made.reasons)
   }
-  if (known && known.status !== 'retry' && known.status !== 'undone') {
+  if (isOver) {
     // A call that was made is never made again. If tool and arguments are the same, the recorded outcome
     // is returned; otherwise it is a conflict.
     if (!isSame) {
       throw conflict(request, `call ${call.id} was ${known.tool} with other arguments before`)
     }
-    if (known.status === 'started')
-      throw conflict(request, `call ${call.id} is running or in doubt`)
-    if (known.status !== 'done') return { type: 'deny', reasons: known.reasons }
-    const evidence = await evidenceOf(request, known)
-    const { result_hash } = known.evidence ?? {}
-    const result = result_hash ? await request.fetch(result_hash) : (evidence.payload ?? null)
-    return { type: 'replay', result, evidence }
+    return recordedAdmission(request, known)
   }
   if (running.has(call.id)) throw conflict(request, `call ${call.id} is running`)
   const barred = findLimitReasons(request, made)
@@ -97,6 +113,56 @@ export async function admit(
   return refused ?? { type: 'allow', call: admitted }
 }
 
+/** Returns the recorded outcome of a call that was made before. */
+async function recordedAdmission(
+  request: GovernedRequest,
+  known: GovernedCallState,
+): Promise<Admission> {
+  if (known.status === 'started')
+    throw conflict(request, `call ${known.call} is running or in doubt`)
+  if (known.status !== 'done') return { type: 'deny', reasons: known.reasons }
+  const evidence = await evidenceOf(request, known)
+  const { result_hash } = known.evidence ?? {}
+  const result = result_hash ? await request.fetch(result_hash) : (evidence.payload ?? null)
+  return { type: 'replay', result, evidence }
+}
+
+interface Unparsed {
+  readonly call: CallRequest
+  /** The snapshot of what the model sent. */
+  readonly first: Candidate
+  readonly parser: ArgumentParser
+}
+
+/**
+ * Returns the snapshot of the parsed arguments: of those that the journal has from an approval request or an earlier
+ * try, if the definition of the tool is still the same, and otherwise of those that the tool makes now. Returns the
+ * denial of a call whose arguments do not fit.
+ */
+async function parse(
+  request: GovernedRequest,
+  { call, first, parser }: Unparsed,
+): Promise<
+  ReturnType<typeof snapshot> | (Admission & { readonly type: 'deny'; readonly text: string })
+> {
+  const { schema } = parser
+  const { state } = request
+  const known = state.calls.get(call.id) ?? state.reviews.get(call.id)
+  const isSame = known?.schema === schema && known.sent_hash === first.args_hash
+  try {
+    const recorded = isSame
+      ? await request.fetch(known.args_hash).catch(() => undefined) // it may have been erased
+      : undefined
+    const args = recorded ?? (await parser.parse(first.args))
+    return snapshot(request, { ...call, args, sent: first.args, schema })
+  } catch (error) {
+    if (error instanceof GovernanceError) throw error
+    const text = thrownText(error)
+    const denied = await refuse(request, first, [reason('SCHEMA_INVALID', first.tool, text)])
+    return { ...denied, text }
+  }
+}
+
 /**
  * Returns what `admit` would answer to a call, without writing anything. The decision is made again when
  * the call is admitted.
@@ -105,7 +171,11 @@ export async function previewCall(
   request: GovernedRequest,
   call: CallRequest,
 ): Promise<'allow' | 'deny' | 'review'> {
-  const made = snapshot(request, call)
+  const first = snapshot(request, call)
+  const parser = 'core' in first && call.sent === undefined && argumentParserOf(first.core.tool)
+  const parsed = parser && (await parser.parse(first.args).catch(() => undefined))
+  if (parser && !parsed) return 'deny'
+  const made = parsed ? snapshot(request, { ...call, args: parsed, sent: first.args }) : first
   if (!('core' in made) || findLimitReasons(request, made).length > 0) return 'deny'
   if (made.risk === 'read_only') return 'allow'
   const rollback = await declareRollback(request, made)
@@ -162,7 +232,7 @@ async function start(
   made: Candidate,
   { rollback, shadow, review: asked, digest }: StartOptions,
 ): Promise<Admission | undefined> {
-  await request.put(made.args_hash, made.text, { durable: true })
+  await putArguments(request, made)
   // The run may have been stopped while policies or people were asked; then the call must not start.
   if (request.stopped) return refuse(request, made, [request.stopped])
   if (request.state.state !== 'execute') throw conflict(request, `it is in ${request.state.state}`)
@@ -186,14 +256,10 @@ async function refuse(
   names: CallNames,
   reasons: readonly Reason[],
   shadow: readonly ShadowData[] = [],
-): Promise<Admission> {
+): Promise<Admission & { readonly type: 'deny' }> {
   const data = { ...namesOf(names), reasons, shadow: shadow.length > 0 ? shadow : undefined }
   await request.submit({ type: 'call_refused', data }, { outcome: 'failure', actor: request.agent })
   return { type: 'deny', reasons }
-}
-
-function namesOf({ call, tool, risk, args_hash }: CallNames): CallNames {
-  return { call, tool, risk, args_hash }
 }
 
 /**

@@ -1,10 +1,11 @@
-import { canonicalJson, type JsonValue } from '@skein/base'
+import { argumentParserOf, canonicalJson, type JsonObject, type JsonValue } from '@skein/base'
 import { freezeJson, hashText, isAtLeast, parseFrozen, RISKS } from '../contract/envelope.ts'
 import type { Hash, Risk, RollbackAction } from '../contract/envelope.ts'
 import type { ToolCore } from '../contract/governed.ts'
 import { thrownText, reason, toLogText, type Reason } from '../contract/reason.ts'
 import { findRollbackIssues } from '../schema/validate.ts'
 import type { CallRequest } from './admit.ts'
+import { namesOf, type CallNames } from './call-names.ts'
 import { toolContext } from './execute.ts'
 import type { GovernedRequest } from './request.ts'
 import type { GovernedCallState } from '../journal/journal.ts'
@@ -21,28 +22,22 @@ export interface AdmittedCall {
    */
   readonly args: JsonValue
   readonly args_hash: Hash
+  readonly sent_hash?: Hash
+  readonly schema?: string
   readonly idempotency_key: string
 }
 
 /** Builds the call that a tool is run with, from a call that was just allowed or from one in the journal. */
 export function toAdmitted(
   { state: { request_id } }: GovernedRequest,
-  made: Pick<GovernedCallState, 'call' | 'tool' | 'risk' | 'args_hash' | 'attempt'>,
+  made: CallNames & Pick<GovernedCallState, 'attempt'>,
   args: JsonValue,
 ): AdmittedCall {
-  const { call, tool, risk, args_hash, attempt } = made
+  const { attempt, ...names } = { ...namesOf(made), attempt: made.attempt }
   // The key stays the same when a call is repeated after a crash, but differs when a later attempt makes
   // the call again, because that is a new effect.
-  const idempotency_key = `${request_id}/${call}@${attempt}`
-  return { request_id, call, tool, risk, args, args_hash, idempotency_key }
-}
-
-/** The fields that identify a call in the journal. */
-export interface CallNames {
-  readonly call: string
-  readonly tool: string
-  readonly risk: Risk
-  readonly args_hash: Hash
+  const idempotency_key = `${request_id}/${names.call}@${attempt}`
+  return { request_id, ...names, args, idempotency_key }
 }
 
 /** A call that `admit` is deciding about. */
@@ -51,6 +46,15 @@ export interface Candidate extends CallNames {
   /** The frozen snapshot of the arguments; `text` is its canonical JSON. */
   readonly args: JsonValue
   readonly text: string
+  /** What the model sent, with its canonical JSON, if the tool has made other arguments of it. */
+  readonly sent?: { readonly value: JsonValue; readonly text: string }
+}
+
+/** A call whose arguments were parsed: by its tool, or by the caller of the governor. */
+export interface ParsedCall extends CallRequest {
+  readonly sent: JsonValue
+  /** The schema that parsed them; undefined if the caller did. */
+  readonly schema?: string
 }
 
 /**
@@ -60,7 +64,7 @@ export interface Candidate extends CallNames {
  */
 export function snapshot(
   request: GovernedRequest,
-  { id, tool, args, given }: CallRequest,
+  { id, tool, args, given, sent, schema }: CallRequest & Partial<ParsedCall>,
 ): Candidate | { readonly names: CallNames; readonly reasons: readonly Reason[] } {
   const core = request.findTool(tool, given)
   // The name of an unknown tool is text that a model wrote, so it is cut to fit the log.
@@ -73,15 +77,24 @@ export function snapshot(
     const reasons = [reason('SCHEMA_INVALID', tool, thrownText(error))]
     return { names: { ...named, args_hash: hashText('null') }, reasons }
   }
-  const names = { ...named, args_hash: hashText(text) }
+  const sentText = sent === undefined ? undefined : canonicalJson(sent)
+  const sent_hash = sentText === undefined ? undefined : hashText(sentText)
+  const names = namesOf({ ...named, args_hash: hashText(text), sent_hash, schema })
   if (!core) {
     const reasons = [reason('TOOL_UNKNOWN', tool, 'it is none of the task’s tools')]
     return { names, reasons }
   }
   const frozen = parseFrozen(text)
+  const parser = argumentParserOf(core.tool)
+  // `raise` reads parsed arguments; `admit` has these parsed first and then takes another snapshot.
+  if (parser && sent === undefined) return { ...names, text, core, args: frozen }
+  // The tool recognises its own parsed arguments; this is a copy of them.
+  parser?.restore(frozen as JsonObject)
   const risk = riskOf(core, frozen)
   if (!risk) return { names, reasons: [reason('RISK_UNDECLARED', tool, 'raise() failed')] }
-  return { ...names, risk, text, core, args: frozen }
+  const differs = sentText !== undefined && sentText !== text
+  const shown = differs ? { value: parseFrozen(sentText), text: sentText } : undefined
+  return { ...names, risk, text, core, args: frozen, sent: shown }
 }
 
 /**

@@ -12,6 +12,7 @@ import {
 import type { AnswerData, ShadowData } from '../journal/events.ts'
 import { timestampOf } from '../journal/journal.ts'
 import type { ReviewState } from '../journal/journal.ts'
+import { namesOf } from './call-names.ts'
 import type { Candidate } from './candidate.ts'
 import { withTimeout } from './options.ts'
 import type { GovernedRequest } from './request.ts'
@@ -134,9 +135,11 @@ export async function review(request: GovernedRequest, question: Question): Prom
   // this another action with another approval request.
   if (asked.answer?.answer === 'approved') return { type: 'approved', approval }
   const { review: id, call, expires_at, quorum, excluded } = asked
-  const approvalRequest = { id, digest, action, expires_at, quorum, excluded }
+  const { sent } = question.made
+  const asking = { id, digest, action, expires_at, quorum, excluded }
+  const approvalRequest = sent ? { ...asking, sent: sent.value } : asking
   const record = async (
-    said: Pick<AnswerData, 'answer' | 'approvers' | 'tokens' | 'reasons'>,
+    said: Pick<AnswerData, 'answer' | 'approvers' | 'tokens' | 'refused' | 'reasons'>,
     actor: Actor,
   ): Promise<void> => {
     const outcome = said.answer === 'approved' ? 'success' : 'failure'
@@ -160,7 +163,8 @@ export async function review(request: GovernedRequest, question: Question): Prom
   const redeemed = await redeem(request, approvalRequest, tokens, grant)
   if (!redeemed.ok) {
     const rejected = redeemed.reason
-    await record({ answer: 'rejected', reasons: [rejected] }, request.system)
+    const { refused } = redeemed
+    await record({ answer: 'rejected', refused, reasons: [rejected] }, request.system)
     return { type: 'waiting', request: approvalRequest, rejected }
   }
   const approvers = redeemed.approvers.map(({ type, id: name }): Actor => ({ type, id: name }))
@@ -179,7 +183,7 @@ async function ask(
   digest: Hash,
 ): Promise<ReviewState> {
   const { state, core } = request
-  const { call, tool, risk, args_hash } = made
+  const { call } = made
   const known = state.reviews.get(call)
   const now = core.clock.now()
   // A call that was undone needs a new approval, because the old one was for the effect that has been
@@ -194,14 +198,11 @@ async function ask(
   if (decision.fourEyes && user_id !== undefined) excluded.add(user_id)
   const deadline = state.opened.limits.deadline ?? Infinity
   const expires_at = timestampOf(Math.min(now + core.limits.approvalTtlMs, deadline))
-  await request.put(args_hash, made.text, { durable: true })
+  await putArguments(request, made)
   const data = {
     // `state.seq` must be read after the `await` above, because other entries may be written meanwhile.
     review: `${state.request_id}#${state.seq}`,
-    call,
-    tool,
-    risk,
-    args_hash,
+    ...namesOf(made),
     digest,
     policy_hash: request.policyHash,
     quorum: decision.quorum ?? 1,
@@ -214,6 +215,13 @@ async function ask(
     { outcome: 'pending', actor: request.agent, rollback: action.rollback, durable: true },
   )
   return state.reviews.get(call) as ReviewState
+}
+
+/** Stores the arguments of a call, and what the model sent if that is something else. */
+export async function putArguments(request: GovernedRequest, made: Candidate): Promise<void> {
+  const { args_hash, sent_hash, text, sent } = made
+  await request.put(args_hash, text, { durable: true })
+  if (sent && sent_hash) await request.put(sent_hash, sent.text, { durable: true })
 }
 
 /**
@@ -243,9 +251,20 @@ async function redeem(
     // person may approve, and there must be enough approvers.
     const ids = new Set(redeemed.approvers.map(({ id }) => id))
     const self = excluded.find((id) => ids.has(id))
-    if (self !== undefined) return refuse('APPROVAL_SELF', self)
+    const refuseAll = (...why: Parameters<typeof reason>): Redemption => ({
+      ok: false,
+      reason: reason(...why),
+      refused: redeemed.approvers.map(({ id, issuer, jti }) => ({
+        approver: id,
+        issuer,
+        jti,
+        code: why[0],
+        signed: true,
+      })),
+    })
+    if (self !== undefined) return refuseAll('APPROVAL_SELF', self)
     if (ids.size >= quorum) return redeemed
-    return refuse('APPROVAL_REQUIRED', action.tool, `${ids.size} of ${quorum} approvers`)
+    return refuseAll('APPROVAL_REQUIRED', action.tool, `${ids.size} of ${quorum} approvers`)
   } catch (error) {
     return refuse('APPROVAL_INVALID', action.tool, thrownText(error))
   }

@@ -6,7 +6,7 @@ import type { Delivered, FailedSafe, Undo } from '../contract/run.ts'
 import { openReviews } from '../journal/reduce.ts'
 import { type GovernedCallState } from '../journal/journal.ts'
 import { finalStreaming, send } from './execute.ts'
-import { failSafe, receiptOf, toFailedSafe, walkToVerify } from './fail.ts'
+import { beginFailSafe, failSafe, receiptOf, toFailedSafe, walkToVerify } from './fail.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 import { findOwner, toUndo, undoEffects } from './undo.ts'
 import {
@@ -25,15 +25,40 @@ export type Delivery =
    * The request is tried again (repair, UAICP §4.1): the caller has to start attempt `attempt`; `why`
    * contains the reasons why the previous attempt failed.
    */
-  | { readonly type: 'repair'; readonly attempt: number; readonly why: readonly Reason[] }
+  | {
+      readonly type: 'repair'
+      readonly attempt: number
+      readonly why: readonly Reason[]
+      /** The writes of the failed attempt, which were undone first, or have no rollback. */
+      readonly undo: readonly Undo[]
+    }
   | { readonly type: 'fail_safe'; readonly result: FailedSafe }
+
+/** The result of `judgeCandidate`. */
+export type JudgedCandidate =
+  | Exclude<Delivery, { readonly type: 'fail_safe' }>
+  /** The request fails; no write is undone yet. */
+  | { readonly type: 'failing'; readonly failure: Failure }
+
+/** Delivers a candidate, has the request tried again, or ends it without delivery and undoes its writes. */
+export async function deliver(request: GovernedRequest, candidate: unknown): Promise<Delivery> {
+  return ended(request, await judgeCandidate(request, candidate))
+}
+
+async function ended(request: GovernedRequest, judgement: JudgedCandidate): Promise<Delivery> {
+  if (judgement.type !== 'failing') return judgement
+  return { type: 'fail_safe', result: await failSafe(request, judgement.failure) }
+}
 
 /**
  * Decides whether a candidate is delivered. Throws if a call, review or child is still open. Otherwise the
  * verifiers check the evidence. If any condition of delivery is not met, the request is repaired, within its
- * limit of attempts, or ends without delivery (fails safe).
+ * limit of attempts, or moves to `fail_safe`.
  */
-export async function deliver(request: GovernedRequest, candidate: unknown): Promise<Delivery> {
+export async function judgeCandidate(
+  request: GovernedRequest,
+  candidate: unknown,
+): Promise<JudgedCandidate> {
   const { state } = request
   if (state.state !== 'plan' && state.state !== 'execute') {
     throw conflict(request, `it is in ${state.state}`)
@@ -108,7 +133,7 @@ export async function failAttempt(
   reasons: readonly Reason[],
 ): Promise<Delivery> {
   await walkToVerify(request)
-  return repairOrFail(request, await toFailure(request, reasons))
+  return ended(request, await repairOrFail(request, await toFailure(request, reasons)))
 }
 
 /** Reasons for which a repair is useless, because another attempt would fail for the same reason. */
@@ -123,7 +148,7 @@ const FINAL: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'IDENTITY_INVALID',
 ])
 
-async function repairOrFail(request: GovernedRequest, failure: Failure): Promise<Delivery> {
+async function repairOrFail(request: GovernedRequest, failure: Failure): Promise<JudgedCandidate> {
   const { repair, name } = request.task
   const { state } = request
   const canChange = !failure.reasons.some(({ code }) => FINAL.has(code))
@@ -134,12 +159,14 @@ async function repairOrFail(request: GovernedRequest, failure: Failure): Promise
     const undo = repair.undoFirst === false ? [] : await undoEffects(request)
     if (undo.every(({ status }) => status === 'done' || status === 'skipped')) {
       await request.move(repair.to ?? 'plan', { reasons })
-      return { type: 'repair', attempt: state.attempt, why: reasons }
+      return { type: 'repair', attempt: state.attempt, why: reasons, undo }
     }
   } else if (repair && canChange) {
     reasons = [...reasons, reason('REPAIR_EXHAUSTED', name, `${repair.max} repairs`)]
   }
-  return { type: 'fail_safe', result: await failSafe(request, { ...failure, reasons }) }
+  const failed = { ...failure, reasons }
+  await beginFailSafe(request, failed)
+  return { type: 'failing', failure: failed }
 }
 
 /** Rebuilds the result of a request that has ended, from its journal and payloads. */

@@ -13,10 +13,11 @@ import {
 import { timestampOf } from '../journal/journal.ts'
 import { isClosed } from '../journal/reduce.ts'
 import type { GovernedCallState, GovernorState } from '../journal/journal.ts'
-import { canonicalJson, type JsonValue } from '@skein/base'
+import { argumentParserOf, canonicalJson, type JsonValue, parsedByMember } from '@skein/base'
 import { type Evidence, EVIDENCE_TYPES } from '../contract/evidence.ts'
 import type { RecordedEffect, EvidenceData, SettledData } from '../journal/events.ts'
-import type { CallNames, AdmittedCall } from './candidate.ts'
+import { namesOf, type CallNames } from './call-names.ts'
+import type { AdmittedCall } from './candidate.ts'
 
 /** Error codes with which a tool reports that it failed before it changed anything. */
 const CLEAN_FAILURES: ReadonlySet<unknown> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
@@ -70,7 +71,8 @@ function runTool(
   // A tool's declared context type is that of its own framework; at run time the tool gets our context, which
   // has the members that UPP requires.
   const run = tool.run as (args: unknown, context: unknown) => unknown
-  const value = run(call.args, toolContext(request, call, signal))
+  const parsedBy = parsedByMember(argumentParserOf(tool))
+  const value = run(call.args, { ...toolContext(request, call, signal), ...parsedBy })
   if (!isThenable(value)) return value
   return new Promise((resolve, reject) => {
     let cancelGrace: (() => void) | undefined
@@ -300,12 +302,12 @@ export async function settle(
  */
 export function submitSettled(
   request: GovernedRequest,
-  { call, tool, risk, args_hash }: CallNames,
+  names: CallNames,
   rest: Pick<SettledData, 'effect' | 'evidence' | 'reasons' | 'settled_by'>,
 ): number | Promise<number> {
   const outcome = rest.evidence ? 'success' : rest.effect === 'in_doubt' ? 'uncertain' : 'failure'
   const actor = rest.settled_by ? request.system : request.agent
-  const data = { call, tool, risk, args_hash, ...rest }
+  const data = { ...namesOf(names), ...rest }
   return request.submit({ type: 'call_settled', data }, { outcome, actor })
 }
 

@@ -1,3 +1,4 @@
+import type { Actor } from '../contract/envelope.ts'
 import { reason } from '../contract/reason.ts'
 import type { FailedSafe, Receipt, Undo } from '../contract/run.ts'
 import type { ChildData, ChildSettledData } from '../journal/events.ts'
@@ -9,19 +10,36 @@ import type { GovernedRequest } from './request.ts'
 import { effectsOf, findLive, toUndo, undoEffects } from './undo.ts'
 import { type Failure, toFailure } from './verify.ts'
 
+/** How a request fails. */
+export interface FailOptions {
+  /**
+   * Leaves the writes of the request as they are: the request that it works for (see `GovernorOptions.delegates`)
+   * undoes them, in order with its own.
+   */
+  readonly leavesWrites?: boolean
+  /** Who decided that the request fails; the governor itself by default. */
+  readonly actor?: Actor
+}
+
 /**
  * Ends a request without delivery (fail safe, UAICP §7): writes the transition to `fail_safe`, undoes or
  * reports every write, then writes the last entry. If the process dies in between, `recover` continues after
  * the last entry in the journal.
  */
-export async function failSafe(request: GovernedRequest, failure: Failure): Promise<FailedSafe> {
+export async function failSafe(
+  request: GovernedRequest,
+  failure: Failure,
+  { leavesWrites = false, actor }: FailOptions = {},
+): Promise<FailedSafe> {
   const { state } = request
   try {
-    await walkToVerify(request)
-    if (state.state !== 'fail_safe') await request.move('fail_safe', failure)
-    const undo = await undoEffects(request)
+    await beginFailSafe(request, failure, actor)
+    const undo = leavesWrites ? [] : await undoEffects(request)
     const { missing } = failure
     let { reasons } = failure
+    const doubtful = undo.find(({ status }) => status === 'in_doubt')
+    if (doubtful && !reasons.some(({ code }) => code === 'TOOL_IN_DOUBT'))
+      reasons = [...reasons, reason('TOOL_IN_DOUBT', doubtful.tool)]
     const isLeft = undo.some(({ status }) => status === 'failed' || status === 'unknown')
     // The reason is there already if a child failed with it.
     if (isLeft && !reasons.some(({ code }) => code === 'ROLLBACK_FAILED'))
@@ -38,6 +56,16 @@ export async function failSafe(request: GovernedRequest, failure: Failure): Prom
     if (!request.broken) throw error
     return brokenResult(request, failure)
   }
+}
+
+/** Moves a request to `fail_safe`, if it is not there, and undoes nothing yet. */
+export async function beginFailSafe(
+  request: GovernedRequest,
+  failure: Failure,
+  actor?: Actor,
+): Promise<void> {
+  await walkToVerify(request)
+  if (request.state.state !== 'fail_safe') await request.move('fail_safe', failure, actor)
 }
 
 /**

@@ -189,7 +189,7 @@ export class GovernedRun implements Run {
     const request = this.#request
     const admission = await this.#admit(call)
     if (admission.type === 'replay') return this.#keep(admission)
-    if (admission.type === 'deny') throw refusal(call.tool, admission.reasons)
+    if (admission.type === 'deny') throw refusal(call.tool, admission.reasons, admission.text)
     if (admission.type === 'review') {
       const { request: asked, rejected } = admission
       return this.#park(call.tool, [{ request: asked, rejected }])
@@ -213,7 +213,7 @@ export class GovernedRun implements Run {
     if (answer.type === 'wait') return admission
     // The call is made with the arguments that the person was shown, even if the caller has changed its
     // own object since.
-    const shown = { ...call, args: admission.request.action.args }
+    const shown = { ...call, args: admission.request.action.args, sent: call.sent ?? call.args }
     return admit(request, shown, { ...answer, isFinal: true })
   }
 

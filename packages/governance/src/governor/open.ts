@@ -10,7 +10,7 @@ import {
 } from '../contract/envelope.ts'
 import { hashPolicies } from '../contract/policy.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
-import type { JournalItem, RunLimits } from '../journal/events.ts'
+import type { DecidedWrite, JournalItem, RunLimits } from '../journal/events.ts'
 import { identityOf, type JournalRecord, readItem } from '../journal/journal.ts'
 import { isClosed, openState, reduceJournal } from '../journal/reduce.ts'
 import { type GovernorState } from '../journal/journal.ts'
@@ -32,6 +32,13 @@ export interface OpenRequest {
   readonly trace_id?: string
   /** W3C traceparent of the distributed trace that the request is part of; stored in the log. */
   readonly traceparent?: string
+  /** Trace id of the request that this one works for, if another governor has that request (UAICP §4.3). */
+  readonly parent_trace_id?: string
+}
+
+/** The parameters of a request that carries out a person's decision about a write of another request. */
+export interface OpenDecision extends OpenRequest {
+  readonly decided?: DecidedWrite
 }
 
 /** A request after intake, its first phase, in which identity, ids and input are checked. */
@@ -52,7 +59,7 @@ export interface Opened {
 export async function openRequest(
   core: GovernorCore,
   task: TaskClass,
-  init: OpenRequest,
+  init: OpenDecision,
   parent?: GovernedRequest,
 ): Promise<Opened> {
   const { request, item, input, reasons } = draftRequest(core, task, init, parent)
@@ -81,10 +88,10 @@ interface Draft {
 export function draftRequest(
   core: GovernorCore,
   task: TaskClass,
-  init: OpenRequest,
+  init: OpenDecision,
   parent?: GovernedRequest,
 ): Draft {
-  const { request_id, trace_id, traceparent } = init
+  const { request_id, trace_id, traceparent, parent_trace_id } = init
   const input = tryCanonicalJson(init.input)
   const wrongIdentity = findIdentityReasons(init.identity, parent)
   const reasons = [...wrongIdentity]
@@ -94,6 +101,8 @@ export function draftRequest(
     reasons.push(reason('SCHEMA_INVALID', 'request_id', 'it is not a bare lower-case UUID'))
   if (trace_id !== undefined && !hasTraceId)
     reasons.push(reason('SCHEMA_INVALID', 'trace_id', 'it is not a W3C trace id'))
+  if (parent_trace_id !== undefined && !isTraceId(parent_trace_id))
+    reasons.push(reason('SCHEMA_INVALID', 'parent_trace_id', 'it is not a W3C trace id'))
   if (input === undefined) reasons.push(reason('SCHEMA_INVALID', 'input', 'it is not JSON'))
 
   const input_hash = hashText(input ?? 'null')
@@ -108,11 +117,14 @@ export function draftRequest(
       limits: limitsOf(core, task, parent?.state.opened.limits),
       parent: parent?.state.request_id,
       traceparent,
+      decided: init.decided,
     },
     request_id: hasId ? request_id : newUuid(core),
     // A W3C trace id has 32 hex digits, as many as a UUID.
     trace_id: hasTraceId ? trace_id : newUuid(core).replaceAll('-', ''),
-    parent_trace_id: parent?.state.trace_id,
+    parent_trace_id:
+      parent?.state.trace_id ??
+      (parent_trace_id !== undefined && isTraceId(parent_trace_id) ? parent_trace_id : undefined),
     seq: 0,
     attempt: 1,
     state: 'intake',
@@ -179,6 +191,8 @@ export interface LoadedState {
   readonly state: GovernorState
   readonly first: number
   last: number
+  /** The place in the log where each write last changed (it began, or its effect was recorded), by call id. */
+  readonly writes: Map<string, number>
 }
 
 /** Reads one request from the journal; undefined when the journal has no such request. */
@@ -209,10 +223,13 @@ async function fold(
     if (known) {
       reduceJournal(known.state, item)
       known.last = record.index
+      if (item.type === 'call_started' || item.type === 'call_settled')
+        known.writes.set(item.data.call, record.index)
       if (!keepsClosed && isClosed(known.state)) found.delete(item.request_id)
     } else if (item.type === 'opened') {
       const state = openState(item, identityOf(record.envelope))
-      found.set(item.request_id, { state, first: record.index, last: record.index })
+      const { index } = record
+      found.set(item.request_id, { state, first: index, last: index, writes: new Map() })
     }
   }
   return found
@@ -224,7 +241,7 @@ async function fold(
  */
 export function reviveRequest(
   core: GovernorCore,
-  { state, first, last }: LoadedState,
+  { state, first, last }: Pick<LoadedState, 'state' | 'first' | 'last'>,
   given?: TaskClass,
   parent?: GovernedRequest,
 ): GovernedRequest {

@@ -31,6 +31,12 @@ export interface GovernorOptions {
    * `manual` need none.
    */
   readonly undoers?: Readonly<Record<string, Undoer>>
+  /**
+   * Returns the requests that other governors have made for a request of this one, in the same journal: those of
+   * agents that work for it, in other processes or threads. When the request fails, their writes are undone with its own,
+   * in the reverse order of the journal. Without it, a request has only the children of `run.child`.
+   */
+  readonly delegates?: (requestId: string) => Promise<readonly Delegate[]>
   /** Called with every entry after it was passed to the log, for telemetry. Its errors are ignored. */
   readonly observe?: (item: JournalItem) => void
   readonly clock?: Clock
@@ -38,6 +44,15 @@ export interface GovernorOptions {
   readonly ids?: IdSource
   readonly timer?: Timer
   readonly limits?: GovernorLimits
+}
+
+/** A request that another governor has made for a request of this one. */
+export interface Delegate {
+  readonly request_id: string
+  /** The tools and rules of the request, to undo its writes; undefined if they are not known here any more. */
+  readonly task: TaskClass | undefined
+  /** Whether its agent still works. If its request has not ended either, its writes are left alone. */
+  readonly isActive?: boolean
 }
 
 /**
@@ -87,12 +102,15 @@ export function resolveOptions(options: GovernorOptions): GovernorCore {
     policies: [policy].flat() as readonly Policy[],
     tasks: new Map(tasks.map((task) => [task.name, task])),
     undoers: options.undoers ?? {},
+    delegates: options.delegates ?? noDelegates,
     clock: options.clock ?? systemClock,
     ids: options.ids ?? randomIds(),
     timer: options.timer ?? systemTimer,
     limits: { policyTimeoutMs, approvalTtlMs, graceMs, undoTimeoutMs, undoTries },
   }
 }
+
+const noDelegates: GovernorCore['delegates'] = () => Promise.resolve([])
 
 /**
  * Calls `fire` after `ms` milliseconds and returns a function that cancels the timer. Tests pass their

@@ -2,7 +2,7 @@ import type { State } from '../contract/envelope.ts'
 import { GovernanceError, reason } from '../contract/reason.ts'
 import { isClosed, isInDoubt, openReviews } from '../journal/reduce.ts'
 import { type GovernedCallState } from '../journal/journal.ts'
-import { failSafe } from './fail.ts'
+import { type FailOptions, failSafe } from './fail.ts'
 import { loadOpen, reviveRequest } from './open.ts'
 import type { GovernorCore } from './options.ts'
 import { conflict, type GovernedRequest } from './request.ts'
@@ -70,7 +70,10 @@ export async function recoverAll(core: GovernorCore): Promise<Recovered[]> {
  * Finds out and records what became of the calls that were running when the process of a request died. Ends
  * the request if its deadline has passed, if it was already failing, or if intake had not finished.
  */
-export async function recoverRequest(request: GovernedRequest): Promise<void> {
+export async function recoverRequest(
+  request: GovernedRequest,
+  options: FailOptions = {},
+): Promise<void> {
   const { state, core } = request
   for (const call of state.state === 'execute' ? state.calls.values() : []) {
     if (isInDoubt(call)) await settleDoubt(request, call)
@@ -83,7 +86,7 @@ export async function recoverRequest(request: GovernedRequest): Promise<void> {
     failure = { reasons: [reason('STATE_CONFLICT', request_id, 'intake')], missing }
   else if (deadline !== undefined && core.clock.now() >= deadline)
     failure = await toFailure(request, [reason('DEADLINE_EXCEEDED', request_id)])
-  if (failure) await failSafe(request, failure)
+  if (failure) await failSafe(request, failure, options)
 }
 
 /** Settles one call that a crash left unfinished; undefined when it is running here or its effect is known. */

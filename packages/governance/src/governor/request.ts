@@ -153,12 +153,16 @@ export class GovernedRequest {
    * Moves the request to another state, if `TRANSITIONS` allows it. The new state is set before the log
    * has answered, so when two callers compete, the second one gets a conflict.
    */
-  async move(to: State, why: Pick<TransitionData, 'reasons' | 'missing'> = {}): Promise<void> {
+  async move(
+    to: State,
+    why: Pick<TransitionData, 'reasons' | 'missing'> = {},
+    actor?: Actor,
+  ): Promise<void> {
     const data = { from: this.state.state, ...why }
     const outcome = to === 'fail_safe' ? 'uncertain' : 'pending'
     await this.submit(
       { type: 'transition', data },
-      { state: to, outcome, durable: to === 'fail_safe' },
+      { state: to, outcome, actor, durable: to === 'fail_safe' },
     )
   }
 

@@ -1,29 +1,34 @@
 import { thrownText } from '../contract/reason.ts'
 import type { Undo } from '../contract/run.ts'
 import type { EffectReference, UndoData } from '../journal/events.ts'
-import { effectKey } from '../journal/reduce.ts'
-import { type GovernedCallState } from '../journal/journal.ts'
+import { effectKey, isClosed } from '../journal/reduce.ts'
+import { type GovernedCallState, type UndoState } from '../journal/journal.ts'
 import { toolContext, probe } from './execute.ts'
 import { type LoadedState, loadState, reviveRequest } from './open.ts'
-import { withTimeout } from './options.ts'
-import { type GovernedRequest } from './request.ts'
+import { type Delegate, type GovernorCore, withTimeout } from './options.ts'
+import { GovernedRequest } from './request.ts'
 import { toAdmitted } from './candidate.ts'
 
 /**
- * Undoes the writes of a request, the last one first. A failure is recorded and the remaining writes are
- * still undone; no abort signal stops this. A write whose undoing has already ended according to the
+ * Undoes the writes of a request and of its delegates, the last one first. A failure is recorded and the remaining
+ * writes are still undone; no abort signal stops this. A write whose undoing has already ended according to the
  * journal is reported, but not undone again.
  */
 export async function undoEffects(request: GovernedRequest): Promise<Undo[]> {
   const done: Undo[] = []
-  for (const reference of effectsOf(request)) {
-    const owner = await findOwner(request, reference)
-    const call = owner?.state.calls.get(reference.call)
-    if (!owner || !call || call.effect === 'absent') continue
-    let settled = request.state.undo.get(effectKey(reference))?.settled
+  for (const write of await writesOf(request)) {
+    const { reference, call, maker } = write
+    if (call.effect === 'absent') continue
+    const key = effectKey(reference)
+    let settled = request.state.undo.get(key)?.settled ?? write.earlier?.settled
     if (!settled) {
-      const maker = 'core' in owner ? owner : reviveRequest(request.core, owner)
-      const end = await undoOne(request, maker, call, reference)
+      const end = maker
+        ? await undoOne(request, maker, write)
+        : {
+            status: 'failed' as const,
+            tries: 0,
+            error: `"${call.tool}" is not known here any more`,
+          }
       settled = { ...reference, ...end }
       const { status } = end
       const outcome = status === 'done' ? 'success' : status === 'failed' ? 'failure' : 'uncertain'
@@ -34,11 +39,88 @@ export async function undoEffects(request: GovernedRequest): Promise<Undo[]> {
   return done
 }
 
+/** A write that has to be undone if its request fails. */
+interface WriteToUndo {
+  readonly reference: EffectReference
+  readonly call: GovernedCallState
+  /** The request that made the write, with its tools; undefined if these are not known here any more. */
+  readonly maker: GovernedRequest | undefined
+  /** What the request that made the write, or one between it and this one, has recorded about undoing it. */
+  readonly earlier: UndoState | undefined
+}
+
+/** Returns the writes of a request and of its delegates, the last one of the journal first, each once. */
+async function writesOf(request: GovernedRequest): Promise<WriteToUndo[]> {
+  const { core, state } = request
+  const delegates = await loadDelegates(request)
+  const makers = new Map(delegates.map((one) => [one.state.request_id, one]))
+  const own: WriteToUndo[] = []
+  for (const reference of effectsOf(request)) {
+    const delegate = makers.get(reference.request_id)
+    const owner = delegate ?? (await findOwner(request, reference))
+    const call = owner?.state.calls.get(reference.call)
+    if (!owner || !call) continue
+    const maker = delegate
+      ? makerOf(core, delegate)
+      : 'core' in owner
+        ? owner
+        : reviveRequest(core, owner)
+    own.push({ reference, call, maker, earlier: undefined })
+  }
+  if (delegates.length === 0 || state.opened.decided) return own
+  const theirs = delegates.flatMap((delegate) => {
+    const { request_id: id, calls } = delegate.state
+    const maker = makerOf(core, delegate)
+    return effectsOf(delegate).flatMap((reference): WriteToUndo[] => {
+      const call = calls.get(reference.call)
+      return call && reference.request_id === id
+        ? [{ reference, call, maker, earlier: recordOf(delegates, reference) }]
+        : []
+    })
+  })
+  const loaded = await loadState(core, state.request_id)
+  const places = new Map<string, number>()
+  for (const { writes, state: one } of [loaded ?? [], delegates].flat())
+    for (const [call, place] of writes)
+      places.set(effectKey({ request_id: one.request_id, call }), place)
+  const placeOf = ({ reference }: WriteToUndo): number =>
+    places.get(effectKey(reference)) ?? Number.MAX_SAFE_INTEGER
+  return [...own, ...theirs].sort((a, b) => placeOf(b) - placeOf(a))
+}
+
+type LoadedDelegate = LoadedState & Pick<Delegate, 'task'>
+
+function makerOf(core: GovernorCore, { task, state }: LoadedDelegate): GovernedRequest | undefined {
+  return task && new GovernedRequest(core, task, state)
+}
+
+/** Returns what the maker of a write, or a request between it and the one that fails, has recorded about undoing it. */
+function recordOf(
+  delegates: readonly LoadedDelegate[],
+  reference: EffectReference,
+): UndoState | undefined {
+  const records = delegates.flatMap(({ state }) => state.undo.get(effectKey(reference)) ?? [])
+  return records.find(({ settled }) => settled) ?? records[0]
+}
+
+/** Reads the delegates of a request from the journal; those that still work are left alone. */
+async function loadDelegates({
+  core,
+  state: { request_id },
+}: GovernedRequest): Promise<readonly LoadedDelegate[]> {
+  const found: LoadedDelegate[] = []
+  for (const { request_id: id, task, isActive } of await core.delegates(request_id)) {
+    const loaded = await loadState(core, id)
+    if (loaded && (isClosed(loaded.state) || !isActive)) found.push({ ...loaded, task })
+  }
+  return found
+}
+
 /**
  * Returns the writes that happened or may have happened, the last one first, each once. Calls that were
  * running when the process died come before all others.
  */
-export function effectsOf({ state }: GovernedRequest): EffectReference[] {
+export function effectsOf({ state }: Pick<GovernedRequest, 'state'>): EffectReference[] {
   const open = [...state.calls.values()]
     .filter(({ status }) => status === 'started')
     .map(({ call }) => ({ request_id: state.request_id, call }))
@@ -73,15 +155,14 @@ type UndoEnd = Pick<UndoData, 'status' | 'tries' | 'error'>
 async function undoOne(
   request: GovernedRequest,
   owner: GovernedRequest,
-  call: GovernedCallState,
-  reference: EffectReference,
+  { call, reference, earlier }: WriteToUndo,
 ): Promise<UndoEnd> {
   const { rollback } = call
   if (!rollback) return { status: 'skipped', tries: 0 }
   const { type, target } = rollback
   if (type === 'manual') return { status: 'manual', tries: 0 }
   if (type === 'impossible') return { status: 'impossible', tries: 0 }
-  if (request.state.undo.has(effectKey(reference))) {
+  if (earlier || request.state.undo.has(effectKey(reference))) {
     // The process died while undoing this write. Only the probe can tell whether the undoing succeeded;
     // without a clear answer the rollback may run again only if the tool that undoes is idempotent.
     const found = await probeCall(owner, call)
@@ -93,6 +174,10 @@ async function undoOne(
       return { status: 'unknown', tries: 0, error: `it may have run before a crash${gone}` }
     }
   } else {
+    const found = await findEffect(request, owner, call)
+    if (found === 'absent') return { status: 'done', tries: 0 }
+    // To undo a write that did not happen could itself do harm, so a person decides.
+    if (found === 'in_doubt') return { status: 'in_doubt', tries: 0 }
     await request.submit(
       { type: 'undo_started', data: reference },
       { outcome: 'pending', rollback, durable: true },
@@ -101,15 +186,24 @@ async function undoOne(
   for (let tries = 1; ; tries++) {
     try {
       await runInverse(owner, call, rollback)
-      // If it was unknown (in doubt) whether the write happened, a rollback without an error proves nothing:
-      // only the probe can confirm that no effect is left.
-      const isClear = call.effect !== 'in_doubt' || (await probeCall(owner, call)) === 'absent'
-      return { status: isClear ? 'done' : 'unknown', tries }
+      return { status: 'done', tries }
     } catch (error) {
       if (tries >= request.core.limits.undoTries)
         return { status: 'failed', tries, error: thrownText(error) }
     }
   }
+}
+
+/** Returns whether a write happened: from its record, from a person's decision or, if it is in doubt, from its probe. */
+async function findEffect(
+  { state }: GovernedRequest,
+  owner: GovernedRequest,
+  call: GovernedCallState,
+): Promise<'applied' | 'absent' | 'in_doubt'> {
+  if (call.effect !== 'in_doubt') return 'applied'
+  const { decided } = state.opened
+  if (!decided) return probeCall(owner, call)
+  return decided.found === 'unknown' ? 'in_doubt' : decided.found
 }
 
 function runInverse(

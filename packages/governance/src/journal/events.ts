@@ -8,6 +8,7 @@ import type {
   State,
   Streaming,
 } from '../contract/envelope.ts'
+import type { RefusedToken } from '../contract/approval.ts'
 import type { Reason } from '../contract/reason.ts'
 
 /**
@@ -63,6 +64,14 @@ export interface OpenedData {
   readonly parent?: string
   /** W3C traceparent of the surrounding distributed trace. */
   readonly traceparent?: string
+  /** Set if the request carries out what a person decided about a write of another request (`undoDecided`). */
+  readonly decided?: DecidedWrite
+}
+
+/** A person's decision about a write of a request that failed safe, whose effect was not known then. */
+export interface DecidedWrite extends EffectReference {
+  /** What the person found out. Only a write that was `applied` is undone. */
+  readonly found: 'applied' | 'absent' | 'unknown'
 }
 
 /**
@@ -98,6 +107,10 @@ interface CallData {
   readonly tool: string
   readonly risk: Risk
   readonly args_hash: Hash
+  /** Hash of what the model sent, if the tool has parsed it; `args_hash` is then that of the parsed arguments. */
+  readonly sent_hash?: Hash
+  /** Hash of the schema that parsed them; without it, the caller of the governor did. */
+  readonly schema?: string
 }
 
 /** `review_requested`: people were asked to approve a call. */
@@ -120,6 +133,8 @@ export interface AnswerData {
   readonly approvers?: readonly Actor[]
   /** Ids of the tokens spent. */
   readonly tokens?: readonly string[]
+  /** Of a rejected answer: the tokens that were not accepted. */
+  readonly refused?: readonly RefusedToken[]
   readonly reasons?: readonly Reason[]
 }
 
@@ -216,9 +231,11 @@ export interface VerifiedData {
 /**
  * The result of undoing a write. `skipped`: no rollback was declared. `manual`: a person has to undo it.
  * `impossible`: it was declared, and approved, as something that cannot be undone.
+ * `in_doubt`: nobody knows whether the write happened, so nothing ran; a person has to find out and decide.
  * `unknown`: the rollback ran or may have run, but it is not known whether it undid the write.
  */
-export type UndoStatus = 'done' | 'failed' | 'skipped' | 'manual' | 'impossible' | 'unknown'
+export type UndoStatus =
+  'done' | 'failed' | 'skipped' | 'manual' | 'impossible' | 'in_doubt' | 'unknown'
 
 /** `undo_settled`: the attempt to undo one write has ended. */
 export interface UndoData extends EffectReference {

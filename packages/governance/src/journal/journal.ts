@@ -154,7 +154,8 @@ let lastText = ''
  * frequent entry, so for speed its members are written directly in canonical order.
  */
 function writeData(item: JournalEvent): string {
-  if (item.type !== 'call_settled' || item.data.reasons || item.data.settled_by) {
+  const isOrdinary = item.type === 'call_settled' && item.data.sent_hash === undefined
+  if (!isOrdinary || item.data.reasons || item.data.settled_by) {
     return canonicalJson(item.data)
   }
   const { args_hash, call, effect, evidence, risk, tool } = item.data
@@ -252,6 +253,8 @@ export interface GovernedCallState {
   readonly tool: string
   readonly risk: Risk
   readonly args_hash: Hash
+  readonly sent_hash?: Hash
+  readonly schema?: string
   readonly attempt: number
   /** A call that is still `started` after its process has died may or may not have had its effect (in doubt). */
   readonly status: 'started' | 'done' | 'failed' | 'refused' | 'retry' | 'undone'

@@ -9,7 +9,7 @@ import type {
   UndoState,
 } from './journal.ts'
 import { canTransition, type Identity } from '../contract/envelope.ts'
-import type { EffectReference, JournalItem } from './events.ts'
+import type { EffectReference, JournalItem, OpenedData } from './events.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -48,7 +48,7 @@ export function openState(
     steps: new Map(),
     chunks: [],
     children: new Map(),
-    effects: [],
+    effects: decidedWrite(item.data),
     undo: new Map(),
     reports: [],
     refusals: [],
@@ -57,6 +57,10 @@ export function openState(
     delivered: undefined,
     failed: undefined,
   }
+}
+
+function decidedWrite({ decided }: OpenedData): readonly EffectReference[] {
+  return decided ? [{ request_id: decided.request_id, call: decided.call }] : []
 }
 
 /**
@@ -173,7 +177,7 @@ function reduceCall(
   draft: Draft,
   item: JournalItem & { readonly type: 'call_started' | 'call_settled' | 'call_refused' },
 ): void {
-  const { call, tool, risk, args_hash } = item.data
+  const { call, tool, risk, args_hash, sent_hash, schema } = item.data
   const before = draft.calls.get(call)
   // If a call with this id is still open, the entry belongs to it. Otherwise the entry begins a new call
   // with this id.
@@ -184,6 +188,8 @@ function reduceCall(
     tool,
     risk,
     args_hash,
+    sent_hash,
+    schema,
     attempt: item.attempt,
     status: 'started',
     effect: 'none',

@@ -532,6 +532,11 @@ test('UAICP-27 a review is logged in full: why it is asked for, which tokens fai
   expect(request?.data['reasons']).toMatchObject([{ code: 'TRUST_TIER_BLOCKED', subject: 's' }])
   expect(JSON.stringify(request?.data['reasons']).length).toBeLessThan(700)
   expect(failed?.data['reasons']).toMatchObject([{ code: 'APPROVAL_SELF' }])
+  // The log names who came with the refused token, although the governor made the entry.
+  expect(failed?.data['refused']).toMatchObject([
+    { approver: 'agent-1', issuer: expect.any(String), code: 'APPROVAL_SELF', signed: true },
+  ])
+  expect(failed?.envelope.identity['uaicp:actor']).toMatchObject({ type: 'system' })
   const { jti } = JSON.parse(atob(token.split('.')[1]!)) as { jti: string }
   expect(approved?.data['tokens']).toEqual([jti])
 })

@@ -211,12 +211,12 @@ test('UAICP-34 cancelling stops the run but not its undo, and nothing starts aft
   expect(world.done).toEqual(['write {"n":1}', 'undo_write {"n":1}'])
 })
 
-describe('UAICP-34 an effect in doubt is settled by the probe, or undone and called unknown', () => {
+describe('UAICP-34 an effect in doubt is settled by the probe, or left to a person', () => {
   const cases = [
     ['applied', 'done', true],
     ['absent', undefined, false],
-    ['unknown', 'unknown', true],
-    [undefined, 'unknown', true],
+    ['unknown', 'in_doubt', false],
+    [undefined, 'in_doubt', false],
   ] as const
   test.each(cases)('UAICP-34 probe says %s: undo is %s', async (answer, status, isUndone) => {
     const { governor, world } = await kit()
@@ -234,7 +234,7 @@ describe('UAICP-34 an effect in doubt is settled by the probe, or undone and cal
       throw new Error('give up')
     })) as FailedSafe
     expect(result.undo.map((undo) => undo.status)).toEqual(status ? [status] : [])
-    expect(codesOf(result).includes('ROLLBACK_FAILED')).toBe(status === 'unknown')
+    expect(codesOf(result).includes('TOOL_IN_DOUBT')).toBe(status === 'in_doubt')
     expect(world.count('undo_write')).toBe(isUndone ? 1 : 0)
   })
 

@@ -21,6 +21,11 @@ async function setUp() {
   const { world } = made
   let isFirst = true
   const low = { risk: 'write_low_risk' } as const
+  let hanging = 0
+  const run = (): Promise<never> => {
+    hanging++
+    return new Promise(() => undefined)
+  }
   const write = toolOf(world, 'write', { ...low, rollback: undoBy('write') })
   const undo = toolOf(world, 'undo_write', {
     ...low,
@@ -28,10 +33,9 @@ async function setUp() {
     run: () => {
       if (!isFirst) return null
       isFirst = false
-      return new Promise(() => undefined)
+      return run()
     },
   })
-  const run = (): Promise<never> => new Promise(() => undefined)
   const hang = toolOf(world, 'hang', { run })
   const stuck = toolOf(world, 'stuck', { ...low, run })
   const limits = { deadlineMs: 1000 }
@@ -42,9 +46,11 @@ async function setUp() {
   const crash = async (body: Body): Promise<void> => {
     void made.governor.run(outer, { ...init, request_id: first }, body as never)
     await made.time.advance(1)
+    await expect.poll(() => hanging).toBe(1)
     const hangs: Body = (run) => run.call(hang, {})
     void made.governor.run(other, { ...init, request_id: second }, hangs as never)
     await made.time.advance(1)
+    await expect.poll(() => hanging).toBe(2)
   }
   return { ...made, write, hang, stuck, inner, outer, other, crash }
 }

@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ENVELOPE_SCHEMA, EVIDENCE_SCHEMA, REPORT_SCHEMA } from '../../src/schema/schemas.ts'
 
-/** The folder of the specification's own schemas and fixtures; set only when its data is tested with. */
-const shared = process.env['SKEIN_SHARED']
+/** The folder of the specification's own schemas and fixtures; `none` except in the group that tests with its data. */
+const shared = process.env['SKEIN_SHARED'] ?? 'none'
 
 // The module is CommonJS: its function is the default export itself, or a member of it.
 const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void
@@ -15,7 +15,7 @@ addFormats(ajv)
 
 /** The specification's schema of this kind, or our copy of it, which has the same constraints. */
 function normativeSchema(kind: Kind): object {
-  if (shared === undefined) return own[kind]
+  if (shared === 'none') return own[kind]
   const path = join(shared, 'conformance/uaicp/schema', `${files[kind]}.schema.json`)
   return JSON.parse(readFileSync(path, 'utf8')) as object
 }

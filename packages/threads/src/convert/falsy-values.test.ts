@@ -1,7 +1,7 @@
 /** Results, arguments and texts that look like nothing, in each format and back. */
 import { manualClock } from '@skein/base'
 import { describe, expect, test } from 'vitest'
-import { plain } from '../../test/real-chat.ts'
+import { plain } from '../../test/plain.ts'
 import { fixed } from '../../test/pydantic-trips.ts'
 import {
   agentTurn,

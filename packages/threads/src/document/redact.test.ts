@@ -130,6 +130,50 @@ describe('TP-52 what is taken out', () => {
     expect(made.redacted).toEqual(['/metadata/value/my key', '/metadata/value/version'])
   })
 
+  test("TP-52 the protocol's own keys stay, whatever part of their names is searched for", () => {
+    const full = fullThread()
+    const document = thread(
+      [
+        ...full.turns,
+        userTurn([
+          { part_kind: 'user-prompt', content: [{ kind: 'image-url', url: 'u', identifier: 'i' }] },
+        ]),
+      ],
+      { relationships: { links: [{ thread_id: 'x', relation: 'fork' }] } },
+    )
+    const secrets = ['turn', 'ver', 'id', 'part', 'cont', 'agent', 'usage', 'token', 'rel', 'tool']
+    const { thread: clean } = redactThread(document, { secrets, replacement: '#' })
+    const keysOf = (value: unknown): unknown =>
+      Array.isArray(value)
+        ? value.map(keysOf)
+        : typeof value === 'object' && value !== null
+          ? Object.keys(value)
+          : null
+    expect(keysOf(clean)).toEqual(keysOf(document))
+    expect(keysOf(clean.turns)).toEqual(keysOf(document.turns))
+    const partsOf = (all: typeof document.turns) =>
+      all.flatMap((turn) =>
+        turn.turn_type === 'user'
+          ? turn.parts
+          : turn.messages.flatMap((message) => ('parts' in message ? message.parts : [])),
+      )
+    expect(keysOf(partsOf(clean.turns))).toEqual(keysOf(partsOf(document.turns)))
+    expect(validateThread(clean).issues.filter(({ severity }) => severity === 'error')).toEqual([])
+    // The same names inside data of the application are ordinary names.
+    const inData = redactThread(holding({ turns: 1, content: [{ kind: 1 }] }), {
+      secrets: ['turn', 'kind'],
+    })
+    expect(valueOf(inData)).toEqual({ '[redacted]s': 1, content: [{ '[redacted]': 1 }] })
+    const result = thread([
+      agentTurn('ada', [
+        response('ada', 1, call('c', 'save', {})),
+        request('ada', 2, answer('c', 'save', [{ identifier: 1 }])),
+      ]),
+    ])
+    const ofTool = redactThread(result, { secrets: ['identifier'] })
+    expect(ofTool.redacted).toEqual(['/turns/0/messages/1/parts/0/content/0/identifier'])
+  })
+
   // Each name of a structural field, as text and with an object below it.
   const names = (
     'version turn_type message_type part_kind kind status outcome finish_reason timestamp ' +

@@ -1,12 +1,13 @@
 import { keepJsonText, numberText } from '../json/json-stringify.ts'
 import { joinPointer } from '../issue.ts'
+import { type KeyShape, shapeAt, shapeBelow, threadShape } from './protocol-keys.ts'
 import type { Thread } from './thread.ts'
 
 /** Settings of `redactThread`. */
 export interface RedactOptions {
   /**
-   * Texts to remove everywhere: from text, arguments, results, numbers and names of fields. Empty texts are
-   * ignored.
+   * Texts to remove everywhere: from text, arguments, results, numbers and names of fields, except the names that
+   * the protocol defines. Empty texts are ignored.
    */
   readonly secrets?: readonly string[]
   /** Patterns to remove everywhere, such as card numbers. */
@@ -46,12 +47,12 @@ const STRUCTURE = new RegExp(
 
 /**
  * Returns a copy of the thread without the secrets. The thread stays valid: an id is redacted in the same way
- * everywhere, so calls and returns still match, and structural fields are left alone. Unchanged values are
+ * everywhere, so calls and returns still match, and structural fields and the protocol's own keys are left alone. Unchanged values are
  * shared with the original.
  */
 export function redactThread(thread: Thread, options: RedactOptions): Redaction {
   const redactor = new Redactor(options)
-  const value = redactor.object(thread, '') as Thread
+  const value = redactor.object(thread, '', threadShape) as Thread
   return { thread: value, redacted: redactor.redacted }
 }
 
@@ -81,14 +82,14 @@ class Redactor {
   }
 
   /** Returns the value at `holder[key]`, whose pointer is `place`, without the secrets. */
-  #value(holder: object, key: string | number, place: string): unknown {
+  #value(holder: object, key: string | number, place: string, shape: KeyShape): unknown {
     const value = (holder as { readonly [key: string | number]: unknown })[key]
     if (this.#isRemoved(place, value)) {
       this.redacted.push(place)
       return this.#replacement
     }
-    if (Array.isArray(value)) return this.#list(value, place)
-    if (typeof value === 'object' && value !== null) return this.object(value, place)
+    if (Array.isArray(value)) return this.#list(value, place, shape)
+    if (typeof value === 'object' && value !== null) return this.object(value, place, shape)
     if (typeof value !== 'string' && typeof value !== 'number') return value
     if (STRUCTURE.test(`${place}=${value}`)) return value
     // A number is searched as it was written and as JavaScript writes it.
@@ -99,17 +100,20 @@ class Redactor {
     return value
   }
 
-  #list(list: readonly unknown[], pointer: string): unknown {
-    const copy = list.map((_, index) => this.#value(list, index, joinPointer(pointer, index)))
+  #list(list: readonly unknown[], pointer: string, shape: KeyShape): unknown {
+    const copy = list.map((_, index) =>
+      this.#value(list, index, joinPointer(pointer, index), shape),
+    )
     return copy.every((item, index) => item === list[index]) ? list : keepJsonText(list, copy)
   }
 
-  object(object: object, pointer: string): unknown {
+  object(object: object, pointer: string, shape: KeyShape): unknown {
     let isChanged = false
     const entries = Object.entries(object).map(([key, field]) => {
       const place = joinPointer(pointer, key)
-      const name = this.#text(key, place)
-      const value = this.#value(object, key, place)
+      const own = shapeAt(shape, object, key)
+      const name = own === undefined ? this.#text(key, place) : key
+      const value = this.#value(object, key, place, own ?? shapeBelow(shape))
       if (name !== key || value !== field) isChanged = true
       return [name, value] as const
     })

@@ -2,7 +2,7 @@ import { ThreadError } from '../issue.ts'
 import { setOwn } from '../json/json-parse.ts'
 import { keepJsonText } from '../json/json-stringify.ts'
 import type { AgentTurn, Thread, ThreadMessage, UserTurn } from './thread.ts'
-import type { MessagePart, TextPart, UserPromptPart } from './part.ts'
+import type { MessagePart, TextPart, ThinkingPart, UserPromptPart } from './part.ts'
 
 /**
  * How the messages of other agents are shown to an agent: `prefix` puts `{agent:NAME}: ` before their text
@@ -16,10 +16,11 @@ export interface ViewOptions {
   /** Default `prefix`. */
   readonly policy?: ViewPolicy
   /**
-   * Whether other agents' thinking is shown. Default `drop`, because providers reject each other's
-   * signatures. `keep` has an effect with the policy `prefix` only; `raw` always keeps thinking.
+   * What is shown of other agents' thinking with the policy `prefix`. Default `text`: the text without signature and
+   * ids, which are valid only for the provider and the agent that made them. `keep` leaves the part as it is, `drop`
+   * leaves it out. The policy `raw` always keeps thinking; the others never show it.
    */
-  readonly foreignThinking?: 'drop' | 'keep'
+  readonly foreignThinking?: 'text' | 'keep' | 'drop'
   /**
    * With `as-user`: whether the text names the agent that wrote it. Default true; two agents that talk to
    * each other need no label.
@@ -94,7 +95,7 @@ class View {
   readonly #thread: Thread
   readonly #viewer: string
   readonly #policy: ViewPolicy
-  readonly #keepThinking: boolean
+  readonly #foreignThinking: NonNullable<ViewOptions['foreignThinking']>
   readonly #label: boolean
   readonly #systemPrompt: string | undefined
 
@@ -102,7 +103,7 @@ class View {
     this.#thread = thread
     this.#viewer = viewer
     this.#policy = options.policy ?? 'prefix'
-    this.#keepThinking = options.foreignThinking === 'keep'
+    this.#foreignThinking = options.foreignThinking ?? 'text'
     this.#label = options.label ?? true
     this.#systemPrompt = options.systemPrompt
     if (!['prefix', 'as-user', 'text-only', 'raw'].includes(this.#policy)) {
@@ -170,7 +171,7 @@ class View {
       case 'user-prompt':
         return [escapePart(part)]
       case 'thinking':
-        return this.#keepThinking && this.#policy === 'prefix' ? [escapePart(part)] : []
+        return this.#policy === 'prefix' ? this.#foreignThought(part) : []
       case 'file':
         return this.#policy === 'as-user'
           ? [{ part_kind: 'user-prompt', content: [part.content] }]
@@ -191,6 +192,14 @@ class View {
         part satisfies never
         return this.#policy === 'prefix' ? [escapePart(part)] : []
     }
+  }
+
+  #foreignThought(part: ThinkingPart): MessagePart[] {
+    if (this.#foreignThinking === 'keep') return [escapePart(part)]
+    // Some thinking is only a signature; nothing of it is left for another agent.
+    if (this.#foreignThinking === 'drop' || !part.content) return []
+    const { signature: _, id: __, thinking_id: ___, provider_details: ____, ...shown } = part
+    return [escapePart(keepJsonText(part, shown))]
   }
 
   #userPrompt(part: TextPart, label: string): UserPromptPart {

@@ -107,6 +107,8 @@ interface Unnamed {
   readonly message_id?: string
   readonly upp_metadata?: object
   readonly provider_finish_reason?: string
+  /** Whether people may rely on an answer that a gate checks: `pending`, `refused` or `delivered`. */
+  readonly delivery?: string
 }
 
 function systemMessages(items: readonly TurnItem[], { interrupts }: FoldedThread): SystemMessage[] {
@@ -230,6 +232,7 @@ function toThreadMessage(
         usage: item.usage,
         finish_reason: known,
         provider_finish_reason: known ? undefined : finishReason,
+        delivery: item.delivery,
       }
       return response
     }

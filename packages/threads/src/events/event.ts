@@ -3,7 +3,7 @@
  * order (`reduceThread`), and the ThreadProtocol document, the UI stream and the log file are exports of the
  * same list. Every event is plain JSON.
  */
-import type { MessageJSON } from '@skein/base'
+import type { JsonObject, MessageJSON } from '@skein/base'
 import type { AgentConfig, Usage } from '../document/thread.ts'
 
 /**
@@ -23,6 +23,13 @@ export type LoggedOutcome = 'success' | 'failed' | 'denied' | 'interrupted' | 'r
 
 /** How an agent's turn ended. A `parked` turn waits for something, and a new turn continues it. */
 export type TurnOutcome = 'completed' | 'parked' | 'interrupted' | 'failed'
+
+/**
+ * Whether the people of a thread may rely on an agent's answer, if a gate checks the answers: `pending` before the gate
+ * has decided, `refused` if the answer will never be delivered, and `delivered`. Answers that no gate checks have no
+ * such status.
+ */
+export type DeliveryStatus = 'pending' | 'refused' | 'delivered'
 
 /** The first event of a thread. */
 export interface ThreadCreated extends EventBase<'thread_created'> {
@@ -61,6 +68,8 @@ export interface MessageAdded extends EventBase<'message_added'> {
   readonly usage?: Usage
   /** For tool results: how each call ended, when `isError` alone is not precise enough. */
   readonly outcomes?: Readonly<Record<string, LoggedOutcome>>
+  /** The status of an agent's answer when it was added; `delivery_changed` changes it. */
+  readonly delivery?: DeliveryStatus
 }
 
 /** Replaces a message, for example after an edit by a person. */
@@ -72,6 +81,14 @@ export interface MessageUpdated extends EventBase<'message_updated'> {
 /** Removes a message from the history; the message stays in the log. */
 export interface MessageRemoved extends EventBase<'message_removed'> {
   readonly messageId: string
+}
+
+/** A gate has decided about answers, or the session ended before it could: their status changes for good. */
+export interface DeliveryChanged extends EventBase<'delivery_changed'> {
+  readonly messageIds: readonly string[]
+  readonly delivery: Exclude<DeliveryStatus, 'pending'>
+  /** Why the answers are refused. */
+  readonly reason?: string
 }
 
 /** A side of an agent (A or B, each with its own model) begins its turn; `agentId` is `<agent>/<side>`. */
@@ -113,6 +130,8 @@ export interface TextDelta extends EventBase<'text_delta'> {
   readonly turnId: string
   readonly blockId: string
   readonly text: string
+  /** Set if a gate will check the answer. */
+  readonly delivery?: 'pending'
 }
 
 /** A piece of streamed thinking. */
@@ -120,6 +139,7 @@ export interface ReasoningDelta extends EventBase<'reasoning_delta'> {
   readonly turnId: string
   readonly blockId: string
   readonly text: string
+  readonly delivery?: 'pending'
 }
 
 /** A piece of the streamed argument text of a call. */
@@ -156,6 +176,22 @@ export interface ToolExecutionEnd extends EventBase<'tool_execution_end'> {
   readonly outcome: LoggedOutcome
   readonly result: unknown
   readonly durationMs?: number
+  /** Who found out what became of the call, if its tool did not report it. */
+  readonly settledBy?: 'probe' | 'person'
+}
+
+/**
+ * A call has ended although its outcome was not known any more: the log says that it is unknown, or another process
+ * has continued the thread. The outcome in the log stays; this event says what really happened.
+ */
+export interface LateResult extends EventBase<'late_result'> {
+  readonly turnId: string
+  /** The call; or the scheduled effect, if `effectId` is set. */
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly outcome: 'success' | 'failed'
+  readonly result: unknown
+  readonly effectId?: string
 }
 
 /** A hook hid a call from the model; the call stays in the log. */
@@ -168,7 +204,7 @@ export interface InterruptRecord {
   readonly id: string
   readonly toolCallId: string
   readonly path?: readonly string[]
-  /** `in_doubt`: a crash cut the call off, and a person has to find out whether it had its effect. */
+  /** `in_doubt`: the call was cut off, and a person has to find out whether it had its effect. */
   readonly kind: 'approval' | 'input' | 'in_doubt' | 'child' | 'timer'
   readonly request?: unknown
 }
@@ -187,6 +223,8 @@ export type InterruptAnswer =
 export interface InterruptOpened extends EventBase<'interrupt_opened'> {
   readonly turnId: string
   readonly interrupt: InterruptRecord
+  /** The arguments with which the call will run, if its tool has made others of those that the model sent. */
+  readonly parsed?: { readonly arguments: JsonObject }
 }
 
 /** An interrupt was answered. */
@@ -289,7 +327,15 @@ export interface StatusChanged extends EventBase<'status_changed'> {
 }
 
 /** The status of a thread. */
-export type ThreadStatus = 'idle' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated'
+export type ThreadStatus =
+  | 'idle'
+  | 'running'
+  | 'waiting'
+  /** It was asked to stop, and a call that had started may still end. */
+  | 'stopping'
+  | 'stopped'
+  | 'failed'
+  | 'terminated'
 
 /** Usage that belongs to no message, such as an embedding or a model call of a governance check. */
 export interface UsageRecorded extends EventBase<'usage_recorded'> {
@@ -327,6 +373,7 @@ export type ThreadEvent =
   | MessageAdded
   | MessageUpdated
   | MessageRemoved
+  | DeliveryChanged
   | TurnStart
   | TurnEnd
   | StepStart
@@ -338,6 +385,7 @@ export type ThreadEvent =
   | ToolExecutionStart
   | ToolExecutionProgress
   | ToolExecutionEnd
+  | LateResult
   | ToolCallHidden
   | InterruptOpened
   | InterruptAnswered
@@ -375,6 +423,7 @@ const KNOWN: Readonly<Record<ThreadEvent['type'], 'kept' | 'ephemeral'>> = {
   message_added: 'kept',
   message_updated: 'kept',
   message_removed: 'kept',
+  delivery_changed: 'kept',
   turn_start: 'kept',
   turn_end: 'kept',
   step_start: 'kept',
@@ -386,6 +435,7 @@ const KNOWN: Readonly<Record<ThreadEvent['type'], 'kept' | 'ephemeral'>> = {
   tool_execution_start: 'kept',
   tool_execution_progress: 'ephemeral',
   tool_execution_end: 'kept',
+  late_result: 'kept',
   tool_call_hidden: 'kept',
   interrupt_opened: 'kept',
   interrupt_answered: 'kept',

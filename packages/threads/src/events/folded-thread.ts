@@ -1,5 +1,6 @@
 import type { MessageJSON } from '@skein/base'
 import type {
+  DeliveryStatus,
   ErrorRaised,
   EvidenceAdded,
   GateDecided,
@@ -98,6 +99,8 @@ export interface MessageItem {
   readonly providerResponseId?: string
   readonly finishReason?: string
   readonly usage?: Usage
+  /** Whether people may rely on the answer, if a gate checks it. */
+  readonly delivery?: DeliveryStatus
 }
 
 /**

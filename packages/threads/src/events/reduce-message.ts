@@ -1,4 +1,5 @@
 import type {
+  DeliveryChanged,
   LoggedOutcome,
   MessageAdded,
   MessageRemoved,
@@ -76,6 +77,15 @@ export function applyMessageRemoval(
   event: MessageRemoved,
 ): void {
   editItem(edit, state, event.messageId, (item) => ({ ...item, isRemoved: true }))
+}
+
+/** Applies the decision of a gate about answers to the state. */
+export function applyDelivery(
+  edit: StateEditor,
+  state: StateDraft,
+  { messageIds, delivery }: DeliveryChanged,
+): void {
+  for (const id of messageIds) editItem(edit, state, id, (item) => ({ ...item, delivery }))
 }
 
 function editItem(

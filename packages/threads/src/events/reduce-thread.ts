@@ -11,6 +11,7 @@ import {
   type Writable,
 } from './reduce-turn.ts'
 import {
+  applyDelivery,
   applyMessage,
   applyTool,
   applyMessageRemoval,
@@ -87,6 +88,8 @@ function apply(edit: StateEditor, state: StateDraft, event: ThreadEvent): void {
       return applyMessageUpdate(edit, state, event)
     case 'message_removed':
       return applyMessageRemoval(edit, state, event)
+    case 'delivery_changed':
+      return applyDelivery(edit, state, event)
     case 'turn_start':
       return applyTurnStart(edit, state, event)
     case 'turn_end':
@@ -124,6 +127,7 @@ function apply(edit: StateEditor, state: StateDraft, event: ThreadEvent): void {
       edit.at(state, 'errors').push(event)
       return addItem(edit, state, event)
     case 'agent_handoff':
+    case 'late_result':
     case 'source_added':
       return addItem(edit, state, event)
     case 'custom_event':

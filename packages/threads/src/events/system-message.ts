@@ -49,6 +49,7 @@ export function systemMessageOf(
     case 'message_added':
     case 'message_updated':
     case 'message_removed':
+    case 'delivery_changed':
     case 'turn_start':
     case 'turn_end':
     case 'step_start':
@@ -60,6 +61,7 @@ export function systemMessageOf(
     case 'tool_execution_start':
     case 'tool_execution_progress':
     case 'tool_execution_end':
+    case 'late_result':
     case 'tool_call_hidden':
     case 'subagent_created':
     case 'subagent_updated':
@@ -97,6 +99,7 @@ export function systemMessage(
 
 function opened({
   interrupt,
+  parsed,
   at,
 }: Extract<ThreadEvent, { type: 'interrupt_opened' }>): SystemMessage {
   const { id, toolCallId: tool_call_id, kind, path, request } = interrupt
@@ -111,9 +114,10 @@ function opened({
   const reason = (request as { reason?: unknown } | null | undefined)?.reason
   const why = typeof reason === 'string' ? { reason } : {}
   const asked = request === undefined ? {} : { request }
+  const made = parsed && { arguments: parsed.arguments }
   return systemMessage(
     'tool.approval.requested',
-    { approval_id: id, tool_call_id, ...why, ...where, ...asked },
+    { approval_id: id, tool_call_id, ...made, ...why, ...where, ...asked },
     at,
   )
 }

@@ -1,5 +1,13 @@
-import { spawn } from 'node:child_process'
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -37,6 +45,65 @@ describe('the thread log in a file', () => {
     await log.close()
   })
 
+  test('two processes that append at the same time lose no turn that was accepted', async () => {
+    const path = join(folder, 'two.jsonl')
+    for (let round = 0; round < 3; round++) {
+      rmSync(path, { force: true })
+      await (await openThreadLogFile(path, { thread: head })).close()
+      const accepted = await appendTogether(path, ['a', 'b'], 150)
+      const log = await openThreadLogFile(path)
+      const ids = log.thread().turns.map((turn) => (turn as { turn_id?: string }).turn_id)
+      await log.close()
+      expect(ids.toSorted()).toEqual(accepted.flat().toSorted())
+      expect(existsSync(`${path}.lock`)).toBe(false)
+    }
+  }, 60_000)
+
+  test('while one log has written and is open, another can be read but not appended to', async () => {
+    const path = join(folder, 'held.jsonl')
+    const first = await openThreadLogFile(path, { thread: head })
+    await first.append(userTurn('one'))
+    const second = await openThreadLogFile(path)
+    expect(second.thread().turns).toEqual([userTurn('one')])
+    await expect(second.append(userTurn('two'))).rejects.toMatchObject({ code: 'LOG_CONFLICT' })
+    await first.append(userTurn('three'))
+    await first.close()
+    // The first log has grown since the second was opened.
+    await expect(second.append(userTurn('two'))).rejects.toMatchObject({ code: 'LOG_CONFLICT' })
+    await second.close()
+    const third = await openThreadLogFile(path)
+    expect(await third.append(userTurn('two'))).toBe(3)
+    await third.close()
+  })
+
+  test('the lock of a process that died is taken over, that of a running process is not', async () => {
+    const path = join(folder, 'dead.jsonl')
+    const log = await openThreadLogFile(path, { thread: head })
+    await log.close()
+    writeFileSync(`${path}.lock`, '999999999\n')
+    const again = await openThreadLogFile(path)
+    expect(await again.append(userTurn('one'))).toBe(1)
+    await again.close()
+    writeFileSync(`${path}.lock`, `${process.ppid}\n`)
+    const third = await openThreadLogFile(path)
+    await expect(third.append(userTurn('two'))).rejects.toMatchObject({ code: 'LOG_CONFLICT' })
+    await third.close()
+  })
+
+  test('a half-written line of a running writer is not cut off by a reader', async () => {
+    const path = join(folder, 'half.jsonl')
+    const log = await openThreadLogFile(path, { thread: head })
+    await log.append(userTurn('one'))
+    await log.close()
+    writeFileSync(`${path}.lock`, `${process.ppid}\n`)
+    appendFileSync(path, '{"sum":"')
+    const { size } = statSync(path)
+    const reader = await openThreadLogFile(path)
+    expect(reader.length).toBe(1)
+    await reader.close()
+    expect(statSync(path).size).toBe(size)
+  })
+
   test('a file that is no log is refused and left alone', async () => {
     const path = join(folder, 'c.jsonl')
     writeFileSync(path, 'my shopping list\n')
@@ -60,6 +127,25 @@ describe('the thread log in a file', () => {
     }
   }, 30_000)
 })
+
+/** Starts processes that append `count` turns each, lets them begin together, and returns the ids of their turns. */
+async function appendTogether(path: string, names: readonly string[], count: number) {
+  const script = fileURLToPath(new URL('../../test/append-process.ts', import.meta.url))
+  const children = names.map((name) =>
+    fork(script, [path, name, String(count)], { execArgv: ['--conditions=@skein/source'] }),
+  )
+  const next = (child: ChildProcess): Promise<unknown> =>
+    new Promise((resolve, reject) =>
+      child
+        .once('message', resolve)
+        .once('error', reject)
+        .once('exit', (code) => code && reject(new Error(`The process ended with ${code}.`))),
+    )
+  await Promise.all(children.map(next))
+  const accepted = children.map(next)
+  for (const child of children) child.send('go')
+  return (await Promise.all(accepted)) as string[][]
+}
 
 /** Runs a process that appends for ever and kills it once it has acknowledged `count`; returns what it acknowledged. */
 function appendUntilKilled(path: string, count: number): Promise<number> {

@@ -6,17 +6,21 @@ import {
   ftruncateSync,
   openSync,
   readSync,
+  realpathSync,
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
+import { type FileLock, lockFile } from '@skein/base/file-lock/node'
 import { ThreadError } from '../issue.ts'
 import { openThreadLog, type OpenThreadLogOptions, type ThreadLog } from './thread-log.ts'
 import type { LogStorage } from './thread-log-record.ts'
 
 /**
- * Opens the log in a file, or creates it. Only one process may write at a time; when another process has
- * written, the next append throws `LogConflictError`.
+ * Opens the log in a file, or creates it. Any number of processes may read it; only one may write. The first
+ * append takes a lock (the file `<path>.lock`), which is held until `close` or until the process ends. While
+ * another process holds the lock, or when it has written since this one read the file, an append throws
+ * `LogConflictError`.
  */
 export async function openThreadLogFile(
   path: string,
@@ -38,11 +42,14 @@ export async function openThreadLogFile(
 export class FileLogStorage implements LogStorage {
   readonly #path: string
   readonly #file: number
+  readonly #lockPath: string
+  #lock: FileLock | undefined
   #isNameSafe = false
 
   constructor(path: string) {
     this.#path = path
     this.#file = openSync(path, 'a+', 0o600)
+    this.#lockPath = `${realpathSync(path)}.lock`
   }
 
   read(): Uint8Array {
@@ -57,6 +64,8 @@ export class FileLogStorage implements LogStorage {
   }
 
   append(bytes: Uint8Array, size: number): boolean {
+    if (!this.#takeLock()) return false
+    // Order matters: only under the lock does the size stay the same until the write.
     if (fstatSync(this.#file).size !== size) return false
     try {
       for (let at = 0; at < bytes.length;) at += writeSync(this.#file, bytes, at)
@@ -71,8 +80,17 @@ export class FileLogStorage implements LogStorage {
     }
   }
 
-  truncate(size: number): void {
-    ftruncateSync(this.#file, size)
+  truncate(size: number, read: number): boolean {
+    const hadLock = this.#lock !== undefined
+    if (!this.#takeLock()) return false
+    try {
+      if (fstatSync(this.#file).size !== read) return false
+      ftruncateSync(this.#file, size)
+      return true
+    } finally {
+      // Opening a log does not make this process its writer; the first append does.
+      if (!hadLock) this.#releaseLock()
+    }
   }
 
   async sync(): Promise<void> {
@@ -90,6 +108,20 @@ export class FileLogStorage implements LogStorage {
   }
 
   close(): void {
+    this.#releaseLock()
     closeSync(this.#file)
+  }
+
+  #takeLock(): boolean {
+    if (this.#lock) return true
+    const lock = lockFile(this.#lockPath)
+    if ('heldBy' in lock) return false
+    this.#lock = lock
+    return true
+  }
+
+  #releaseLock(): void {
+    this.#lock?.unlock()
+    this.#lock = undefined
   }
 }

@@ -143,7 +143,7 @@ export class LogCorruptError extends ThreadError {
 export class LogConflictError extends ThreadError {
   readonly expected: number
   /**
-   * The actual number of turns; undefined when another process has appended, because this process has not
+   * The actual number of turns; undefined when another process writes to the log, because this process has not
    * read the new turns.
    */
   readonly actual: number | undefined
@@ -151,7 +151,7 @@ export class LogConflictError extends ThreadError {
   constructor(expected: number, actual: number | undefined) {
     super(
       actual === undefined
-        ? `The thread log has grown beyond the ${expected} turns that were read: another process writes to it.`
+        ? `Another process writes to the thread log, of which ${expected} turns were read.`
         : `The thread log has ${actual} turns where ${expected} were expected.`,
       {
         code: 'LOG_CONFLICT',
@@ -177,9 +177,10 @@ export interface LogStorage {
   append(bytes: Uint8Array, size: number): boolean | Promise<boolean>
   /**
    * Cuts the storage to `size` bytes. Called only when a log is opened, to remove an incomplete or damaged
-   * end.
+   * end. `read` is the number of bytes that were read: if the storage has another number, or if another process
+   * is writing, the end may be a line that is being written; then nothing is cut off and `truncate` returns false.
    */
-  truncate(size: number): void | Promise<void>
+  truncate(size: number, read: number): void | boolean | Promise<void | boolean>
   /** Writes appended bytes to disk, so that they survive a power cut. */
   sync(): void | Promise<void>
   close(): void | Promise<void>

@@ -65,8 +65,13 @@ export async function openThreadLog(
       hint: 'Pass { thread: { version, thread_id, created_at, agents } }.',
     })
   }
-  if (scan.size < bytes.length) await storage.truncate(scan.size)
-  const log = new ThreadLog(storage, bytes.subarray(0, scan.size), scan)
+  const isCut =
+    scan.size < bytes.length && (await storage.truncate(scan.size, bytes.length)) !== false
+  if (options.repair && scan.size < bytes.length && !isCut)
+    throw new LogConflictError(scan.lines.filter(({ isTurn }) => isTurn).length, undefined)
+  // Without the cut, the size differs from that of the storage, so an append is a conflict until the log is reopened.
+  const whole = isCut ? scan : { ...scan, droppedBytes: 0 }
+  const log = new ThreadLog(storage, bytes.subarray(0, scan.size), whole)
   if (isNew) await log.update(options.thread!)
   return log
 }

@@ -1,7 +1,7 @@
 /** What comes to messages after their thread was stored in them, and thread data that is not believed. */
 import { manualClock } from '@skein/base'
 import { describe, expect, test } from 'vitest'
-import { plain } from '../../../test/real-chat.ts'
+import { plain } from '../../../test/plain.ts'
 import {
   agentTurn,
   answer,
@@ -231,9 +231,42 @@ describe('thread data that is not believed', () => {
       ),
     )
     expect(hidden).toHaveLength(3)
-    expect(lost.map(({ pointer }) => pointer)).toEqual(hidden)
+    const named = lost.map(({ pointer }) => pointer).filter((one) => !one.includes('/metadata/'))
+    expect(named).toEqual(hidden)
     expect(value.turns).toHaveLength(2)
     expect(JSON.stringify(value)).not.toMatch(/gone|lost|bob|tp-/)
+  })
+
+  test('TP-44 outcomes and agents that read differently are named, each at its place', () => {
+    const ended = (id: string, fields: object) => ({ ...answer(id, 'f', 'x'), ...fields })
+    const document = thread([
+      agentTurn('ada', [
+        response('ada', 1, call('a', 'f'), call('b', 'f'), call('c', 'f'), call('d', 'f')),
+        request(
+          'ada',
+          2,
+          ended('a', { status: 'error', outcome: 'interrupted' }) as never,
+          ended('b', { status: 'error', outcome: 'failed' }) as never,
+          ended('c', { status: 'validation_error' }) as never,
+          { part_kind: 'retry-prompt', tool_name: 'f', tool_call_id: 'd', content: 'again' },
+        ),
+      ]),
+    ])
+    const messages = plain(toUIMessages(document))
+    const places = messages.flatMap(({ parts }, index) =>
+      parts.flatMap((part, at) =>
+        ['a', 'c', 'd'].includes((part as { toolCallId?: string }).toolCallId ?? '')
+          ? [`/${index}/parts/${at}/resultProviderMetadata/threadprotocol`]
+          : [],
+      ),
+    )
+    expect(places).toHaveLength(3)
+    const { lost } = fromUIMessages(messages, { clock })
+    expect(lost.map(({ pointer }) => pointer)).toEqual(['/0/metadata/threadprotocol', ...places])
+    const known = { agent_id: 'ada', agent_name: 'Ada' }
+    const asAda = fromUIMessages(messages, { clock, agent: known })
+    expect(asAda.lost.map(({ pointer }) => pointer)).toEqual(places)
+    expect(fromUIMessages(messages, { clock, carrier: 'trust' }).lost).toEqual([])
   })
 
   test('TP-44 losses are counted in the parts as they were given', () => {

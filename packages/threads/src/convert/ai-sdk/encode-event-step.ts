@@ -2,7 +2,7 @@ import type { LoggedOutcome } from '../../events/event.ts'
 import type { SystemMessage } from '../../document/thread.ts'
 import { dataUrl, contentMediaType } from '../bridge/media.ts'
 import { mediaContent } from '../../events/message-parts.ts'
-import type { AssistantMessageJSON } from '@skein/base'
+import { type AssistantMessageJSON, canonicalJson, type JsonValue } from '@skein/base'
 import { CARRIER } from './carrier.ts'
 import { reasoningId } from './to-ui-parts.ts'
 import type { UIProviderMetadata, UIJsonObject, UIMessageChunk } from './types.ts'
@@ -30,6 +30,8 @@ export class EventStepEncoder {
   #reasonings = 0
   /** Calls of this response that have no outcome yet; the value is `true` once a person was asked. */
   readonly #calls = new Map<string, boolean>()
+  /** What the client shows of each call. */
+  readonly #shown = new Map<string, { readonly toolName: string; readonly input: unknown }>()
   readonly #settled = new Set<string>()
   /** The approvals that this response asked for, with their calls. */
   readonly #asked = new Map<string, string>()
@@ -114,6 +116,7 @@ export class EventStepEncoder {
       if (seen.has(toolCallId)) continue
       seen.add(toolCallId)
       this.#calls.set(toolCallId, false)
+      this.#shown.set(toolCallId, { toolName, input: input ?? {} })
       this.#settled.delete(toolCallId)
       const providerMetadata = this.#metadata
       chunks.push({
@@ -133,6 +136,7 @@ export class EventStepEncoder {
       const from = String(metadata?.['skein']?.['changedFrom'])
       if (!this.#calls.has(from) || this.#calls.has(toolCallId)) return []
       this.#calls.set(toolCallId, false)
+      this.#shown.set(toolCallId, { toolName, input: input ?? {} })
       const providerMetadata = this.#metadata
       return [
         { type: 'tool-input-available', toolCallId, toolName, input, providerMetadata } as const,
@@ -249,12 +253,14 @@ export class EventStepEncoder {
       tool_call_id: string
       approved: boolean
       reason?: string
+      arguments?: UIJsonObject
     }
     if (event_type === 'tool.approval.requested' && this.#calls.has(data.tool_call_id)) {
-      const { approval_id: approvalId, tool_call_id: toolCallId, reason } = data
+      const { approval_id: approvalId, tool_call_id: toolCallId, reason, arguments: input } = data
       this.#calls.set(toolCallId, true)
       this.#asked.set(approvalId, toolCallId)
       return [
+        ...this.#toRun(toolCallId, input),
         {
           type: 'tool-approval-request',
           approvalId,
@@ -278,6 +284,19 @@ export class EventStepEncoder {
         reason,
       },
     ]
+  }
+
+  /** Shows the person what will run, with defaults and transforms, in place of what the model sent. */
+  #toRun(toolCallId: string, input: UIJsonObject | undefined): UIMessageChunk[] {
+    const { toolName, input: sent } = this.#shown.get(toolCallId) ?? {}
+    if (
+      toolName === undefined ||
+      input === undefined ||
+      canonicalJson(sent as JsonValue) === canonicalJson(input as JsonValue)
+    )
+      return []
+    const providerMetadata = this.#metadata
+    return [{ type: 'tool-input-available', toolCallId, toolName, input, providerMetadata }]
   }
 
   #open(type: Block['type'], id: string): Block {

@@ -1,22 +1,14 @@
 import { describe, expect, test } from 'vitest'
+import { encodeAll } from '../../../test/encode-all.ts'
+import { plain } from '../../../test/plain.ts'
 import { opening, response } from '../../../test/sample-events.ts'
-import { plain, postsAfterApproval, realChat, refusedChunk } from '../../../test/real-chat.ts'
+import { validateThread } from '../../document/validate.ts'
 import { isEphemeralEvent, type ThreadEvent } from '../../events/event.ts'
 import { threadFromEvents } from '../../events/event-to-thread.ts'
-import { validateThread } from '../../document/validate.ts'
-import { UIStreamEncoder, type UIStreamEncoderOptions } from './encode-events.ts'
 import { agentUIStream, uiAnswers } from './agent-stream.ts'
 import { UIMessageAssembler } from './assemble.ts'
 import { toUIMessages } from './to-ui-messages.ts'
-import type { UIMessage, UIMessageChunk } from './types.ts'
-
-function encode(
-  events: readonly ThreadEvent[],
-  options?: UIStreamEncoderOptions,
-): UIMessageChunk[] {
-  const encoder = new UIStreamEncoder(options)
-  return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()]
-}
+import type { UIMessage } from './types.ts'
 
 describe('live events as a UI message stream', () => {
   const events = [...opening, ...response]
@@ -27,27 +19,29 @@ describe('live events as a UI message stream', () => {
     expect(validateThread(thread).issues.filter((issue) => issue.severity === 'error')).toEqual([])
   })
 
-  test('every chunk passes the real schema', async () => {
-    expect(await refusedChunk(encode(events))).toBeUndefined()
+  /** The messages that a page holds after it has read these events. */
+  function shown(all: readonly ThreadEvent[]): unknown {
+    const assembler = new UIMessageAssembler()
+    for (const chunk of encodeAll(all)) assembler.push(chunk)
+    return plain([...stored.slice(0, 1), assembler.message])
+  }
+
+  test('a page that reads them holds the messages of the stored thread', () => {
+    expect(shown(events)).toEqual(stored)
   })
 
-  test('the real chat ends in the state of the stored thread', async () => {
-    const end = await realChat(stored.slice(0, 1), encode(events))
-    expect(end.error).toBeUndefined()
-    expect(end.messages).toEqual(stored)
-    expect(end.finish).toMatchObject({ finishReason: 'stop' })
-  })
-
-  test('words that were not streamed give the same state', async () => {
-    const durable = events.filter((event) => !isEphemeralEvent(event))
-    const end = await realChat(stored.slice(0, 1), encode(durable))
-    expect(end.messages).toEqual(stored)
+  test('so it does when words were not streamed, or other words', () => {
+    expect(shown(events.filter((event) => !isEphemeralEvent(event)))).toEqual(stored)
+    const other = events.map((event): ThreadEvent =>
+      event.type === 'text_delta' && event.text === 'look.' ? { ...event, text: 'listen.' } : event,
+    )
+    expect(shown(other)).toEqual(stored)
   })
 
   test('TP-42 text and reasoning of one block id are two blocks', () => {
     const at = '2026-05-01T13:00:00Z'
     const base = { at, turnId: 'r1', messageId: 'm1', blockId: '0' }
-    const chunks = encode([
+    const chunks = encodeAll([
       { type: 'turn_start', at, turnId: 'r1', agentId: 'guide/a' },
       { type: 'reasoning_delta', ...base, text: 'Hm.' },
       { type: 'text_delta', ...base, text: 'Yes.' },
@@ -64,122 +58,6 @@ describe('live events as a UI message stream', () => {
     expect(idsOf('reasoning-delta', 'text-delta')).toEqual([thinking, text])
   })
 
-  test('a message that differs from what was streamed replaces it', async () => {
-    const other = events.map((event): ThreadEvent =>
-      event.type === 'text_delta' && event.text === 'look.' ? { ...event, text: 'listen.' } : event,
-    )
-    const end = await realChat(stored.slice(0, 1), encode(other))
-    expect(end.messages).toEqual(stored)
-  })
-
-  test('an approval parks the response; the continuation keeps the message and closes the call', async () => {
-    const at = '2026-05-01T13:00:00Z'
-    const call = { toolCallId: 'k1', toolName: 'remove', arguments: { path: '/b' } }
-    const parked: ThreadEvent[] = [
-      { type: 'turn_start', at, turnId: 'p1', agentId: 'guide/a' },
-      {
-        type: 'message_added',
-        at,
-        turnId: 'p1',
-        message: { id: 'pm', type: 'assistant', content: [], toolCalls: [call], timestamp: at },
-      },
-      {
-        type: 'interrupt_opened',
-        at,
-        turnId: 'p1',
-        interrupt: { id: 'ok?', toolCallId: 'k1', kind: 'approval' },
-      },
-      { type: 'turn_end', at, turnId: 'p1', outcome: 'parked' },
-    ]
-    const first = await realChat(stored.slice(0, 1), encode([...opening, ...parked]))
-    expect(first.messages.at(-1)).toMatchObject({
-      id: 'p1',
-      parts: [{ type: 'step-start' }, { state: 'approval-requested', approval: { id: 'ok?' } }],
-    })
-    expect(first.finish).toMatchObject({ finishReason: 'tool-calls' })
-
-    const answered = plain(first.messages) as { parts: { state?: string; approval?: object }[] }[]
-    Object.assign(answered.at(-1)!.parts[1]!, {
-      state: 'approval-responded',
-      approval: { id: 'ok?', approved: true },
-    })
-    const resumed: ThreadEvent[] = [
-      { type: 'interrupt_answered', at, interruptId: 'ok?', answer: { type: 'approve' } },
-      { type: 'turn_start', at, turnId: 'p2', agentId: 'guide/a', continues: 'p1' },
-      {
-        type: 'tool_execution_end',
-        at,
-        turnId: 'p2',
-        toolCallId: 'k1',
-        toolName: 'remove',
-        outcome: 'success',
-        result: 'gone',
-      },
-      {
-        type: 'message_added',
-        at,
-        turnId: 'p2',
-        message: {
-          id: 'pn',
-          type: 'assistant',
-          content: [{ type: 'text', text: 'Done.' }],
-          timestamp: at,
-        },
-      },
-      { type: 'turn_end', at, turnId: 'p2', outcome: 'completed' },
-    ]
-    const second = await realChat(answered, encode([...opening, ...resumed]))
-    expect(second.messages).toHaveLength(2)
-    expect(second.messages.at(-1)).toMatchObject({
-      id: 'p1',
-      parts: [
-        { type: 'step-start' },
-        { state: 'output-available', output: 'gone', approval: { approved: true } },
-        { type: 'step-start' },
-        { type: 'text', text: 'Done.', state: 'done' },
-      ],
-    })
-  })
-
-  test('a continuation without the outcome of an answered call does not make the real chat post for ever', async () => {
-    const at = '2026-05-01T13:00:00Z'
-    const call = { toolCallId: 'k1', toolName: 'remove', arguments: { path: '/b' } }
-    const asked: ThreadEvent[] = [
-      { type: 'turn_start', at, turnId: 'p1', agentId: 'guide/a' },
-      {
-        type: 'message_added',
-        at,
-        turnId: 'p1',
-        message: { id: 'pm', type: 'assistant', content: [], toolCalls: [call], timestamp: at },
-      },
-      {
-        type: 'interrupt_opened',
-        at,
-        turnId: 'p1',
-        interrupt: { id: 'ok?', toolCallId: 'k1', kind: 'approval' },
-      },
-      { type: 'turn_end', at, turnId: 'p1', outcome: 'parked' },
-    ]
-    const { messages } = await realChat(stored.slice(0, 1), encode([...opening, ...asked]))
-    // Parked again before the call ran, once with the log of the first part and once without it.
-    const again: ThreadEvent[] = [
-      { type: 'interrupt_answered', at, interruptId: 'ok?', answer: { type: 'approve' } },
-      { type: 'turn_start', at, turnId: 'p2', agentId: 'guide/a', continues: 'p1' },
-      { type: 'turn_end', at, turnId: 'p2', outcome: 'parked' },
-    ]
-    const continuations = [
-      encode([...opening, ...again], { messageId: 'p1', answered: ['k1'] }),
-      [{ type: 'start', messageId: 'p1' }, ...encode([...opening, ...asked, ...again]).slice(-3)],
-    ]
-    for (const chunks of continuations) {
-      expect(await refusedChunk(chunks)).toBeUndefined()
-      const end = await postsAfterApproval(messages, chunks, 'ok?')
-      expect(end.posts).toBe(1)
-      expect(JSON.stringify(end.messages)).toContain('has no result yet')
-      expect(JSON.stringify(end.messages)).not.toContain('approval-responded')
-    }
-  })
-
   test('an answered call stays open while another call waits', () => {
     const at = '2026-05-01T13:00:00Z'
     const toolCalls = ['k1', 'k2'].map((toolCallId) => ({
@@ -187,7 +65,7 @@ describe('live events as a UI message stream', () => {
       toolName: 'remove',
       arguments: {},
     }))
-    const chunks = encode([
+    const chunks = encodeAll([
       { type: 'turn_start', at, turnId: 'p1', agentId: 'guide/a' },
       {
         type: 'message_added',
@@ -208,30 +86,9 @@ describe('live events as a UI message stream', () => {
     expect(chunks.at(-1)).toEqual({ type: 'finish', finishReason: 'tool-calls' })
   })
 
-  test('a failed turn puts the real chat into its error state', async () => {
-    const at = '2026-05-01T13:00:00Z'
-    const failed: ThreadEvent[] = [
-      { type: 'turn_start', at, turnId: 'f1', agentId: 'guide/a' },
-      { type: 'text_delta', at, turnId: 'f1', blockId: 'b', text: 'I was sa' },
-      {
-        type: 'turn_end',
-        at,
-        turnId: 'f1',
-        outcome: 'failed',
-        reason: 'The model is unavailable.',
-      },
-    ]
-    const chunks = encode([...opening, ...failed])
-    expect(await refusedChunk(chunks)).toBeUndefined()
-    const end = await realChat(stored.slice(0, 1), chunks)
-    expect(end.status).toBe('error')
-    expect(end.error).toBe('The model is unavailable.')
-    expect(end.messages.at(-1)).toMatchObject({ parts: [{}, { text: 'I was sa', state: 'done' }] })
-  })
-
   test('a stop ends with interrupted, which keeps the client from sending by itself', () => {
     const at = '2026-05-01T13:00:00Z'
-    const chunks = encode([
+    const chunks = encodeAll([
       { type: 'turn_start', at, turnId: 'f1', agentId: 'guide/a' },
       { type: 'turn_end', at, turnId: 'f1', outcome: 'interrupted' },
     ])
@@ -246,7 +103,7 @@ test.each([
   ['unknown', 'interrupted'],
 ] as const)('TP-54 a call that ended as %s ends so in the stream', (outcome, shown) => {
   const at = '2026-05-01T14:00:00Z'
-  const [error] = encode([
+  const [error] = encodeAll([
     { type: 'turn_start', at, turnId: 't', agentId: 'a' },
     {
       type: 'tool_execution_end',

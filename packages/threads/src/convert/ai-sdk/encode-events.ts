@@ -81,6 +81,7 @@ export class UIStreamEncoder {
         this.#interrupts.set(event.interrupt.id, event.interrupt)
         return this.#fact(event)
       case 'interrupt_answered':
+      case 'late_result':
       case 'subagent_created':
       case 'subagent_updated':
       case 'subagent_ended':
@@ -102,6 +103,7 @@ export class UIStreamEncoder {
       case 'thread_created':
       case 'thread_updated':
       case 'message_removed':
+      case 'delivery_changed':
       case 'step_end':
       case 'tool_execution_start':
       case 'tool_call_hidden':

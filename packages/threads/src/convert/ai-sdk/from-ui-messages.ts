@@ -1,12 +1,13 @@
 import { isObject, systemClock, timeOrderedIds, type Clock, type IdSource } from '@skein/base'
-import type { Converted, Loss } from '../../issue.ts'
+import { joinPointer, type Converted, type Loss } from '../../issue.ts'
 import { instantOf } from '../../document/timestamp.ts'
 import type { AgentConfig, Thread, Turn, UserTurn } from '../../document/thread.ts'
-import { CARRIER, messageCarrier, omitKeys } from './carrier.ts'
+import { isToolPart } from './assemble-tools.ts'
+import { CARRIER, carried, messageCarrier, omitKeys } from './carrier.ts'
 import { rebuildTurns } from './from-ui-carried.ts'
 import { agentTurns } from './from-ui-assistant.ts'
-import { userPrompt, type StreamNotes } from './from-ui-parts.ts'
-import type { UIMessage, UIMessagePart } from './types.ts'
+import { outcomePart, userPrompt, type StreamNotes } from './from-ui-parts.ts'
+import type { OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
 /** Settings of `fromUIMessages`: values for data that the messages do not contain. */
 export interface FromUIMessagesOptions {
@@ -40,6 +41,7 @@ export function fromUIMessages(
   const { clock = systemClock, agent = { agent_id: 'assistant', agent_name: 'Assistant' } } =
     options
   const lost: Loss[] = []
+  if (!isTrusted) lost.push(...unreadCarriers(given, agent.agent_id, options.notes))
   const turns: Turn[] = []
   const times = turnTimes(messages, clock)
   const rebuilt = rebuildTurns(messages)
@@ -101,6 +103,42 @@ function withoutCarrier(message: UIMessage): UIMessage {
   return isObject(metadata)
     ? { ...message, parts, metadata: omitKeys(metadata, CARRIER) }
     : { ...message, parts }
+}
+
+/**
+ * Names the thread data that is not read because the messages are not trusted, where the thread says something else
+ * without it: the outcome of a call, and the agents of a message. Data parts of this package are reported where they
+ * are read.
+ */
+function unreadCarriers(
+  messages: readonly UIMessage[],
+  agentId: string,
+  notes: StreamNotes | undefined,
+): Loss[] {
+  return messages.flatMap((message, index) => {
+    const losses: Loss[] = []
+    const agents: unknown[] = messageCarrier(message).turns?.map(({ agent_id }) => agent_id) ?? []
+    message.parts.forEach((part, place) => {
+      const fields = part as { readonly [key in (typeof METADATA)[number]]?: unknown }
+      agents.push(...METADATA.map((name) => carried(fields[name]).agent_id))
+      if (!isToolPart(part)) return
+      const isRefusal = notes?.refusals.has(part) ?? false
+      const [told, read] = [part, partWithout(part)].map((one) =>
+        outcomePart(one as OpenToolPart, isRefusal),
+      )
+      if (JSON.stringify(told) === JSON.stringify(read)) return
+      const pointer = joinPointer('', index, 'parts', place, 'resultProviderMetadata', CARRIER)
+      losses.push({ pointer, reason: "how a call ended is not read without carrier: 'trust'" })
+    })
+    if (agents.some((agent) => typeof agent === 'string' && agent !== agentId)) {
+      const pointer = joinPointer('', index, 'metadata', CARRIER)
+      losses.unshift({
+        pointer,
+        reason: "which agent wrote it is not read without carrier: 'trust'",
+      })
+    }
+    return losses
+  })
 }
 
 const METADATA = ['providerMetadata', 'callProviderMetadata', 'resultProviderMetadata'] as const

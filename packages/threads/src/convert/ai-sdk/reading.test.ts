@@ -1,7 +1,7 @@
 /** What parts and chunks of a page become: values that look like nothing, every state of a call, metadata. */
 import { manualClock } from '@skein/base'
 import { describe, expect, test } from 'vitest'
-import { plain } from '../../../test/real-chat.ts'
+import { plain } from '../../../test/plain.ts'
 import {
   agentTurn,
   answer,

@@ -141,6 +141,7 @@ export class UIToolBuilder {
     const tool = this.#open.get(tool_call_id ?? '')?.at(-1)
     if (!tool || typeof approval_id !== 'string') return false
     tool.state = 'approval-requested'
+    if (event.arguments !== undefined) tool.input = event.arguments // what will run, not what the model sent
     const { reason, is_automatic, signature, descriptor, input_schema_input } = event
     const asked: object = {
       descriptor: descriptor ?? undefined,
@@ -178,6 +179,7 @@ export class UIToolBuilder {
 interface ApprovalEvent {
   readonly approval_id?: string
   readonly tool_call_id?: string
+  readonly arguments?: unknown
   readonly approved?: boolean
   readonly reason?: unknown
   readonly is_automatic?: unknown

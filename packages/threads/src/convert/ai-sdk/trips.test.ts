@@ -1,23 +1,21 @@
 import { manualClock } from '@skein/base'
-import type * as ai from 'ai'
 import fc from 'fast-check'
-import { convertToModelMessages, safeValidateUIMessages } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { arbitraryThread } from '../../../test/arbitrary-thread.ts'
-import { plain, realChat } from '../../../test/real-chat.ts'
+import { answered, endings } from '../../../test/call-endings.ts'
+import { plain } from '../../../test/plain.ts'
 import {
   START,
   agentTurn,
   call,
   event,
   fullThread,
-  request,
   response,
   text,
   thread as sampleThread,
   userTurn,
 } from '../../../test/samples.ts'
-import type { AgentTurn, Thread } from '../../document/thread.ts'
+import type { AgentTurn } from '../../document/thread.ts'
 import type { MessagePart } from '../../document/part.ts'
 import { carry } from './carrier.ts'
 import { encodeLastResponse, encodeUIMessage } from './encode-ui-message.ts'
@@ -29,80 +27,8 @@ import type { UIMessage, UIMessageChunk } from './types.ts'
 const clock = manualClock(Date.UTC(2026, 0, 1))
 const numRuns = process.env['SKEIN_DEEP'] ? 1000 : 100
 
-/** One answer to one call, as the thread holds it. */
-function answered(part: object): Thread {
-  return sampleThread([
-    userTurn('go'),
-    agentTurn('ada', [response('ada', 1, call('c1')), request('ada', 2, part as MessagePart)]),
-  ])
-}
-
-const ids = { tool_name: 'look_up', tool_call_id: 'c1' }
-const endings: Record<string, object> = {
-  success: { part_kind: 'tool-return', ...ids, status: 'success', content: { n: 1 } },
-  failure: {
-    part_kind: 'tool-return',
-    ...ids,
-    status: 'error',
-    outcome: 'failed',
-    content: 'broke',
-  },
-  interruption: {
-    part_kind: 'tool-return',
-    ...ids,
-    status: 'error',
-    outcome: 'interrupted',
-    content: 'stopped',
-  },
-  denial: {
-    part_kind: 'tool-return',
-    ...ids,
-    status: 'error',
-    outcome: 'denied',
-    content: 'not allowed',
-  },
-  'validation error': {
-    part_kind: 'tool-return',
-    ...ids,
-    status: 'validation_error',
-    content: 'bad',
-  },
-  retry: { part_kind: 'retry-prompt', ...ids, content: 'again, please' },
-  'retry with details': {
-    part_kind: 'retry-prompt',
-    ...ids,
-    content: [{ type: 'missing', loc: ['q'], msg: 'Field required' }],
-  },
-}
-
-function lastParts({ value }: { value: Thread }): readonly MessagePart[] {
-  const turn = value.turns.at(-1) as AgentTurn
-  return turn.messages.flatMap((message) =>
-    message.message_type === 'request' ? message.parts : [],
-  )
-}
-
 /** For messages that come from a store of one's own. */
 const trusted = { clock, carrier: 'trust' } as const
-
-describe('retry, denial, interruption and failure', () => {
-  test.each(Object.keys(endings))(
-    'a %s is the same after the trip through the real chat',
-    async (name) => {
-      const messages = toUIMessages(answered(endings[name]!))
-      const end = await realChat(messages.slice(0, 1), encodeUIMessage(messages[1]!))
-      expect(lastParts(fromUIMessages(end.messages as UIMessage[], trusted))).toEqual([
-        endings[name],
-      ])
-      // And through the server's own validation of what the client sends back.
-      const checked = await safeValidateUIMessages({ messages: end.messages })
-      if (!checked.success) throw checked.error
-      expect(lastParts(fromUIMessages(plain(checked.data) as UIMessage[], trusted))).toEqual([
-        endings[name],
-      ])
-    },
-  )
-})
 
 test('a person sees a denial as a denial and every other bad ending as an error', () => {
   const states = Object.entries(endings).map(([name, part]) => {
@@ -230,7 +156,7 @@ describe('what everyone may see', () => {
     for (const secret of secrets) expect(whole).toContain(secret)
   })
 
-  test('one message per response, and on each part who said it', async () => {
+  test('one message per response, and on each part who said it', () => {
     const messages = toUIMessages(thread)
     expect(messages.map((message) => message.role)).toEqual(['user', 'assistant'])
     const agents = messages[1]!.parts.flatMap((part) => {
@@ -247,10 +173,6 @@ describe('what everyone may see', () => {
       { data: { agent_id: 'bob', agent_name: 'Bob' } },
       { data: { agent_id: 'cyd', agent_name: 'Cyd' } },
     ])
-    // The AI SDK's own conversion for models passes over our data parts.
-    expect(JSON.stringify(await convertToModelMessages(messages as ai.UIMessage[]))).not.toContain(
-      'tp-turn',
-    )
     const { value } = fromUIMessages(plain(messages), trusted)
     expect(value.turns.map((turn) => (turn as AgentTurn).agent_id)).toEqual([
       undefined,
@@ -572,12 +494,4 @@ test('a stored response streams again with its finish reason', () => {
     finishReason: 'interrupted',
   })
   expect(encodeLastResponse(sampleThread([userTurn('go')]))).toEqual([])
-})
-
-test('our types are accepted where the ai package asks for its own', () => {
-  const messages: ai.UIMessage[] = toUIMessages(fullThread())
-  const chunks: ai.UIMessageChunk[] = [
-    ...encodeUIMessage(messages[0] as UIMessage),
-  ] satisfies UIMessageChunk[]
-  expect(messages.length + chunks.length).toBeGreaterThan(0)
 })

@@ -46,10 +46,12 @@ export function exportMessage(
     ? goBack(source, origin as PydanticOrigin, { kind, at, owner, context })
     : fromThread(source, { kind, at, owner, context })
   const reason = draft['finish_reason']
-  // A finish reason that Pydantic AI itself wrote is exported again, even if this package does not know it.
-  const isOwn =
+  // A finish reason that an import kept comes back, so that the round trip loses nothing; only `strict` refuses it,
+  // because the caller asks for a history that the known version of Pydantic AI accepts.
+  const isImported =
     isObject(origin) && isObject(origin['fields']) && 'finish_reason' in origin['fields']
-  const isUnknown = typeof reason === 'string' && !FINISH_REASONS.has(reason) && !isOwn
+  const isKept = isImported && context.policy !== 'strict'
+  const isUnknown = typeof reason === 'string' && !FINISH_REASONS.has(reason) && !isKept
   if (isUnknown && context.refuse(`${at}/finish_reason`, 'unknown finish reason'))
     draft['finish_reason'] = null
   return draft as unknown as PydanticMessage

@@ -850,7 +850,7 @@ describe('what later versions may write', () => {
     )
   })
 
-  test('an unknown finish reason and odd fields come back with every policy', () => {
+  test('an unknown finish reason and odd fields come back, but strict refuses the finish reason', () => {
     const source = JSON.stringify([
       pydanticRequest([pydanticPart.prompt('Hi')]),
       pydanticResponse([pydanticPart.text('Hello')], {
@@ -862,7 +862,15 @@ describe('what later versions may write', () => {
     const { value, configs } = fromPydanticAI(source, fixed)
     const stored = parseThread(stringifyThread(value))
     expect(validateThread(stored).wellFormed).toBe(true)
-    for (const policy of ['skip', 'strict', 'raw'] as const)
-      expect(toPydanticAIText(stored, { configs, policy }).value).toBe(source)
+    for (const policy of ['skip', 'raw'] as const)
+      expect(toPydanticAIText(stored, { configs, policy })).toEqual({ value: source, lost: [] })
+    expect(() => toPydanticAIText(stored, { configs, policy: 'strict' })).toThrow(
+      expect.objectContaining({
+        code: 'PYDANTIC_REFUSES',
+        refused: [
+          { pointer: '/turns/1/messages/0/finish_reason', reason: 'unknown finish reason' },
+        ],
+      }) as Error,
+    )
   })
 })

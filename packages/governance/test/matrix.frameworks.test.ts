@@ -157,9 +157,9 @@ test('the versions of the real clients', () => {
     '@opentelemetry/sdk-trace-base',
   ].map((name) => [name, versionOf(name)] as const)
   const peers = [
-    ['packages/governance/test/peers', 'langchain'],
-    ['packages/governance/test/peers', '@cedar-policy/cedar-wasm'],
-    ['packages/threads/test/peers', '@ag-ui/client'],
+    ['frameworks', 'langchain'],
+    ['frameworks', '@cedar-policy/cedar-wasm'],
+    ['sdks', '@ag-ui/client'],
   ].flatMap(([folder, name]) => {
     const { isInstalled, version } = peersOf(folder!)
     return isInstalled ? [[name!, version(name!)] as const] : []

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { plain, realChat } from '../../../test/real-chat.ts'
+import { plain } from '../../../test/plain.ts'
+import { realChat } from '../../../test/real-chat.ts'
 import { opening } from '../../../test/sample-events.ts'
 import { threadFromEvents } from '../../events/event-to-thread.ts'
 import type { ThreadEvent } from '../../events/event.ts'

@@ -20,8 +20,8 @@ const rules = `
   forbid(principal, action, resource) when { context has args && context.args has amount && context.args.amount > 1000 };
 `
 
-// The real engines, at the versions that test/peers pins.
-const peers = peersOf('packages/governance/test/peers')
+// The real engines, at the versions that peers/frameworks pins.
+const peers = peersOf('frameworks')
 const cedar = peers.isInstalled
   ? await peers.load<Cedar>('@cedar-policy/cedar-wasm/nodejs')
   : (undefined as never)

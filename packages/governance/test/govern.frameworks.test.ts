@@ -154,7 +154,14 @@ describe('governAiSdk', () => {
     expect(effects).toEqual([])
   })
 
-  test('a call that fails is undone by the tool that its rollback names', async () => {
+  test.each([
+    [
+      'undone by the tool that its rollback names, if its probe says that it took effect',
+      () => true,
+      ['reinstate W-1'],
+    ],
+    ['not undone, if nobody knows whether it took effect', undefined, []],
+  ])('a call that fails is %s', async (_, probe, undone) => {
     const effects: string[] = []
     const tools = governAiSdk({
       onDefault: () => undefined,
@@ -169,6 +176,7 @@ describe('governAiSdk', () => {
           }),
           risk: 'write_low_risk',
           rollback,
+          probe,
         },
         reinstate: {
           tool: aiSdkTool({
@@ -184,7 +192,7 @@ describe('governAiSdk', () => {
     )
     const { text } = await generateText({ model, prompt: 'Go.', tools, stopWhen: stepCountIs(3) })
     expect(text).toContain('the line is dead')
-    expect(effects).toEqual(['reverse W-1', 'reinstate W-1'])
+    expect(effects).toEqual(['reverse W-1', ...undone])
   })
 
   test('each development default is said once, and none where all is given', () => {
