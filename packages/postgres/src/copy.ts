@@ -1,4 +1,4 @@
-import { StoreError, type StoreRow, type ThreadHead } from '@skein/runtime'
+import { completeHead, StoreError, type StoreRow, type ThreadHead } from '@skein/runtime'
 import type { Blobs } from './blobs.ts'
 import {
   type Connections,
@@ -10,6 +10,7 @@ import {
 } from './connections.ts'
 import { storeFailure } from './errors.ts'
 import { HEAD_COLUMNS, headOfRow, headStatements, totalsStatement } from './rows.ts'
+import { fillWaitingTable } from './waiting.ts'
 
 /** The parts of a store that copies need. */
 interface Parts {
@@ -159,10 +160,6 @@ const TABLES = {
   setting: ['settings', ['name', 'json'], 'ON CONFLICT (name) DO UPDATE SET json = excluded.json'],
 } as const satisfies Partial<Record<StoreRow['type'], readonly [string, readonly string[], string]>>
 
-/** Default values for fields that threads of older stores do not have. */
-const NONE = { firstWords: null, forkedFrom: null, tools: [], grantedUntil: null }
-const LATER = { ...NONE, outputTokens: 0, cachedTokens: 0, change: 0 }
-
 const MOST_ROWS = 500
 const MOST_CHARS = 4_000_000
 
@@ -194,7 +191,7 @@ class Loader {
       case 'thread': {
         const logId = ++this.#lastLog
         this.#logs.set(row.head.id, logId)
-        this.#heads.push({ ...LATER, ...row.head, logId, lease: null })
+        this.#heads.push({ ...completeHead(row.head), logId, lease: null })
         return this.#counted(1000)
       }
       case 'blob': {
@@ -239,6 +236,7 @@ class Loader {
           values: [tree, length],
         },
       ])
+    await fillWaitingTable(this.#run, this.#s)
     if (this.#logs.size > 0)
       await this.#run([{ text: `SELECT setval('${this.#s}.log_ids', ${this.#lastLog})` }])
   }

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { NodeLink, NodeNotice } from '@skein/runtime'
 import pg from 'pg'
+import { storeFailure } from './errors.ts'
 
 /** Options of `postgresLink`. */
 export interface PostgresLinkOptions {
@@ -100,14 +101,23 @@ class DatabaseLink implements NodeLink {
     await client?.end().catch(() => {})
   }
 
+  /** Throws if the address is not valid, because no later attempt can succeed then. */
+  #newClient(): pg.Client {
+    try {
+      return new pg.Client({
+        connectionString: this.#options.connectionString,
+        application_name: 'skein link',
+        keepAlive: true,
+        connectionTimeoutMillis: 10_000,
+        query_timeout: PING_MS,
+      })
+    } catch (error) {
+      throw storeFailure(error)
+    }
+  }
+
   async #connect(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: this.#options.connectionString,
-      application_name: 'skein link',
-      keepAlive: true,
-      connectionTimeoutMillis: 10_000,
-      query_timeout: PING_MS,
-    })
+    const client = this.#newClient()
     client.on('error', () => this.#lose(client))
     client.on('end', () => this.#lose(client))
     client.on('notification', ({ payload }) => this.#receive(payload))

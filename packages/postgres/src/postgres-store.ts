@@ -7,6 +7,7 @@ import {
   type CommitResult,
   type HeldThread,
   isStorable,
+  pageOf,
   planErase,
   removalsOf,
   type RuntimeEvent,
@@ -18,6 +19,9 @@ import {
   type StoreTotals,
   type ThreadHead,
   type ThreadQuery,
+  waitingLimit,
+  type WaitingQuery,
+  type WaitingRow,
 } from '@skein/runtime'
 import { Blobs, type BlobStore } from './blobs.ts'
 import { Commits } from './commits.ts'
@@ -29,6 +33,7 @@ import {
   quoted,
 } from './connections.ts'
 import { databaseRows, loadRows } from './copy.ts'
+import { LongReads } from './long-reads.ts'
 import {
   HEAD_COLUMNS,
   headOfRow,
@@ -39,6 +44,7 @@ import {
 } from './rows.ts'
 import { changeNumber, CHANGES, migrateSchema } from './schema.ts'
 import { lockUsers } from './view.ts'
+import { waitingListing, waitingRowFrom } from './waiting.ts'
 
 type UserOf = Parameters<Store['userValues']>[0]
 type UserValue = Awaited<ReturnType<Store['userValues']>>[number]
@@ -118,6 +124,7 @@ class DatabaseStore implements PostgresStore {
   readonly #connections: Connections
   readonly #commits: Commits
   readonly #blobs: Blobs
+  readonly #longReads = new LongReads()
   readonly #sweeping: NodeJS.Timeout | undefined
   /** The owner names under which this process has claimed threads. */
   readonly #owners = new Set<string>()
@@ -222,9 +229,35 @@ class DatabaseStore implements PostgresStore {
     this.#mustBeOpen()
     const statement = threadListing(this.#s, query)
     if (!statement) return []
-    // Not prepared, because queries have many forms, and the best plan depends on the values.
-    const rows = await this.#connections.queryOnce(statement.text, statement.values)
-    return rows.map(headOfRow)
+    return this.#longReads.run(pageOf(query).limit, async () => {
+      // Not prepared, because queries have many forms, and the best plan depends on the values.
+      const rows = await this.#connections.queryOnce(statement.text, statement.values)
+      return rows.map(headOfRow)
+    })
+  }
+
+  async waiting(query: WaitingQuery): Promise<readonly WaitingRow[]> {
+    this.#mustBeOpen()
+    const statement = waitingListing(this.#s, query)
+    if (!statement) return []
+    return this.#longReads.run(waitingLimit(query), async () => {
+      // Not prepared, as for `list`.
+      const rows = await this.#connections.queryOnce(statement.text, statement.values)
+      return rows.map(waitingRowFrom)
+    })
+  }
+
+  async tenants(): Promise<readonly string[]> {
+    // Visits each tenant once, through an index.
+    const rows = await this.#query(
+      `WITH RECURSIVE tenants (name) AS (
+        (SELECT tenant FROM ${this.#s}.threads ORDER BY tenant LIMIT 1)
+        UNION ALL
+        SELECT (SELECT tenant FROM ${this.#s}.threads WHERE tenant > name ORDER BY tenant LIMIT 1)
+        FROM tenants WHERE name IS NOT NULL
+      ) SELECT name FROM tenants WHERE name IS NOT NULL`,
+    )
+    return rows.map((row) => row['name'] as string)
   }
 
   async events(
@@ -298,12 +331,28 @@ class DatabaseStore implements PostgresStore {
       FROM ${this.#s}.threads WHERE root_id = $1`,
       [isStorable(rootId) ? rootId : ''],
     )
-    return {
-      tokens: row!['tokens'] as number,
-      costUsd: row!['cost'] as number,
-      unpriced: row!['unpriced'] as number,
-      waiting: row!['waiting'] as number,
-    }
+    return usageOfRow(row!)
+  }
+
+  async subtreeUsage(threadIds: readonly string[]): Promise<ReadonlyMap<string, TreeUsage>> {
+    const sums = ['tokens', 'cost_usd', 'unpriced', 'waiting'].map(
+      (name) => `sum(${name})::float8 AS ${name === 'cost_usd' ? 'cost' : name}`,
+    )
+    const columns = 'tokens, cost_usd, unpriced, waiting'
+    const rows = await this.#query(
+      `WITH RECURSIVE below AS (
+        SELECT id AS top, id AS thread, ${columns} FROM ${this.#s}.threads
+        WHERE id = ANY($1) AND parent_id IS NOT NULL
+        UNION ALL
+        SELECT top, id, t.tokens, t.cost_usd, t.unpriced, t.waiting
+        FROM below JOIN ${this.#s}.threads t ON t.parent_id = thread
+      )
+      SELECT top AS id, ${sums.join(', ')} FROM below GROUP BY top
+      UNION ALL
+      SELECT root_id, ${sums.join(', ')} FROM ${this.#s}.threads WHERE root_id = ANY($1) GROUP BY root_id`,
+      [threadIds.filter(isStorable)],
+    )
+    return new Map(rows.map((row) => [row['id'] as string, usageOfRow(row)]))
   }
 
   async totals(): Promise<StoreTotals> {
@@ -335,15 +384,16 @@ class DatabaseStore implements PostgresStore {
 
   async audit(
     tree: string,
-    { from = 0, requestId }: { readonly from?: number; readonly requestId?: string } = {},
+    { from = 0, requestId, limit = Infinity }: NonNullable<Parameters<Store['audit']>[1]> = {},
   ): Promise<readonly { readonly index: number; readonly line: string }[]> {
     if (!isStorable(tree + (requestId ?? ''))) return []
-    const own = requestId === undefined ? '' : 'AND request_id = $3'
+    const own = requestId === undefined ? '' : 'AND request_id = $4'
+    const values = [tree, from, Math.min(limit, MOST)]
     const rows = await this.#query(
       `SELECT number, line FROM ${this.#s}.audit
       WHERE tree_key = (SELECT key FROM ${this.#s}.audit_trees WHERE tree = $1) AND number >= $2 ${own}
-      ORDER BY number`,
-      requestId === undefined ? [tree, from] : [tree, from, requestId],
+      ORDER BY number LIMIT $3`,
+      requestId === undefined ? values : [...values, requestId],
     )
     return rows.map((row) => ({ index: row['number'] as number, line: row['line'] as string }))
   }
@@ -359,6 +409,7 @@ class DatabaseStore implements PostgresStore {
         head,
         statements: [
           ...headStatements(this.#s, [{ head, before }]),
+          removalStatement(this.#s, head.tenant),
           ...insertStatements(
             `${this.#s}.events`,
             ['log_id', 'seq', 'json'],
@@ -382,11 +433,7 @@ class DatabaseStore implements PostgresStore {
             `DELETE FROM ${s}.audit_trees WHERE tree = $1`,
           ]
             .map((text) => ({ text, values: [threadId] }))
-            .concat({
-              text: `INSERT INTO ${s}.counters (name, value) VALUES ($1, 1)
-                ON CONFLICT (name) DO UPDATE SET value = counters.value + 1`,
-              values: [removalsOf(before.tenant)],
-            })
+            .concat(removalStatement(s, before.tenant))
         : [],
       hashes: [],
     }))
@@ -427,6 +474,7 @@ class DatabaseStore implements PostgresStore {
       return run([
         { text: `DELETE FROM ${s}.events WHERE log_id = $1`, values: [before.logId] },
         { text: `DELETE FROM ${s}.snapshots WHERE log_id = $1`, values: [before.logId] },
+        { text: `DELETE FROM ${s}.waiting WHERE thread_id = $1`, values: [threadId] },
         ...this.#blobs.endNames(threadId, hashes),
         ...statements,
         ...(totals ? [totals] : []),
@@ -524,6 +572,24 @@ class DatabaseStore implements PostgresStore {
 
   #mustBeOpen(): void {
     if (this.#closing) throw new StoreError('The store is closed.', { code: 'STORE_CLOSED' })
+  }
+}
+
+/** Returns the statement that counts a removed or erased thread: see `removalsOf`. */
+function removalStatement(s: string, tenant: string): { text: string; values: string[] } {
+  return {
+    text: `INSERT INTO ${s}.counters (name, value) VALUES ($1, 1)
+      ON CONFLICT (name) DO UPDATE SET value = counters.value + 1`,
+    values: [removalsOf(tenant)],
+  }
+}
+
+function usageOfRow(row: DatabaseRow): TreeUsage {
+  return {
+    tokens: row['tokens'] as number,
+    costUsd: row['cost'] as number,
+    unpriced: row['unpriced'] as number,
+    waiting: row['waiting'] as number,
   }
 }
 

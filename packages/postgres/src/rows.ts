@@ -16,6 +16,7 @@ import {
   valuesList,
 } from './connections.ts'
 import { isSettled } from './schema.ts'
+import { partCondition } from './waiting.ts'
 
 /** The columns of `threads` that heads (summaries of threads) consist of; `search` is used only by the server. */
 export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_at, owner, agent, title, tags,
@@ -108,6 +109,7 @@ const PROGRESS: Columns = {
 
 /** The columns that seldom change and are in several indexes. */
 const LABELS: Columns = {
+  client_id: (head) => head.clientId,
   owner: (head) => head.owner,
   agent: (head) => head.agent,
   title: (head) => head.title,
@@ -124,7 +126,6 @@ const FIXED: Columns = {
   tenant: (head) => head.tenant,
   parent_id: (head) => head.parentId,
   root_id: (head) => head.rootId,
-  client_id: (head) => head.clientId,
   created_at: (head) => Math.round(head.createdAt),
 }
 
@@ -200,10 +201,18 @@ const orders = {
   change: 'change DESC, id DESC',
 }
 
+/** For each order, the column and the comparison of threads that come after a place. */
+const BEYOND = {
+  activity: ['updated_at', '<'],
+  created: ['created_at', '<'],
+  oldest: ['created_at', '>'],
+  change: ['change', '<'],
+} as const
+
 /** Builds the statement that lists the threads of a query; undefined if no thread can match. */
 export function threadListing(s: string, query: ThreadQuery): Statement | undefined {
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
-  const { forkedFrom, changedAfter, tool, grantedAfter } = query
+  const { forkedFrom, changedAfter, tool, grantedAfter, after, idPart } = query
   const values: Value[] = []
   const conditions: string[] = []
   let isOdd = false
@@ -222,6 +231,7 @@ export function threadListing(s: string, query: ThreadQuery): Statement | undefi
   add((place) => `root_id = ${place}`, rootId)
   if (isWaiting !== undefined) conditions.push(isWaiting ? 'waiting > 0' : 'waiting <= 0')
   add((place) => `strpos(search, ${place}) > 0`, search?.toLowerCase())
+  add((place) => partCondition('id', place), idPart || undefined)
   add((place) => `tags ? ${place}`, tag)
   add((place) => {
     const called = (column: string): string =>
@@ -236,8 +246,15 @@ export function threadListing(s: string, query: ThreadQuery): Statement | undefi
     add((place) => `(change, id) > (${change}, ${place})`, changedAfter.id)
   }
   if (changedAfter || query.sort === 'change') conditions.push(isSettled(s))
+  const sort = query.sort ?? 'activity'
+  if (after && !changedAfter) {
+    values.push(after.at)
+    const [column, compare] = BEYOND[sort]
+    const at = `$${values.length}`
+    add((place) => `(${column}, id) ${compare} (${at}, ${place})`, after.id)
+  }
   if (isOdd) return undefined
-  const order = changedAfter ? 'change, id' : orders[query.sort ?? 'activity']
+  const order = changedAfter ? 'change, id' : orders[sort]
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
   const { limit, offset } = pageOf(query)
   const end = `LIMIT $${values.length + 1} OFFSET $${values.length + 2}`
@@ -279,6 +296,7 @@ export const COUNTED_LIFECYCLES: readonly ThreadHead['lifecycle'][] = [
   'queued',
   'running',
   'waiting',
+  'stopping',
   'stopped',
   'failed',
   'terminated',

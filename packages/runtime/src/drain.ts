@@ -1,5 +1,6 @@
 import { linkAbort } from '@skein/base'
 import { llm, type Message, type Tool, type Turn } from '@skein/ai'
+import { hasUnnotedChildren } from './children/child-list.ts'
 import { CLIENT_TOOLS, openGovernor, toolsOf } from './calls/gate.ts'
 import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { PromptToolConfig } from './definitions/types.ts'
@@ -30,6 +31,7 @@ import { activate, bootChild } from './children/activate.ts'
 import { runCalls } from './calls/run.ts'
 import { cutTurn, settleInDoubt } from './calls/cut.ts'
 import { runEffect, settleEffect } from './calls/effects.ts'
+import { decideUndo } from './calls/undo-decision.ts'
 import { infer } from './model/infer.ts'
 import { askLogged } from './model/ask.ts'
 import {
@@ -37,6 +39,7 @@ import {
   beginSession,
   cascade,
   close,
+  endFailing,
   expire,
   failStuck,
   failWithoutProgress,
@@ -66,6 +69,7 @@ import {
   withUpdates,
   writtenKeys,
 } from './thread/values.ts'
+import { findCall } from './fold/calls.ts'
 import { catchUpFold, KernelFold } from './fold/fold.ts'
 import { type KernelAction, next } from './next.ts'
 import {
@@ -183,6 +187,8 @@ class ThreadDrain implements DrainContext {
   readonly #place: GatePlace
   readonly #timers: Timers
   #isDue = false
+  /** When it is time to look again whether subagents have stopped, for which a session that fails waits. */
+  #looksAt: number | undefined
   /** The state folded from the log and from the writes in `#joined`, which are not in the log yet. */
   fold: KernelFold
   /** Writes that are held back to be written together with the next commit, merged into one commit. */
@@ -197,6 +203,8 @@ class ThreadDrain implements DrainContext {
   readonly #hidden = new Set<string>()
   #tools: { readonly key: readonly unknown[]; readonly tools: readonly Tool[] } | undefined
   #time = { ms: NaN, text: '' }
+  /** The time of the last event of this drain (ISO 8601). */
+  #lastAt = ''
   #redactor: { readonly key: string; readonly redactor: Redactor | undefined } | undefined
 
   constructor(environment: KernelEnvironment, { lease, place, fold, timers, breaks }: OwnParts) {
@@ -278,7 +286,8 @@ class ThreadDrain implements DrainContext {
       const missing = missingHere(this.state, this.environment)
       const { registry } = this.environment
       const agent = missing ? undefined : registry.agents.get(this.state.agent)
-      const action = next(this.state, { agent, epoch, now: clock.now(), limits })
+      const options = { agent, epoch, now: clock.now(), limits, looksAt: this.#looksAt }
+      const action = next(this.state, options)
       if (this.#mustLeave(action)) return undefined
       if (this.#joined && !JOINABLE.has(action.type)) {
         await this.#commitJoined()
@@ -296,6 +305,8 @@ class ThreadDrain implements DrainContext {
       if (action.type !== 'close' && action.type !== 'cascade' && (await tellParent(this))) continue
       // `next` is pure: if an action changed nothing in the log, `next` would return it again and again.
       const current = { seq: this.state.seq, action: nameOf(action) }
+      // This action may only look at other threads, and then the drain parks.
+      if (action.type === 'end_failing') last = undefined
       if (last?.seq === current.seq && last.action === current.action) {
         if (await failWithoutProgress(this, current.action)) return undefined
         continue
@@ -399,6 +410,10 @@ class ThreadDrain implements DrainContext {
         return cascade(this, action.references)
       case 'close':
         return close(this, action.outcome)
+      case 'end_failing':
+        return this.#endFailing()
+      case 'decide_undo':
+        return decideUndo(this, action.interruptId)
       case 'settle_in_doubt':
         return settleInDoubt(this, action.calls)
       case 'expire':
@@ -426,6 +441,10 @@ class ThreadDrain implements DrainContext {
     }
   }
 
+  async #endFailing(): Promise<void> {
+    if (!(await endFailing(this))) this.#looksAt = this.environment.clock.now() + LOOK_AGAIN_MS
+  }
+
   at(): string {
     const ms = this.environment.clock.now()
     // Events that are written together mostly have the same time, so the text of the last time is kept.
@@ -438,12 +457,17 @@ class ThreadDrain implements DrainContext {
    * applies the policies) are stored in the order in which it made them.
    */
   async commit(point: string, write: Write): Promise<void> {
-    if (this.#isOver)
-      throw new StoreError(`The drain of thread ${this.head.id} has ended.`, {
-        code: 'FENCED',
-        hint: 'The next drain decides about what this one has not stored.',
-      })
-    return this.#inTurn(() => this.#commit(point, write))
+    try {
+      if (this.#isOver)
+        throw new StoreError(`The drain of thread ${this.head.id} has ended.`, {
+          code: 'FENCED',
+          hint: 'The next drain decides about what this one has not stored.',
+        })
+      await this.#inTurn(() => this.#commit(point, write))
+    } catch (error) {
+      if (isLost(error)) write.onLost?.()
+      throw error
+    }
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -482,7 +506,7 @@ class ThreadDrain implements DrainContext {
 
   async #append(point: string, given: Write): Promise<void> {
     const { governance } = given
-    const checked = this.#checked(given)
+    const checked = this.#checked(withoutAnswered(this.state, given))
     const { write } = checked
     // A write that asks a person also changes the count of open questions, so it must know of every answer in the log.
     const isGuarded = checked.isGuarded || asksPeople(write.events ?? [])
@@ -492,7 +516,7 @@ class ThreadDrain implements DrainContext {
     const own = this.#planned(point, alone, isGuarded)
     const joined = this.#joined
     const planned = joined ? merged(joined, own) : own
-    const isRetried = isGuarded && !write.expectsNoMail && !joined
+    const isRetried = (isGuarded || setsLifecycle(write)) && !write.expectsNoMail && !joined
     const commitNow = (): Promise<CommitResult | undefined> =>
       this.#write(planned.commit, isRetried)
     let result: CommitResult | undefined
@@ -500,6 +524,13 @@ class ThreadDrain implements DrainContext {
       result = await (this.trace?.commit(planned.commit, commitNow) ?? commitNow())
     } catch (error) {
       if (joined) await this.#takeBack(joined, error)
+      if (!joined && needsLife(write) && isStoreError(error, 'THREAD_TERMINATED')) {
+        await this.catchUp()
+        if (!this.state.terminated) throw error
+        const ends = endsOnly(given)
+        if (!ends) throw new JoinedWriteError()
+        return this.#append(point, ends)
+      }
       const { values } = write
       if (
         values?.user &&
@@ -548,13 +579,17 @@ class ThreadDrain implements DrainContext {
         append: append && this.#safeEvents(change.id, append),
       })),
     }
-    const { events, others } = this.trace?.stamp(plain) ?? plain
+    const stamped = this.trace?.stamp(plain) ?? plain
+    const { others } = stamped
+    const events = this.#inOrder(stamped.events)
     let { wake } = write
     // While a thread is worked on, it is marked as due in the store, so that after a crash the next
     // start of the runtime finds the thread even if nothing else asks for work on it.
     const isDue = this.#isDue || this.#joined?.marksDue === true
     const marksDue = !wake && !isDue && (this.head.wakeAt ?? Infinity) > clock.now()
     if (marksDue) wake = { by: clock.now() }
+    // A lifecycle is set only by a write that knows whether the thread was terminated.
+    const isFixed = write.expectsNoMail || write.joinsNext || isGuarded || setsLifecycle(write)
     const change: ThreadChange = {
       id: this.head.id,
       fence: this.epoch,
@@ -564,11 +599,13 @@ class ThreadDrain implements DrainContext {
         // Open questions are counted at once: a person can answer while other calls of the message still run.
         waiting: asksPeople(events) ? waitingAfter(this.state, events, clock.now()) : undefined,
         ...write.head,
+        ...(this.state.terminated && setsLifecycle(write) && { lifecycle: 'terminated' }),
         attempts: isProgress ? 0 : write.head?.attempts,
       },
       lease: write.releases ? 'released' : isProgress ? 'cleared' : undefined,
       wake,
-      expectSeq: write.expectsNoMail || write.joinsNext || isGuarded ? this.state.seq : undefined,
+      expectSeq: isFixed ? this.state.seq : undefined,
+      mustBeLive: needsLife(write) || undefined,
     }
     const commit: Commit = {
       point,
@@ -579,7 +616,22 @@ class ThreadDrain implements DrainContext {
       spent: governance?.spent,
       userValues: write.values && this.#redacted(userChanges(write.values, this.at())),
     }
-    return { commit, events, marksDue, isProgress, redo: [] }
+    return { commit, events, marksDue, isProgress, redo: [], lost: [] }
+  }
+
+  /**
+   * Returns the events with times that never go back. Events that are written together were made at different moments:
+   * the time of an answer is that of its last part, and its `model_answered` may have been made later.
+   */
+  #inOrder(events: readonly RuntimeEvent[]): readonly RuntimeEvent[] {
+    let last = this.#lastAt
+    const ordered = events.map((event) => {
+      if (event.at < last) return { ...event, at: last }
+      last = event.at
+      return event
+    })
+    this.#lastAt = last
+    return ordered
   }
 
   /**
@@ -604,9 +656,9 @@ class ThreadDrain implements DrainContext {
       if (joinsNext !== true) return joinsNext((name, one) => this.#append(name, one))
       return this.#append(point, { ...write, joinsNext: undefined }).then(() => true)
     }
-    const { redo: earlier = [] } = this.#joined ?? {}
+    const { redo: earlier = [], lost = [] } = this.#joined ?? {}
     const all = this.#joined ? merged(this.#joined, own) : own
-    this.#joined = { ...all, redo: [...earlier, redo] }
+    this.#joined = { ...all, redo: [...earlier, redo], lost: [...lost, write.onLost] }
     this.#report(own.events)
     for (const event of own.events) this.fold.push({ seq: this.state.seq + 1, event })
     this.fold.ahead += own.events.length
@@ -628,16 +680,21 @@ class ThreadDrain implements DrainContext {
    * lacks, and commits each held-back write by itself. Throws `JoinedWriteError` if one of these writes
    * is no longer right: whatever was decided after it has to be decided again.
    */
-  async #takeBack({ redo }: Joined, error: unknown): Promise<void> {
+  async #takeBack({ redo, lost }: Joined, error: unknown): Promise<void> {
     this.#joined = undefined
-    // After any other error the drain ends.
-    if (this.isFenced || !isStoreError(error) || error.code.startsWith('STORE_')) return
+    const left = [...lost]
     this.#isTakingBack = true
     try {
+      // After such an error the drain ends.
+      if (this.isFenced || isLost(error)) return
       await this.catchUp()
-      for (const again of redo) if (!(await again())) throw new JoinedWriteError()
+      for (const [place, again] of redo.entries()) {
+        if (!(await again())) throw new JoinedWriteError()
+        left[place] = undefined
+      }
     } finally {
       this.#isTakingBack = false
+      for (const onLost of left) onLost?.()
     }
   }
 
@@ -763,7 +820,8 @@ class ThreadDrain implements DrainContext {
 
   tools(side: ResolvedSide): readonly Tool[] {
     const { envSeq, values } = this.state
-    const key = [side, envSeq, values.get(CLIENT_TOOLS)]
+    // The tool that lists children is there only while there are many.
+    const key = [side, envSeq, values.get(CLIENT_TOOLS), hasUnnotedChildren(this.state)]
     if (!this.#tools || this.#tools.key.some((part, place) => part !== key[place]))
       this.#tools = { key, tools: toolsOf(this, side) }
     return this.#tools.tools
@@ -819,6 +877,12 @@ class ThreadDrain implements DrainContext {
 }
 
 /**
+ * How long a drain waits before it looks again whether subagents have stopped. A subagent that reports to its parent
+ * wakes the parent earlier; one that is further down does not.
+ */
+const LOOK_AGAIN_MS = 250
+
+/**
  * The actions whose first step is a commit, so that an earlier write can be held back and written with it
  * (see `Write.joinsNext`). `run_calls` is one of them, because calls commit their start before they run.
  */
@@ -828,7 +892,10 @@ const JOINABLE: ReadonlySet<KernelAction['type']> = new Set([
   'run_calls',
 ] as const)
 
-/** Thrown when a held-back write was lost on which a later write relies: `next` then decides again. */
+/**
+ * Thrown when a held-back write was lost on which a later write relies, or when the thread was terminated meanwhile:
+ * `next` then decides again.
+ */
 class JoinedWriteError extends Error {}
 
 /** A commit that was not written yet. */
@@ -840,6 +907,8 @@ interface Joined {
   readonly isProgress: boolean
   /** Commits the held-back writes one by one, after the store refused them together. */
   readonly redo: readonly (() => Promise<boolean>)[]
+  /** What to call for each held-back write that is lost (`Write.onLost`). */
+  readonly lost: readonly (Write['onLost'] | undefined)[]
 }
 
 /** Merges two commits for a thread into one. The earlier one changes no other thread. */
@@ -852,6 +921,7 @@ function merged(earlier: Joined, later: Joined): Joined {
     expectSeq: before!.expectSeq,
     append: [...earlier.events, ...later.events],
     head: { ...before!.head, ...Object.fromEntries(head) },
+    mustBeLive: after!.mustBeLive ?? before!.mustBeLive,
     lease: after!.lease ?? before!.lease,
     wake: after!.wake ?? before!.wake,
   }
@@ -871,7 +941,70 @@ function merged(earlier: Joined, later: Joined): Joined {
     marksDue: earlier.marksDue || later.marksDue,
     isProgress: earlier.isProgress || later.isProgress,
     redo: earlier.redo,
+    lost: earlier.lost,
   }
+}
+
+/** Whether a write begins something. A thread that was terminated refuses it: it only records how its work ends. */
+function needsLife({ events = [], others = [] }: Write): boolean {
+  return events.some(({ type }) => BEGINNINGS.has(type)) || others.some(({ create }) => create)
+}
+
+const BEGINNINGS: ReadonlySet<RuntimeEvent['type']> = new Set([
+  'message_added',
+  'message_queued',
+  'session_start',
+  'turn_start',
+  'step_start',
+  'tool_execution_start',
+  'effect_started',
+] as const)
+
+/** Returns the part of a write that records the end of calls and effects; undefined if there is none. */
+function endsOnly({ events = [], onLost }: Write): Write | undefined {
+  const kept = events.filter(({ type }) => ENDS.has(type))
+  return kept.length === 0 ? undefined : { events: kept, onLost, isProgress: true }
+}
+
+const ENDS: ReadonlySet<RuntimeEvent['type']> = new Set([
+  'tool_execution_end',
+  'effect_ended',
+] as const)
+
+function setsLifecycle({ head }: Write): boolean {
+  return head?.lifecycle !== undefined
+}
+
+/** Whether an error means that a write cannot be stored by this drain, which then ends. */
+function isLost(error: unknown): boolean {
+  return !isStoreError(error) || error.code === 'FENCED' || error.code.startsWith('STORE_')
+}
+
+/**
+ * Leaves out questions whether a call took effect that has reported its result meanwhile: a late result is appended
+ * without the drain, perhaps just before the question.
+ */
+function withoutAnswered(state: KernelState, write: Write): Write {
+  const { events = [], head } = write
+  const kept = events.filter(
+    (event) =>
+      event.type !== 'interrupt_opened' ||
+      event.interrupt.kind !== 'in_doubt' ||
+      !isAnsweredLate(state, event),
+  )
+  const gone = events.length - kept.length
+  if (gone === 0) return write
+  const waiting = head?.waiting === undefined ? undefined : Math.max(head.waiting - gone, 0)
+  return { ...write, events: kept, head: { ...head, waiting } }
+}
+
+function isAnsweredLate(
+  state: KernelState,
+  { effectId, interrupt: { toolCallId } }: Extract<RuntimeEvent, { type: 'interrupt_opened' }>,
+): boolean {
+  const subject =
+    effectId === undefined ? findCall(state, toolCallId)?.call : state.effects.get(effectId)
+  return subject?.late !== undefined
 }
 
 /** How long, and for how many actions, work on threads may go on before timers and sockets get their turn. */
@@ -927,7 +1060,10 @@ function nameOf(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>)
     case 'settle_effect':
       return `${action.type} ${action.effectId}`
     case 'activate':
+    case 'end_failing':
       return action.type
+    case 'decide_undo':
+      return `${action.type} ${action.interruptId}`
     case 'begin_session':
     case 'cut_turn':
       return `${action.type} ${action.side}`
@@ -943,10 +1079,15 @@ function nameOf(action: Exclude<KernelAction, { type: 'park' | 'await_agent' }>)
 
 /** Removes fields that are undefined, as a store does, so that the state is computed from the same event as later. */
 function asStored<T extends object>(event: T): T {
-  if (!Object.values(event).includes(undefined)) return event
-  const entries = Object.entries(event)
-  // The cast is safe, because only undefined members are removed.
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as T
+  // Every event of every turn comes here, so no lists of its members are made.
+  for (const name in event) if (event[name] === undefined) return withoutUndefined(event)
+  return event
+}
+
+function withoutUndefined<T extends object>(event: T): T {
+  const stored: Partial<T> = {}
+  for (const name in event) if (event[name] !== undefined) stored[name] = event[name]
+  return stored as T // only undefined members are left out
 }
 
 /** Returns what a thread was doing when its log ended: a call or scheduled work, an inference, or nothing. */

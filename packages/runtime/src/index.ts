@@ -3,6 +3,9 @@ export type {
   Runtime,
   NumberedEvent,
   CreateThread,
+  CreatedThread,
+  ThreadId,
+  ToolFailure,
   SendMessage,
   Sent,
   SessionResult,
@@ -26,12 +29,15 @@ export {
   defineHook,
   defineModel,
   definePrompt,
+  withModel,
+  type AgentDeclaration,
 } from './definitions/define.ts'
 export { defineTool, toolFrom, type RunnableTool } from './definitions/define-tool.ts'
 export { inWorker, type WorkerToolContext } from './definitions/in-worker.ts'
 export { DefinitionError } from './definitions/resolved.ts'
 export type {
   AgentDefinition,
+  SimpleAgent,
   Budget,
   SideConfig,
   SessionToolBinding,
@@ -52,7 +58,7 @@ export type { HookSignatures } from './definitions/hooks.ts'
 export type { ResolvedAgent, Registry, Problem } from './definitions/resolved.ts'
 export { createRegistry, type RegistryOptions } from './definitions/load/registry.ts'
 export { discover, type DiscoveredRegistry } from './definitions/load/discover.ts'
-export { catalogue } from './definitions/load/catalogue.ts'
+export { catalog } from './definitions/load/catalog.ts'
 export type {
   ThreadLifecycle,
   ThreadHead,
@@ -68,6 +74,11 @@ export type {
   Store,
   StoreRow,
   StoreTotals,
+  ListPlace,
+  WaitingKind,
+  WaitingPlace,
+  WaitingQuery,
+  WaitingRow,
 } from './store/store.ts'
 export { StoreError, isStoreError, removalsOf, type StoreErrorCode } from './store/store.ts'
 export {
@@ -77,7 +88,15 @@ export {
   type CommitPlan,
   type StoreView,
 } from './store/plan-commit.ts'
-export { claimedHead, isStorable, pageOf, searchText } from './store/thread-head.ts'
+export {
+  claimedHead,
+  completeHead,
+  isStorable,
+  pageOf,
+  placeOf,
+  searchText,
+} from './store/thread-head.ts'
+export { QuestionLog, waitingLimit, type WaitingChange } from './store/waiting-rows.ts'
 export { memoryStore } from './store/memory-store.ts'
 export { sqliteStore, type SqliteStore } from './store/sqlite-store.ts'
 export { loadSqliteStore } from './store/sqlite-copy.ts'

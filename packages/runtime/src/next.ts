@@ -34,7 +34,11 @@ export type KernelAction =
   | { readonly type: 'await_agent' }
   /** Ends the session early: the user stopped it, or the thread was terminated. Answers calls of the parent that wait. */
   | { readonly type: 'close'; readonly outcome: 'stopped' | 'terminated' }
-  /** Decides what became of calls that were running when a process died. */
+  /** Ends a session that fails once the subagents that work for it have stopped. */
+  | { readonly type: 'end_failing' }
+  /** Carries out a person's decision about a write that was left when its session failed. */
+  | { readonly type: 'decide_undo'; readonly interruptId: string }
+  /** Decides what became of calls that were running when a process died, or whose results came late. */
   | { readonly type: 'settle_in_doubt'; readonly calls: readonly CallState[] }
   /** Closes an interrupt (a call that waits for an answer) that nobody answered in time. */
   | { readonly type: 'expire'; readonly interruptId: string }
@@ -75,6 +79,8 @@ export interface NextOptions {
   /** The current time, in milliseconds since 1970. */
   readonly now: number
   readonly limits: RuntimeLimits
+  /** When this drain looks again whether subagents have stopped, for which a session that fails waits. */
+  readonly looksAt?: number | undefined
 }
 
 type KnownOptions = NextOptions & { readonly agent: ResolvedAgent }
@@ -82,11 +88,14 @@ type KnownOptions = NextOptions & { readonly agent: ResolvedAgent }
 /** Decides what is done next for a thread; no other code decides that. Pure: it reads no clock and does no I/O. */
 export function next(state: KernelState, options: NextOptions): KernelAction {
   const { session } = state
-  const { agent, epoch, now } = options
+  const { agent, epoch, now, looksAt = now } = options
   if (state.isErased) return { type: 'park', wakeAt: null }
+  const decided = decidedWrite(state)
+  if (decided !== undefined) return { type: 'decide_undo', interruptId: decided }
   if (state.terminated) {
     const isAwaited = state.queue.some((one) => one.parentInterruptId !== undefined)
-    if (session || isAwaited) return { type: 'close', outcome: 'terminated' }
+    const asksAgain = [...state.interrupts.values()].some(({ isDropped }) => isDropped)
+    if (session || isAwaited || asksAgain) return { type: 'close', outcome: 'terminated' }
     // Completed children are terminated too: otherwise a report from one of their own children would
     // begin another session in them.
     const references = [...state.children.values()]
@@ -96,14 +105,16 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
       return { type: 'park', wakeAt: null }
     return { type: 'cascade', references }
   }
+  if (session?.failing)
+    return looksAt > now ? { type: 'park', wakeAt: looksAt } : { type: 'end_failing' }
   if (session && state.stop === 'requested') return { type: 'close', outcome: 'stopped' }
   if (!agent)
     return needsAgent(state, options)
       ? { type: 'await_agent' }
       : { type: 'park', wakeAt: nextTime(state, now) }
 
-  const inDoubt = openCalls(state).filter(
-    ({ startedEpoch }) => startedEpoch !== undefined && startedEpoch !== epoch,
+  const inDoubt = openCalls(state).filter(({ startedEpoch, late }) =>
+    startedEpoch === undefined ? late : startedEpoch !== epoch,
   )
   if (inDoubt.length > 0) return { type: 'settle_in_doubt', calls: inDoubt }
 
@@ -139,8 +150,8 @@ function nextEffect(
   const byTime = [...effects.entries()].sort(
     ([, a], [, b]) => Date.parse(a.runAt) - Date.parse(b.runAt),
   )
-  for (const [effectId, { runAt, runningEpoch, interruptId, attempts }] of byTime) {
-    const isCutOff = runningEpoch !== undefined
+  for (const [effectId, { runAt, runningEpoch, interruptId, attempts, late }] of byTime) {
+    const isCutOff = runningEpoch !== undefined || late !== undefined
     // This same run of the work was interrupted while it ran the effect (scheduled work), so only the next run
     // of the work decides what became of the effect.
     if (runningEpoch === epoch) continue
@@ -151,6 +162,12 @@ function nextEffect(
     const mustYield = effectsYield || type === 'settle_effect' || attempts > 0
     return { action: { type, effectId }, mustYield }
   }
+  return undefined
+}
+
+/** Returns the id of a question about a write whose session has failed, if a person has answered it. */
+function decidedWrite({ interrupts }: KernelState): string | undefined {
+  for (const [interruptId, { write, answer }] of interrupts) if (write && answer) return interruptId
   return undefined
 }
 

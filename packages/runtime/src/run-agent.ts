@@ -1,23 +1,30 @@
 import type { GenerateResult } from '@skein/agents'
 import {
   type CallPorts,
-  deriveTool,
   isAssistantMessage,
   type LLMRequest,
   type Message,
   messageFromJSON,
   messageToJSON,
   type Middleware,
-  type SettledOutcome,
   type StreamEvent,
   type TokenUsage,
   type Tool,
   type ToolCall,
   type ToolOutcome,
 } from '@skein/ai'
+import { deriveTool } from '@skein/ai/engine'
 import { messageEvents } from '@skein/ai/middleware'
 import { canonicalJson, messageOf, sha256Hex, SkeinError } from '@skein/base'
-import { CallSettledError, HELD_BACK, endEvent, RunningCall, settledCalls } from './calls/run.ts'
+import {
+  CallSettledError,
+  cutSignal,
+  HELD_BACK,
+  endEvent,
+  readCut,
+  RunningCall,
+  settledCalls,
+} from './calls/run.ts'
 import type { DrainContext } from './contract/context.ts'
 import type { ResolvedSide } from './definitions/resolved.ts'
 import { RuntimeError } from './contract/error.ts'
@@ -55,6 +62,7 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
     ? await settledCalls(context, side, answered)
     : new Map<string, ToolOutcome>()
   const end = await new StrategyReplay(context, side, settled).run()
+  if (end.type === 'cut') return readCut(context)
   if (context.signal.aborted || end.type === 'left' || cutOf(state)) return
   if (end.type === 'failed') {
     const isOurs = end.error instanceof RuntimeError && end.error.code === 'AGENT_DIVERGED'
@@ -94,6 +102,8 @@ type RunEnd =
   | { readonly type: 'done'; readonly result: GenerateResult }
   | { readonly type: 'failed'; readonly error: unknown }
   | { readonly type: 'left' }
+  /** A new message has cut the turn. */
+  | { readonly type: 'cut' }
 
 /** Loaded by the first thread that needs it, and kept. */
 let agents: Promise<typeof import('@skein/agents')> | undefined
@@ -124,6 +134,8 @@ class StrategyReplay {
   readonly #held = new Set<CallState>()
   /** Functions that resume the calls that wait until a running call has ended. */
   readonly #followers: (() => void)[] = []
+  /** Aborts with the work on the thread, and when a message cuts the turn. */
+  readonly #cut: ReturnType<typeof cutSignal>
   /** A promise that settles when the latest request to the model has ended; the next request waits for it. */
   #asking: Promise<unknown> = Promise.resolve()
 
@@ -135,6 +147,7 @@ class StrategyReplay {
     const { state } = context
     const { inferences } = state.session!.turn! // a strategy runs only within a turn
     this.#context = context
+    this.#cut = cutSignal(context)
     this.#side = side
     this.#settled = settled
     this.#unserved = [...inferences]
@@ -160,6 +173,10 @@ class StrategyReplay {
         }),
       ],
       open: (call) => this.#open(call),
+      toolStrategy: {
+        ...options.toolStrategy,
+        stopGraceMs: environment.limits.stopGraceMs,
+      },
       checkpoints: undefined, // not needed, because every answer is in the log
       sessionId: this.#context.head.id,
       ids,
@@ -168,7 +185,7 @@ class StrategyReplay {
     const state = AgentState.initial({ ids }).withMessages(this.#history.slice(0, -1))
     const run = runner
       .generate(this.#history.at(-1)!, state, {
-        signal: AbortSignal.any([signal, this.#controller.signal]),
+        signal: AbortSignal.any([this.#cut.signal, this.#controller.signal]),
       })
       .then(
         (result): RunEnd => ({ type: 'done', result }),
@@ -177,6 +194,8 @@ class StrategyReplay {
     const end = await Promise.race([run, left])
     this.#controller.abort()
     await Promise.all([run, this.#asking])
+    this.#cut.end()
+    if (this.#cut.signal.aborted && !signal.aborted) return { type: 'cut' }
     if (this.#fault) {
       if (this.#fault.error instanceof CallSettledError || signal.aborted) return { type: 'left' }
       throw this.#fault.error
@@ -291,10 +310,11 @@ class StrategyReplay {
     const settled = known.outcome ?? this.#settled.get(toolCallId)
     if (settled) return { settled }
     this.#running.add(known)
-    const running = new RunningCall(this.#context, this.#side, call)
-    const { gate, journal, context } = running
+    const running = new RunningCall(this.#context, this.#side, call, this.#cut.signal)
+    const { gate, journal, context, parsed } = running
     return {
       context,
+      parsed,
       gate: {
         admit: async (admitted) => {
           if (!(await this.#isHeld(entry, known))) {
@@ -322,6 +342,8 @@ class StrategyReplay {
           for (const wake of this.#followers.splice(0)) wake()
         },
       },
+      settlesAfter: (reason) => running.settlesAfter(reason),
+      late: (ended, outcome) => running.late(ended, outcome),
       review: async (ended, outcome) => {
         const reviewed = await this.#noted(running.review(ended, outcome))
         // The strategy must get the result exactly as the log will have it (without secrets). Otherwise
@@ -423,8 +445,8 @@ class StrategyReplay {
   }
 }
 
-function withoutSecrets(outcome: SettledOutcome, redactor: Redactor | undefined): SettledOutcome {
-  if (!redactor) return outcome
+function withoutSecrets(outcome: ToolOutcome, redactor: Redactor | undefined): ToolOutcome {
+  if (!redactor || outcome.type === 'deferred') return outcome
   if (outcome.type === 'done') return { ...outcome, result: redactor.json(outcome.result) }
   if (outcome.type === 'denied') return { ...outcome, reason: redactor.text(outcome.reason) }
   return { ...outcome, message: redactor.text(outcome.message) }

@@ -18,6 +18,8 @@ import {
   threadInfos,
 } from './api/api-context.ts'
 import { createInbox } from './api/inbox.ts'
+import { reportLate } from './api/late-result.ts'
+import { waitingLists } from './api/waiting-lists.ts'
 import { createThreads } from './api/threads.ts'
 import { userValuesApi, withState } from './api/with-state.ts'
 import { noPrice, unpriced } from './definitions/load/prices.ts'
@@ -41,7 +43,7 @@ import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
 import { createLeaseKeeper } from './dispatch/lease.ts'
 import { createTrialGate } from './dispatch/lease.ts'
 import { createApprovalDesk } from './governance/approval-desk.ts'
-import { exportAudit } from './governance/audit-export.ts'
+import { AuditReader } from './governance/audit-export.ts'
 import { type GovernanceKeys, openGovernanceKeys } from './governance/governance-keys.ts'
 import { createSessionGovernors } from './governance/session-governors.ts'
 import { createDrain } from './drain.ts'
@@ -167,6 +169,7 @@ export const defaultLimits: RuntimeLimits = {
   maxMessageBytes: defaultInputLimits.maxMessageBytes,
   maxToolCalls: defaultInputLimits.maxToolCalls,
   maxToolResultBytes: defaultInputLimits.maxToolResultBytes,
+  stopGraceMs: 5_000,
   interruptTtlMs: 7 * 24 * 3_600_000,
   variablesTtlMs: 24 * 3_600_000,
   loopBlockedMs: 1_000,
@@ -263,6 +266,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     logger,
     watchdog,
     telemetry: options.telemetry && new Telemetry(options.telemetry, clock),
+    late: (report) => reportLate(context, report),
     report(error, threadId) {
       try {
         onError?.(error, threadId)
@@ -278,7 +282,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     outage,
     folds,
     node,
-    audit: (tree) => exportAudit(store, tree, keys),
+    audit: new AuditReader(store, keys),
   })
   const sign = desk.signApproval
   const isLimited = environment.spending !== undefined || options.retention !== undefined
@@ -416,11 +420,23 @@ function assemble({
     before: () => spending.forget(),
     report: (error, threadId = '') => environment.report(error, threadId),
   })
+  const threads = createThreads(context)
+  let isStarted = false
   return {
     registry,
     store,
-    threads: createThreads(context),
-    inbox: createInbox(context, (request, by) => sign(request, { by })),
+    threads: {
+      ...threads,
+      async run(...call) {
+        // Without a start the message would wait in the queue, and the caller would wait with it.
+        if (!isStarted) throw notStarted()
+        return threads.run(...call)
+      },
+    },
+    inbox: {
+      ...createInbox(context, (request, by) => sign(request, { by })),
+      ...waitingLists(context),
+    },
     limits: {
       report: async ({ tenant } = {}) => ({
         spending: await spending.report(tenant),
@@ -437,6 +453,7 @@ function assemble({
     node,
     stopping: stopping.signal,
     async start() {
+      isStarted = true
       environment.watchdog?.start()
       await node?.start()
       if (isLimited && node) node.lead('retention', retention)
@@ -478,6 +495,13 @@ function assemble({
       void wakeThreadsOf(back, context)
     },
   }
+}
+
+function notStarted(): RuntimeError {
+  return new RuntimeError('The runtime was not started, so no thread would answer.', {
+    code: 'RUNTIME_NOT_STARTED',
+    hint: 'Write `await runtime.start()` before threads.run(). threads.send() only queues a message.',
+  })
 }
 
 /** Starts work on threads that waited until one of these agents was defined here, or had the right version. */

@@ -1,5 +1,10 @@
-import type { ToolCall } from '@skein/ai'
-import { isPlainObject, messageOf } from '@skein/base'
+import {
+  argumentParserOf,
+  isPlainObject,
+  type JsonObject,
+  messageOf,
+  type RecordedArguments,
+} from '@skein/base'
 import type { Risk } from '@skein/governance'
 import { CLIENT_TOOLS } from './calls/gate.ts'
 import {
@@ -13,6 +18,7 @@ import {
 import { upcastingStore } from './contract/upcast.ts'
 import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { ToolDefinition } from './definitions/types.ts'
+import { sentArguments } from './fold/calls.ts'
 import { catchUpFold, KernelFold } from './fold/fold.ts'
 import { effectiveRisk } from './governance/in-doubt.ts'
 import { needsAgent } from './next.ts'
@@ -57,7 +63,7 @@ export interface StrandedReport {
 
 /** The order in which threads are read: those with work first, so that `maxThreads` leaves out the others. */
 const LIFECYCLES: readonly ThreadLifecycle[] = [
-  ...(['running', 'waiting', 'queued'] as const),
+  ...(['running', 'stopping', 'waiting', 'queued'] as const),
   ...(['idle', 'stopped', 'failed'] as const),
 ]
 
@@ -179,7 +185,8 @@ function sideGone({ state, agent, finding }: Place): Stranded[] {
 }
 
 /** Checks a call without an outcome. If it waits for a child or a client, it never runs again: its tool may change. */
-async function strandedCall(place: Place, { call, interruptId }: CallState): Promise<Stranded[]> {
+async function strandedCall(place: Place, one: CallState): Promise<Stranded[]> {
+  const { call, interruptId } = one
   const { state, agent, finding, registry } = place
   const { toolName } = call
   const open = interruptId === undefined ? undefined : state.interrupts.get(interruptId)
@@ -194,7 +201,7 @@ async function strandedCall(place: Place, { call, interruptId }: CallState): Pro
   const turn = state.session!.turn! // open calls belong to the running turn
   const side = sideOf(agent, turn)
   const found = side.prompt.tools.find(({ name }) => name === toolName)
-  if (found?.kind === 'tool' && found.tool.run) return strandedTool(place, found.tool, call, open)
+  if (found?.kind === 'tool' && found.tool.run) return strandedTool(place, found.tool, one, open)
   if (found ?? isOwnTool(state, side, toolName)) return []
   const message = `The call ${call.toolCallId} of "${toolName}" is open, and the tool is gone: the call fails.`
   return [finding('tool_gone', toolName, message)]
@@ -202,6 +209,7 @@ async function strandedCall(place: Place, { call, interruptId }: CallState): Pro
 
 /** Whether a tool of this name is provided by the runtime or by the client of the thread, not by the definitions. */
 function isOwnTool({ values }: KernelState, { prompt, side }: ResolvedSide, name: string): boolean {
+  if (name === 'subagent_list') return prompt.tools.some(({ kind }) => kind === 'subagent')
   const isLifecycle = name === 'subagent_create' || name === 'subagent_message'
   if (isLifecycle)
     return prompt.tools.some((tool) => tool.kind === 'subagent' && tool.relation.isResumable)
@@ -212,34 +220,49 @@ function isOwnTool({ values }: KernelState, { prompt, side }: ResolvedSide, name
 async function strandedTool(
   { finding }: Place,
   tool: ToolDefinition,
-  { toolCallId, toolName, arguments: args }: ToolCall,
+  { call: { toolCallId, toolName, arguments: sent }, parsed }: CallState,
   open: OpenInterrupt | undefined,
 ): Promise<Stranded[]> {
   const found: Stranded[] = []
   const what = `The call ${toolCallId} of "${toolName}"`
-  const issue = await refusal(tool, args)
+  const { args, issue } = await readArguments(tool, sent, parsed)
   if (issue !== undefined) {
     const message = `${what} is open, and the tool does not accept its arguments any more: ${issue}`
     found.push(finding('arguments_refused', toolName, message))
   }
+  // Arguments that cannot be parsed go back to the model, and nobody is asked about the call again.
+  if (!args) return found
   const risk = effectiveRisk(tool, args)
   if (isVoid(open, risk)) {
     const message = `${what} was shown to a person as ${askedRisk(open)} and is ${risk} now: the approval does not count.`
+    found.push(finding('approval_void', toolName, message))
+  } else if (isOfOther(open, args)) {
+    const message = `${what} was shown to a person with other arguments than the tool makes of it now: the approval does not count.`
     found.push(finding('approval_void', toolName, message))
   }
   return found
 }
 
-/** Returns why the tool does not accept the arguments; undefined if it accepts them, or has no way to check them. */
-async function refusal(tool: ToolDefinition, args: unknown): Promise<string | undefined> {
+/**
+ * Returns the arguments with which the call would run, and why the tool does not accept them; no issue if it accepts
+ * them, or has no way to check them.
+ */
+async function readArguments(
+  tool: ToolDefinition,
+  sent: JsonObject,
+  parsed: RecordedArguments | undefined,
+): Promise<{ readonly args?: JsonObject; readonly issue?: string }> {
+  const parser = argumentParserOf(tool)
+  if (!parser) return { args: sent, issue: await schemaIssue(tool, sent) }
+  if (parsed?.schema === parser.schema) return { args: parsed.arguments }
   try {
-    if (tool.check) {
-      await tool.check(args)
-      return undefined
-    }
+    return { args: await parser.parse(sent) }
   } catch (error) {
-    return messageOf(error)
+    return { issue: messageOf(error) }
   }
+}
+
+async function schemaIssue(tool: ToolDefinition, args: unknown): Promise<string | undefined> {
   const { findIssues } = await import('@skein/ai/json-schema')
   try {
     const [issue] = findIssues(tool.parameters, args)
@@ -253,6 +276,15 @@ async function refusal(tool: ToolDefinition, args: unknown): Promise<string | un
 function isVoid(open: OpenInterrupt | undefined, risk: Risk): boolean {
   const asked = askedRisk(open)
   return asked !== undefined && asked !== risk && risk !== 'read_only'
+}
+
+/** Whether a person was asked about other arguments, because the definition of the tool has changed since. */
+function isOfOther(open: OpenInterrupt | undefined, args: JsonObject): boolean {
+  if (open?.interrupt.kind !== 'approval') return false
+  const { action } = (open.interrupt.request ?? {}) as {
+    readonly action?: { readonly args?: JsonObject }
+  }
+  return action?.args !== undefined && sentArguments(action.args, args) !== undefined
 }
 
 function askedRisk(open: OpenInterrupt | undefined): string | undefined {

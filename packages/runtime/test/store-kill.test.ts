@@ -7,8 +7,9 @@ import { afterAll, expect, test } from 'vitest'
 import { seededRandom, sha256Hex } from '@skein/base'
 import { sqliteStore } from '../src/store/sqlite-store.ts'
 import type { SqliteStore } from '../src/store/sqlite-store.ts'
+import { countOf } from '../../../conformance/support/counts.ts'
 
-const rounds = process.env['SKEIN_DEEP'] ? 200 : 12
+const rounds = countOf({ fast: 3, all: 12, deep: 200 })
 const folder = mkdtempSync(join(tmpdir(), 'skein-kill-'))
 const random = seededRandom(9)
 

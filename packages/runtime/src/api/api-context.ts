@@ -2,7 +2,8 @@ import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { KernelEnvironment, ObsoletingEvent } from '../contract/context.ts'
 import type { LiveBus } from '../live/live-bus.ts'
-import type { AuditExport, ThreadInfo } from '../contract/runtime-api.ts'
+import type { ThreadInfo } from '../contract/runtime-api.ts'
+import type { AuditReader } from '../governance/audit-export.ts'
 import {
   type Commit,
   type CommitResult,
@@ -15,7 +16,7 @@ import {
 } from '../store/store.ts'
 import type { Redactor } from '../secrets/vault.ts'
 import { threadSecrets } from '../thread/env.ts'
-import { below, treeOf } from '../store/thread-head.ts'
+import { nextTurn } from '../store/next-turn.ts'
 import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
 import { type KernelState, registryOf } from '../contract/state.ts'
 import type { JsonObject } from '@skein/base'
@@ -34,8 +35,8 @@ export interface ApiEnvironment extends KernelEnvironment {
   readonly outage?: Outage
   /** The connection to the other nodes that share the store, if there are any. */
   readonly node?: RuntimeNode | undefined
-  /** Returns the audit log of a root thread, with a signed checkpoint. */
-  readonly audit?: (rootId: string) => Promise<AuditExport>
+  /** Reads the audit logs of root threads, with signed checkpoints. */
+  readonly audit?: AuditReader
 }
 
 /** The context that every function of the API receives. */
@@ -101,59 +102,40 @@ export async function infoOf(context: ApiContext, threadId: string): Promise<Thr
   return info!
 }
 
+/** How many threads are converted before other work of the process gets its turn. */
+const PAUSE_AFTER = 50
+
 /** Converts heads (rows of the store) to the form of the API, with tokens and costs summed over all descendants. */
 export async function threadInfos(
   { store }: Pick<ApiContext, 'store'>,
   heads: readonly ThreadHead[],
 ): Promise<readonly ThreadInfo[]> {
-  // Each tree (a root thread with its descendants) is read once, however many of its threads are listed.
-  const trees = new Map<string, ReturnType<typeof readTree>>()
-  return Promise.all(
-    heads.map(async (head) => {
-      const { costUsd, unpriced, createdAt, updatedAt, wakeAt, ...others } = head
-      const { lease: _, logId: __, change: ___, tools: ____, grantedUntil: _____, ...rest } = others
-      const sum = head.parentId === null ? await store.treeUsage(head.rootId) : await subtree(head)
-      return {
-        ...rest,
-        inputTokens: head.tokens - head.outputTokens,
-        costUsd: unpriced > 0 ? null : costUsd,
-        createdAt: timeText(createdAt),
-        updatedAt: timeText(updatedAt),
-        wakeAt: wakeAt === null ? null : timeText(wakeAt),
-        tree: {
-          tokens: sum.tokens,
-          costUsd: sum.unpriced > 0 ? null : sum.costUsd,
-          waiting: sum.waiting,
-        },
-      }
-    }),
-  )
-
-  async function subtree(head: ThreadHead): Promise<TreeUsage> {
-    // Most threads have no children. For a single thread, check this first instead of reading its tree.
-    if (heads.length === 1 && (await store.list({ parentId: head.id, limit: 1 })).length === 0)
-      return head
-    const reading = trees.get(head.rootId) ?? readTree(store, head.rootId)
-    trees.set(head.rootId, reading)
-    const { tree, parents } = await reading
-    if (!parents.has(head.id)) return head
-    const sum = { tokens: 0, costUsd: 0, unpriced: 0, waiting: 0 }
-    for (const one of [head, ...below(tree, head.id)]) {
-      sum.tokens += one.tokens
-      sum.costUsd += one.costUsd
-      sum.unpriced += one.unpriced
-      sum.waiting += one.waiting
-    }
-    return sum
+  const infos: ThreadInfo[] = []
+  for (let from = 0; from < heads.length; from += PAUSE_AFTER) {
+    if (from > 0) await nextTurn()
+    const some = heads.slice(from, from + PAUSE_AFTER)
+    const usages = await store.subtreeUsage(some.map(({ id }) => id))
+    infos.push(...some.map((head) => infoFrom(head, usages.get(head.id) ?? head)))
   }
+  return infos
 }
 
-async function readTree(
-  store: Store,
-  rootId: string,
-): Promise<{ readonly tree: readonly ThreadHead[]; readonly parents: ReadonlySet<string | null> }> {
-  const tree = await treeOf(store, rootId)
-  return { tree, parents: new Set(tree.map(({ parentId }) => parentId)) }
+function infoFrom(head: ThreadHead, sum: TreeUsage): ThreadInfo {
+  const { costUsd, unpriced, createdAt, updatedAt, wakeAt, ...others } = head
+  const { lease: _, logId: __, change: ___, tools: ____, grantedUntil: _____, ...rest } = others
+  return {
+    ...rest,
+    inputTokens: head.tokens - head.outputTokens,
+    costUsd: unpriced > 0 ? null : costUsd,
+    createdAt: timeText(createdAt),
+    updatedAt: timeText(updatedAt),
+    wakeAt: wakeAt === null ? null : timeText(wakeAt),
+    tree: {
+      tokens: sum.tokens,
+      costUsd: sum.unpriced > 0 ? null : sum.costUsd,
+      waiting: sum.waiting,
+    },
+  }
 }
 
 function timeText(ms: number): string {

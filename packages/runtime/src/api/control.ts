@@ -10,6 +10,8 @@ import {
   isOver,
   type LoadedThread,
 } from './api-context.ts'
+import { openCalls } from '../contract/state.ts'
+import { asTold } from '../session/session.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import type { MessageJSON } from '@skein/base'
 
@@ -37,7 +39,12 @@ export async function stopThread(
       afterStep: afterStep || undefined,
     }
     const wake = { by: context.clock.now() }
-    return { result: undefined, change: { append: [event], wake } }
+    // A call that runs gets its signal, and may still end.
+    const isRunning = openCalls(thread.state).some(({ startedEpoch }) => startedEpoch !== undefined)
+    if (afterStep || !isRunning) return { result: undefined, change: { append: [event], wake } }
+    const status = { type: 'status_changed', at: context.at(), status: 'stopping' } as const
+    const append = [event, { ...status, ...asTold(thread.state) }]
+    return { result: undefined, change: { append, wake, head: { lifecycle: 'stopping' } } }
   })
 }
 
@@ -66,9 +73,8 @@ export async function resumeThread(
 }
 
 /**
- * Ends a thread for good. The commit also raises the thread's epoch, the number with which all work on the
- * thread has to commit, so work that runs now can write nothing more. After that, the runtime closes the
- * session and terminates the children. Resolves when that is done.
+ * Ends a thread for good. The work on it closes the session, as after a stop: a write that runs has a grace in which its
+ * result still counts. Then it terminates the children. Resolves when that is done.
  */
 export async function terminateThread(
   context: ApiContext,
@@ -86,7 +92,6 @@ export async function terminateThread(
     }
     const change = {
       append: [event],
-      raisesEpoch: true,
       head: { lifecycle: 'terminated', waiting: 0 },
       wake: { by: context.clock.now() },
     } as const
@@ -145,9 +150,16 @@ export async function eraseThread(
     if (head.lifecycle === 'erased') continue
     const events = await context.store.events(head.id)
     const at = context.at()
+    // The owner is forgotten, so events do not name the owner either.
+    const named = (actor: string | undefined): string | undefined =>
+      actor === head.owner ? undefined : actor
     const skeleton: RuntimeEvent[] = [
-      ...events.flatMap(({ event }) => bare(event)),
-      { type: 'thread_erased', at, eventCount: events.length, by },
+      ...events
+        .flatMap(({ event }) => bare(event))
+        .map((event) =>
+          event.type === 'thread_terminated' ? { ...event, by: named(event.by) } : event,
+        ),
+      { type: 'thread_erased', at, eventCount: events.length, by: named(by) },
     ]
     await context.store.erase(head.id, skeleton)
     context.folds.forget(head.id)
@@ -249,6 +261,10 @@ function bare(event: RuntimeEvent): RuntimeEvent[] {
       return [{ type, at, turnId, toolCallId, toolName, epoch }]
     }
     case 'tool_execution_end': {
+      const { type, turnId, toolCallId, toolName, outcome } = event
+      return [{ type, at, turnId, toolCallId, toolName, outcome, result: null }]
+    }
+    case 'late_result': {
       const { type, turnId, toolCallId, toolName, outcome } = event
       return [{ type, at, turnId, toolCallId, toolName, outcome, result: null }]
     }

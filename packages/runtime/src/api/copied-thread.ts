@@ -84,6 +84,7 @@ export function editsAfter(log: readonly RuntimeEvent[], end: number): RuntimeEv
   return log.slice(end).filter((event) => {
     // The update before `call_changed` adds a call to the message; without this event the call has no state.
     if (event.type === 'call_changed') return isKept
+    if (event.type === 'delivery_changed') return event.messageIds.some((id) => copied.has(id))
     const isEdit = event.type === 'message_updated' || event.type === 'message_removed'
     isKept = isEdit && copied.has(event.messageId)
     return isKept
@@ -117,7 +118,9 @@ function* settleCopied(state: KernelState, at: string): Generator<RuntimeEvent> 
       yield { type: 'tool_execution_end', at, turnId, toolCallId, toolName, ...ended }
     }
   if (session) {
-    const { turn, id: sessionId } = session
+    const { turn, id: sessionId, pending } = session
+    if (pending.size > 0)
+      yield { type: 'delivery_changed', at, messageIds: [...pending], delivery: 'refused' }
     if (turn)
       yield { type: 'turn_end', at, turnId: turn.id, outcome: 'interrupted', reason: 'copied' }
     yield { type: 'session_end', at, sessionId, outcome: 'completed', reason: 'copied' }

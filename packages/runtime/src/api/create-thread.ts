@@ -29,7 +29,7 @@ import { queuedMessage } from './messages-api.ts'
 
 /** Creates a thread with its variables, values and first message, in one commit. Returns its id. */
 export async function createThread(context: ApiContext, thread: CreateThread): Promise<string> {
-  const agent = context.registry.agent(thread.agent)
+  const agent = context.registry.agent(agentName(thread))
   const { tenant = 'default', owner = null, title = null, tags = [], clientId = null } = thread
   const labels = { tenant, owner, title, 'client id': clientId }
   for (const [name, text] of Object.entries(labels))
@@ -60,7 +60,7 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
   const create = {
     tenant,
     owner,
-    agent: thread.agent,
+    agent: agent.name,
     parentId: null,
     rootId: id,
     title,
@@ -80,10 +80,15 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
     // provided that the agent is the same.
     const isTaken = isStoreError(error, 'CLIENT_ID_TAKEN') && clientId !== null
     const known = isTaken ? await store.headByClientId(tenant, clientId, owner) : undefined
-    if (known && known.agent === thread.agent) return known.id
+    if (known && known.agent === agent.name) return known.id
     throw toRuntimeError(error)
   }
   return id
+}
+
+/** Returns the name of the agent of a new thread, which may be named or given as its definition. */
+function agentName({ agent }: Pick<CreateThread, 'agent'>): string {
+  return typeof agent === 'object' ? agent.name : agent
 }
 
 /** Returns the part of the new thread's state that names its secrets. */

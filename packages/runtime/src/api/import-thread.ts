@@ -8,7 +8,9 @@ import {
 } from '../contract/event.ts'
 import { KernelFold } from '../fold/fold.ts'
 import { upcastEvent } from '../contract/upcast.ts'
+import { nextTurn } from '../store/next-turn.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
+import { withoutCause } from '../view/public-event.ts'
 import { type ApiContext, checkLabel, checkTags, headOf } from './api-context.ts'
 import { pushChecked, rootCreated, storeCopy } from './copied-thread.ts'
 
@@ -148,6 +150,9 @@ const OWN_TYPES: Readonly<Record<RuntimeOnlyEvent['type'], true>> = {
   message_unqueued: true,
   session_start: true,
   session_end: true,
+  session_failing: true,
+  write_undone: true,
+  undo_decided: true,
   session_stop_requested: true,
   step_failed: true,
   immediate_done: true,
@@ -178,15 +183,23 @@ function invalid(line: number, problem: string, cause?: unknown): RuntimeError {
   })
 }
 
-/** Exports the log of a thread as JSON lines: a header, the events, then the contents that they name. */
-export async function exportThread(context: ApiContext, threadId: string): Promise<string> {
+/** How many events are read before other work of the process gets its turn. */
+const SLICE = 200
+
+/**
+ * Exports the log of a thread as JSON lines: a header, the events, then the contents that they name. The lines come
+ * in parts; only one part is in memory. The header says how many lines follow, so the log is read twice.
+ */
+export async function* exportLines(
+  context: ApiContext,
+  threadId: string,
+): AsyncGenerator<string, void, undefined> {
   const head = await headOf(context, threadId)
-  const events = await context.store.events(threadId)
-  const blobs: BlobLine[] = []
-  for (const blob of blobsOf(events.map(({ event }) => event))) {
-    const bytes = await context.store.blob(blob)
-    if (bytes) blobs.push({ blob, base64: encodeBase64(bytes) })
-  }
+  const names = new Set<string>()
+  for await (const page of logPages(context, head))
+    for (const name of blobsOf(page.map(({ event }) => event))) names.add(name)
+  const blobs: string[] = []
+  for (const name of names) if (await context.store.blob(name)) blobs.push(name)
   const header: ThreadLinesHeader = {
     skein: 'thread',
     version: EVENT_VERSION,
@@ -195,11 +208,42 @@ export async function exportThread(context: ApiContext, threadId: string): Promi
     title: head.title,
     tags: head.tags,
     exportedAt: context.at(),
-    events: events.length,
+    events: head.seq,
     blobs: blobs.length,
   }
-  const stored = events.map(({ seq, event }) => ({ seq, event: withoutSecrets(event) }))
-  return [header, ...stored, ...blobs].map((line) => `${JSON.stringify(line)}\n`).join('')
+  yield lineOf(header)
+  for await (const page of logPages(context, head))
+    yield page.map(({ seq, event }) => lineOf({ seq, event: withoutSecrets(event) })).join('')
+  for (const blob of blobs) {
+    const bytes = await context.store.blob(blob)
+    if (!bytes) throw replaced(threadId)
+    yield lineOf({ blob, base64: encodeBase64(bytes) } satisfies BlobLine)
+  }
+}
+
+/** Reads the log of a thread up to the event that was the last when its head was read. */
+async function* logPages(
+  { store }: ApiContext,
+  { id, logId, seq: last }: ThreadHead,
+): AsyncGenerator<readonly StoredEvent[], void, undefined> {
+  for (let after = 0; after < last; ) {
+    const page = await store.events(id, { after, limit: Math.min(SLICE, last - after) })
+    if (page.length === 0 || (await store.head(id))?.logId !== logId) throw replaced(id)
+    yield page
+    after += page.length
+    await nextTurn()
+  }
+}
+
+function replaced(threadId: string): RuntimeError {
+  return new RuntimeError(`Thread ${threadId} was erased while it was exported.`, {
+    code: 'THREAD_NOT_FOUND',
+    hint: 'What was exported so far is not complete. Export the thread again if it is still there.',
+  })
+}
+
+function lineOf(line: object): string {
+  return `${JSON.stringify(line)}\n`
 }
 
 /** The first line of an exported thread. */
@@ -243,6 +287,8 @@ function withoutSecrets(event: RuntimeEvent): RuntimeEvent {
     }
     case 'grant_made':
       return { ...event, grant: '' }
+    case 'tool_execution_end':
+      return withoutCause(event)
     default:
       return event
   }

@@ -29,36 +29,43 @@ import {
   type ApiEnvironment,
   createApiContext,
   editThread,
+  isOver,
   load,
   type LoadedThread,
+  threadIsOver,
 } from './api-context.ts'
 import { newGrant } from './grants-api.ts'
 import {
+  argumentParserOf,
   canonicalJson,
   isPlainObject,
   type JsonObject,
   type JsonValue,
   type MessageJSON,
   messageOf,
+  type RecordedArguments,
 } from '@skein/base'
 import { safeText } from '@skein/base/safe-text'
 import { messageToJSON, type ToolCall } from '@skein/ai'
 import { foreseeAdmission } from '../calls/gate.ts'
+import { type CutOff, cutOffOf } from '../governance/in-doubt.ts'
 import { checkSchema, type NamedSchemas } from '../operations/shape.ts'
-import { findCall } from '../fold/calls.ts'
-import type { Commit, ThreadHead, ThreadQuery } from '../store/store.ts'
+import { argumentsToRun, callIdOf, findCall, sentArguments } from '../fold/calls.ts'
+import type { Commit, ThreadHead } from '../store/store.ts'
 
 /** Signs an approval for an authenticated person; returns the token. */
 type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>
 
 /**
- * Creates the inbox: it lists what waits for people and records their answers. Only the first answer is
- * accepted.
+ * Creates the part of the inbox that reads one question and records answers. Only the first answer is accepted.
+ * `waitingLists` has the other part, which lists what waits.
  */
-export function createInbox(environment: ApiEnvironment, sign: SignApproval): Inbox {
+export function createInbox(
+  environment: ApiEnvironment,
+  sign: SignApproval,
+): Omit<Inbox, 'list' | 'page'> {
   const context = createApiContext(environment)
   return {
-    list: (query) => waitingItems(context, query),
     get: (item) => waitingDetail(context, item),
     approve: (decision) =>
       decision.with === undefined
@@ -191,13 +198,15 @@ async function approveChanged(
     })
   const { call, entry } = found
   const { toolCallId, toolName } = call.call
-  const args = await checkedChange(context, now, toolName, decision.with)
-  if (canonicalJson(args) === canonicalJson(call.call.arguments))
+  const { args, sent, parsed } = await checkedChange(context, now, toolName, decision.with)
+  if (canonicalJson(args) === canonicalJson(argumentsToRun(call)))
     return approve(context, decision, sign)
   checkSeen(asked, decision)
   const changedTo = context.ids()
   const turnId = asked.turnId
   const registry = registryOf(context.registry, now)
+  const other = sentArguments(sent, args)
+  const judged = { tool: toolName, args, turnId, ...(other && { sent: other }) }
   const admission = await foreseeAdmission(
     {
       agent: registry.agent(now.agent),
@@ -205,7 +214,7 @@ async function approveChanged(
       state: now,
       environment: { ...context, registry },
     },
-    { id: `${entry.message.id}:${changedTo}`, toolCallId: changedTo, tool: toolName, args, turnId },
+    { ...judged, id: `${entry.message.id}:${changedTo}`, toolCallId: changedTo },
   )
   if (admission.type === 'deny')
     throw new RuntimeError(`"${toolName}" may not be called with these arguments.`, {
@@ -223,7 +232,7 @@ async function approveChanged(
     const made: ToolCall = {
       toolCallId: changedTo,
       toolName,
-      arguments: args,
+      arguments: sent,
       metadata: { skein: { changedFrom: toolCallId } },
     }
     const append: RuntimeEvent[] = [
@@ -234,14 +243,15 @@ async function approveChanged(
         messageId: current.message.id,
         message: withCallAfter(messageToJSON(current.message), toolCallId, made),
       },
-      { type: 'call_changed', at, turnId: open.turnId, toolCallId, changedTo, by },
+      { type: 'call_changed', at, turnId: open.turnId, toolCallId, changedTo, parsed, by },
     ]
     let waiting = waitingCount(state, context.clock.now()) - 1
     if (request) {
       const own = context.ids()
       const interrupt = { id: own, toolCallId: changedTo, kind: 'approval', request } as const
       const expiresAt = open.expiresAt !== undefined && { expiresAt: open.expiresAt }
-      append.push({ type: 'interrupt_opened', at, turnId: open.turnId, interrupt, ...expiresAt })
+      const place = { at, turnId: open.turnId, parsed }
+      append.push({ type: 'interrupt_opened', ...place, interrupt, ...expiresAt })
       if (request.quorum > 1) {
         waiting++
         append.push(givenEvent(context, { threadId, interruptId: own, by }, [token!]))
@@ -255,13 +265,22 @@ async function approveChanged(
   })
 }
 
-/** Returns a copy of changed arguments. Throws if they do not fit the schema of the tool. */
+interface ChangedArguments {
+  /** What the person gave, as a model sends it. */
+  readonly sent: JsonObject
+  /** The arguments with which the call runs. */
+  readonly args: JsonObject
+  /** The same, if the tool has parsed them. */
+  readonly parsed: RecordedArguments | undefined
+}
+
+/** Has the tool parse a copy of changed arguments. Throws if they do not fit its schema. */
 async function checkedChange(
   context: ApiContext,
   state: KernelState,
   toolName: string,
   given: JsonObject,
-): Promise<JsonObject> {
+): Promise<ChangedArguments> {
   const args = jsonCopy(given, {
     subject: `The changed arguments of "${toolName}"`,
     code: 'ANSWER_INVALID',
@@ -277,16 +296,19 @@ async function checkedChange(
     })
   if (found?.kind !== 'tool' || !found.tool.run) throw invalid('its tool does not run here')
   if (!isPlainObject(args)) throw invalid('they are not an object')
-  const { parameters, check } = found.tool
+  const { parameters } = found.tool
   const defined = Object.entries((parameters['$defs'] ?? {}) as NamedSchemas)
   const named = Object.fromEntries(defined.map(([key, schema]) => [`#/$defs/${key}`, schema]))
   const problems = checkSchema(args, parameters, { field: 'arguments', named })
   if (problems.length > 0)
     throw invalid(problems.map(({ field, message }) => `${field} ${message}`).join('; '))
-  await check?.(args).catch((error: unknown) => {
+  const sent = args as JsonObject // a plain object of JSON
+  const parser = argumentParserOf(found.tool)
+  if (!parser) return { sent, args: sent, parsed: undefined }
+  const made = await parser.parse(sent).catch((error: unknown) => {
     throw invalid(messageOf(error).replace(/\.$/, ''))
   })
-  return args as JsonObject
+  return { sent, args: made, parsed: { arguments: made, schema: parser.schema } }
 }
 
 /** Returns the message with the call `made` inserted directly after the call `toolCallId`. */
@@ -330,13 +352,45 @@ async function answer(
     code: 'ANSWER_INVALID',
     maxBytes: context.limits.maxMessageBytes,
   }) as InterruptAnswer // `jsonCopy` keeps the type
-  await editThread(context, { threadId, point: 'answer_interrupt' }, ({ state }) => {
+  // A thread that is over may still ask whether a call took effect, or about a write that was not undone.
+  const target = { threadId, point: 'answer_interrupt', allowsOver: true }
+  await editThread(context, target, async (thread) => {
+    const { state } = thread
+    if (state.isErased) throw threadIsOver(thread)
+    const open = state.interrupts.get(interruptId)
+    if (isOver(thread) && !open?.isDetached) throw threadIsOver(thread)
     findOpen(context, state, interruptId, kind)
     const append = [answerEvent(context, { interruptId, by }, kept)]
     const head = { waiting: waitingCount(state, context.clock.now()) - 1 }
+    if (open?.isDetached && !open.write) {
+      // Nothing waits for the answer. The model gets it as a message with its next request.
+      const found = await findingOf(context, thread, open, { answer: kept, by })
+      return { result: undefined, change: { append, head }, ...found }
+    }
     const wake = { by: context.clock.now() }
     return { result: undefined, change: { append, head, wake } }
   })
+}
+
+/**
+ * Returns the records of the audit log for what a person found out about a call that has ended. While the session of the
+ * call runs there are none: its governor is told when the session ends.
+ */
+async function findingOf(
+  context: ApiContext,
+  { head, state }: LoadedThread,
+  { interrupt: { toolCallId } }: OpenInterrupt,
+  { answer: given, by = 'unknown' }: { readonly answer: InterruptAnswer; readonly by?: string },
+): Promise<Pick<Commit, 'audit' | 'blobs'>> {
+  const { call, entry } = findCall(state, toolCallId) ?? {}
+  const place = entry && state.places.get(entry.message.id)
+  if (!call || place === undefined || place >= (state.session?.firstEntry ?? Infinity)) return {}
+  const value = given.type === 'result' ? given.value : undefined
+  const found = value === 'applied' || value === 'absent' ? value : 'unknown'
+  const tool = call.call.toolName
+  const { agent } = state
+  const callId = callIdOf(state, toolCallId)
+  return context.governors.recordFinding({ head, agent, call: callId, tool, found, by })
 }
 
 function answerEvent(
@@ -443,43 +497,7 @@ function contextOf(threadId: string, interruptId: string): string {
   return `${threadId}/approval/${interruptId}`
 }
 
-const PAGE = 1000
-
-/** Selects which waiting items are listed. */
-type WaitingQuery = Pick<ThreadQuery, 'tenant' | 'owner' | 'rootId' | 'limit'>
-
-/** Lists everything that waits for a person or a client, the oldest first. */
-export async function waitingItems(
-  context: ApiContext,
-  { limit = PAGE, ...query }: WaitingQuery = {},
-): Promise<readonly WaitingItem[]> {
-  const paths = new Paths(context)
-  const items: WaitingItem[] = []
-  for (let offset = 0; items.length < limit; offset += PAGE) {
-    const heads = await context.store.list({
-      ...query,
-      isWaiting: true,
-      sort: 'oldest',
-      limit: PAGE,
-      offset,
-    })
-    for (const head of heads) {
-      const path = await paths.of(head)
-      const thread = await context.folds.load(head.id)
-      if (!thread || thread.state.terminated) continue
-      const { state } = thread
-      for (const open of openForPeople(state))
-        items.push(toItem(context, { head, state, open, path }))
-      for (const { requested } of openVariables(state, context.clock.now()))
-        items.push(variablesItem(context, { head, state, path }, requested))
-    }
-    if (heads.length < PAGE) break
-  }
-  return items
-    .toSorted((a, b) => (a.openedAt < b.openedAt ? -1 : a.openedAt > b.openedAt ? 1 : 0))
-    .slice(0, limit)
-}
-
+/** A question and the thread that asks it. */
 interface Found {
   readonly head: ThreadHead
   readonly state: KernelState
@@ -487,23 +505,33 @@ interface Found {
   readonly path: readonly string[]
 }
 
-function toItem(context: ApiContext, { head, state, open, path }: Found): WaitingItem {
+/** Returns a question as the API shows it. */
+export function toItem(context: ApiContext, { head, state, open, path }: Found): WaitingItem {
   const registry = registryOf(context.registry, state)
-  const { interrupt, openedAt, expiresAt, effectId } = open
+  const { interrupt, openedAt, expiresAt, effectId, write } = open
   const effect = effectId === undefined ? undefined : state.effects.get(effectId)?.scheduled
-  const call = effect ? undefined : findCall(state, interrupt.toolCallId)?.call.call
-  const toolName = effect?.name ?? call?.toolName ?? ''
+  const found = effect || write ? undefined : findCall(state, interrupt.toolCallId)?.call
+  const toolName = write?.toolName ?? effect?.name ?? found?.call.toolName ?? ''
   const risk = effect
     ? (queuedTool(registry, toolName)?.governance.risk ?? registry.effects.get(toolName)?.risk)
     : registry.tools.get(toolName)?.governance.risk
   const approval = interrupt.kind === 'approval' ? approvalOf(interrupt.request) : undefined
+  const sent = (write?.arguments ?? effect?.args ?? found?.call.arguments ?? null) as JsonValue // arguments of a call are JSON
+  // The digest covers the arguments of the action, and the call runs with these or asks again. A request of another
+  // shape, which a call of a child has, is about another call.
+  const isOwn = approval !== undefined && interrupt.request === approval
+  const logged = found ? argumentsToRun(found) : sent
+  const judged = isOwn ? approval.action.args : logged
+  const toRun = sentArguments(judged, logged) ?? logged // the same value keeps the order of its members
+  const other = sentArguments(sent, toRun)
   return {
     threadId: head.id,
     rootId: head.rootId,
     interruptId: interrupt.id,
     toolCallId: interrupt.toolCallId,
     toolName,
-    arguments: (effect?.args ?? call?.arguments ?? null) as JsonValue, // arguments of a call are JSON
+    arguments: toRun,
+    ...(other !== undefined && { sentArguments: other }),
     kind: interrupt.kind as WaitingItem['kind'], // `openForPeople` returns no others
     ...(effectId !== undefined && { effectId }),
     path,
@@ -517,7 +545,7 @@ function toItem(context: ApiContext, { head, state, open, path }: Found): Waitin
 }
 
 /** Returns a request for variables as an item: names, types and descriptions, never values. */
-function variablesItem(
+export function variablesItem(
   context: ApiContext,
   { head, state, path }: Omit<Found, 'open'>,
   requested: VariablesRequested,
@@ -595,6 +623,9 @@ async function waitingDetail(
     openedAt,
     expiresAt,
     effectId,
+    isDetached: false,
+    isDropped: false,
+    write: opened.write,
     answer: undefined,
     answeredAt: undefined,
     answeredBy: undefined,
@@ -607,7 +638,7 @@ async function waitingDetail(
   const changed = log.find(
     (event) => event.type === 'call_changed' && event.toolCallId === interrupt.toolCallId,
   )
-  const isOpen = state.interrupts.has(interruptId) && !state.terminated
+  const isOpen = openForPeople(state).some((one) => one.interrupt.id === interruptId)
   const isLate = expiresAt !== undefined && Date.parse(expiresAt) <= context.clock.now()
   const rollback = item.request?.action.rollback
   return {
@@ -675,10 +706,17 @@ function decisionOf(
 
 const PEOPLE: ReadonlySet<string> = new Set<WaitingItem['kind']>(['approval', 'input', 'in_doubt'])
 
+const CUT_OFF: Readonly<Record<CutOff, string>> = {
+  crash: 'the process died',
+  time_limit: 'its time limit passed',
+  stop: 'was stopped',
+  cut: 'was stopped by a new message',
+}
+
 /** Returns one sentence about what the person is asked for; the arguments are shown beside it. */
 function sentenceOf(
   { registry }: ApiContext,
-  { kind, toolName, path, variables = [] }: WaitingItem,
+  { kind, toolName, path, question, variables = [] }: WaitingItem,
 ): string {
   const [who, tool] = [path.at(-1) ?? '', toolName].map((text) => safeText(text, { isLine: true }))
   if (kind === 'variables') {
@@ -686,7 +724,10 @@ function sentenceOf(
     return `${who} needs ${count} before it can start ${tool}.`
   }
   if (kind === 'input') return `${who} asks for the result of ${tool}.`
-  if (kind === 'in_doubt') return `A process died while ${who} ran ${tool}: did it have its effect?`
+  const asked = isPlainObject(question) && question['undo'] !== undefined
+  if (asked) return safeText(String(question['question']), { isLine: true })
+  if (kind === 'in_doubt')
+    return `${who} ran ${tool} and ${CUT_OFF[cutOffOf(question)]}: did it have its effect?`
   const about = registry.tools.get(toolName)?.description
   const text = about === undefined ? '' : `: ${safeText(about, { isLine: true, maxChars: 300 })}`
   return `${who} wants to run ${tool}${text}`
@@ -704,7 +745,7 @@ function approvalOf(request: unknown): ApprovalRequest | undefined {
 }
 
 /** Finds the names of the agents from the root thread down to a thread; each thread is looked up once. */
-class Paths {
+export class Paths {
   readonly #context: ApiContext
   readonly #known = new Map<string, Promise<readonly string[]>>()
 

@@ -6,7 +6,7 @@ import { load, threadInfos, type ApiContext } from './api-context.ts'
 import { removalsOf, type ThreadHead } from '../store/store.ts'
 import { descendantsOf, isParked } from '../store/thread-head.ts'
 import { sendMessage } from './messages-api.ts'
-import { waitingItems } from './inbox.ts'
+import { waitingItems } from './waiting-lists.ts'
 
 interface Wait {
   readonly threadId: string

@@ -29,7 +29,9 @@ import { grantsApi } from './grants-api.ts'
 import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } from './control.ts'
 import { createThread, forkStoredThread } from './create-thread.ts'
 import { requestedVariables } from './inbox.ts'
-import { exportThread, importThread } from './import-thread.ts'
+import { exportLines, importThread } from './import-thread.ts'
+import { decodeCursor, encodeCursor } from '../contract/cursor.ts'
+import { type AuditReader, wholeAudit } from '../governance/audit-export.ts'
 import { messagesApi, sendMessage, unsendMessage } from './messages-api.ts'
 import { changedThreads, runThread, settledThread } from './session-result.ts'
 
@@ -63,7 +65,7 @@ export function createThreads(environment: ApiEnvironment): Threads {
     },
     send: (threadId, message) => sendMessage(context, threadId, message),
     unsend: (threadId, queueId) => unsendMessage(context, threadId, queueId),
-    run: (threadId, message, options) => runThread(context, threadId, message, options),
+    run: runThread.bind(undefined, context) as Threads['run'], // the type of the data is that of the agent's output
     settled: (threadId, options) => settledThread(context, threadId, options),
     stop: (threadId, options) => stopThread(context, threadId, options),
     resume: (threadId, options) => resumeThread(context, threadId, options),
@@ -73,7 +75,12 @@ export function createThreads(environment: ApiEnvironment): Threads {
     ...messagesApi(context),
     children: async (threadId, options) =>
       childRegistry((await load(context, threadId)).state, options),
-    export: (threadId) => exportThread(context, threadId),
+    async export(threadId) {
+      const parts: string[] = []
+      for await (const part of exportLines(context, threadId)) parts.push(part)
+      return parts.join('')
+    },
+    exportLines: (threadId) => exportLines(context, threadId),
     import: async (lines, options) =>
       infoOf(context, (await importThread(context, lines, options)).id),
     async fork(threadId, options) {
@@ -93,8 +100,8 @@ export function createThreads(environment: ApiEnvironment): Threads {
 /** Creates the functions that read the whole log of a thread. */
 function logsApi(
   context: ApiContext,
-): Pick<Threads, 'events' | 'folded' | 'document' | 'logs' | 'log' | 'cost' | 'audit'> {
-  const { store, audit } = context
+): Pick<Threads, 'events' | 'folded' | 'document' | 'logs' | 'failures' | 'log' | 'cost' | 'audit' | 'auditPage'> {
+  const { store } = context
   const events: Threads['events'] = async (threadId, options) => {
     await headOf(context, threadId) // rejects when there is no such thread
     return store.events(threadId, options)
@@ -115,18 +122,51 @@ function logsApi(
       return threadFromEvents(history, { includeRunning: true }).value
     },
     logs: async (threadId) => modelLogs(await events(threadId)),
+    failures: async (threadId) =>
+      (await events(threadId)).flatMap(({ event }) => {
+        if (event.type !== 'tool_execution_end' || !event.cause) return []
+        const { toolCallId, toolName, at, cause } = event
+        return [{ toolCallId, toolName, at, ...cause }]
+      }),
     log: async (threadId, logId) =>
       rebuildRequest(await events(threadId), logId, (hash) => store.blob(hash)),
     cost: (threadId) => costOf(context, threadId),
     async audit(threadId) {
-      const { rootId } = await headOf(context, threadId)
-      if (audit) return audit(rootId)
-      throw new RuntimeError(`There is no audit log of thread ${threadId}.`, {
-        code: 'LOG_NOT_FOUND',
-        hint: 'This runtime was created without governance.',
-      })
+      const { reader, rootId } = await auditOf(context, threadId)
+      return wholeAudit(reader, rootId)
+    },
+    async auditPage(threadId, { cursor, limit = AUDIT_PAGE } = {}) {
+      const { reader, rootId } = await auditOf(context, threadId)
+      const [tree, from] =
+        cursor === undefined
+          ? [rootId, 0]
+          : decodeCursor<[string, number]>(cursor, ['string', 'number'], 'an audit log')
+      if (tree !== rootId || !Number.isSafeInteger(from) || from < 0)
+        throw new RuntimeError('The cursor is of another audit log.', {
+          code: 'INPUT_INVALID',
+          hint: 'Pass the `nextCursor` of the page before, or none to begin.',
+        })
+      const count = Math.min(Math.max(Math.trunc(limit), 1), MOST_AUDIT_LINES)
+      const { next, ...page } = await reader.page(rootId, { from, limit: count })
+      return { ...page, nextCursor: next === undefined ? undefined : encodeCursor([rootId, next]) }
     },
   }
+}
+
+/** How many lines a page of an audit log has unless the caller says otherwise, and how many at most. */
+const AUDIT_PAGE = 500
+const MOST_AUDIT_LINES = 5000
+
+async function auditOf(
+  context: ApiContext,
+  threadId: string,
+): Promise<{ readonly reader: AuditReader; readonly rootId: string }> {
+  const { rootId } = await headOf(context, threadId)
+  if (context.audit) return { reader: context.audit, rootId }
+  throw new RuntimeError(`There is no audit log of thread ${threadId}.`, {
+    code: 'LOG_NOT_FOUND',
+    hint: 'This runtime was created without governance.',
+  })
 }
 
 /** Sums what a thread and its descendants have spent on models. */

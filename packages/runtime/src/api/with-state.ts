@@ -138,8 +138,6 @@ async function store(
       expectSeq,
       mustBeLive: !allowsOver,
       head: patch,
-      // Work on a thread commits with the epoch that it began with, so raising the epoch refuses its commits.
-      raisesEpoch: changes.terminates,
       wake: { by: context.clock.now() },
     }
     try {

@@ -1,16 +1,8 @@
 import type { DrainContext } from '../contract/context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import {
-  type CallState,
-  type Entry,
-  openCalls,
-  openForPeople,
-  openVariables,
-  sideOf,
-} from '../contract/state.ts'
+import { type CallState, type Entry, openCalls, sideOf, waitingAfter } from '../contract/state.ts'
 import type { Side } from '../contract/thread-state.ts'
-import type { ToolDefinition } from '../definitions/types.ts'
-import { callIdOf, UNKNOWN_OUTCOME } from '../fold/calls.ts'
+import { argumentsToRun, callIdOf } from '../fold/calls.ts'
 import { settleUnknownEffect as settle } from '../governance/in-doubt.ts'
 import { afterStored } from '../hooks/hooks.ts'
 import {
@@ -21,6 +13,8 @@ import {
   turnEnd,
   turnStart,
 } from '../session/session.ts'
+import { endLate } from '../session/late.ts'
+import { endOpenCalls, goneTool } from '../session/open-calls.ts'
 import { listedAs } from '../thread/changes.ts'
 import { answerToApproval, withdrawReview } from './gate.ts'
 import { settledCalls } from './run.ts'
@@ -38,8 +32,15 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
   const entry = turn.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
   if (entry) await settledCalls(context, sideOf(agent, turn), entry) // answers that no drain has used yet
   const open = openCalls(state)
-  for (const call of open) await withdraw(context, call)
-  const ended = open.map((call) => endOf(context, call))
+  for (const call of open) await withdraw(context, call, 'A new message came before the call ran.')
+  const why = 'A new message came.'
+  const input = 'A new message came before this call was answered. Whether it ran is unknown.'
+  const ended = await endOpenCalls(context, {
+    why,
+    notRun: 'A new message came before this call ran, so it was not run.',
+    child: 'A new message came before the subagent answered. It was asked to stop.',
+    input: { outcome: 'unknown', result: input },
+  })
   const answering = sideOf(agent, { side })
   const taken = await takeQueue(context, answering)
   const at = context.at()
@@ -54,9 +55,7 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
     ...taken,
     ...turnStart(context, side),
   ]
-  const calls = new Set(open.map(({ interruptId }) => interruptId))
-  const asked = openForPeople(state).filter(({ interrupt }) => !calls.has(interrupt.id))
-  const waiting = asked.length + openVariables(state, context.environment.clock.now()).length
+  const waiting = waitingAfter(state, ended, context.environment.clock.now())
   const head = { lifecycle: 'running', waiting } as const
   // The calls that were cut wait for nobody any more, so the parent's list must not say that this child waits
   // for a person.
@@ -70,37 +69,16 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
  * Tells the governor, which judges calls, that the question about this call is withdrawn, so that a later
  * approval of it cannot be used.
  */
-async function withdraw(context: DrainContext, { call, interruptId }: CallState): Promise<void> {
+async function withdraw(
+  context: DrainContext,
+  { call, interruptId }: CallState,
+  reason: string,
+): Promise<void> {
   const asked = context.state.interrupts.get(interruptId ?? '')
   if (asked?.interrupt.kind !== 'approval') return
   const answer = answerToApproval(asked)
-  const reason = 'A new message came before the call ran.'
   const withdrawn = { type: 'deny', reason, by: { type: 'system', id: 'runtime' } } as const
   await withdrawReview(context, call, answer?.type === 'deny' ? answer : withdrawn)
-}
-
-function endOf(context: DrainContext, { call, interruptId, mayHaveRun }: CallState): RuntimeEvent {
-  const { toolCallId, toolName } = call
-  const turnId = context.state.session?.turn?.id ?? ''
-  const base = {
-    type: 'tool_execution_end',
-    at: context.at(),
-    turnId,
-    toolCallId,
-    toolName,
-  } as const
-  const kind = context.state.interrupts.get(interruptId ?? '')?.interrupt.kind
-  if (kind === 'child') {
-    const result = 'A new message came before the subagent answered. It was asked to stop.'
-    return { ...base, outcome: 'interrupted', result }
-  }
-  if (kind === 'input') {
-    const result = 'A new message came before this call was answered. Whether it ran is unknown.'
-    return { ...base, outcome: 'unknown', result }
-  }
-  if (mayHaveRun) return { ...base, outcome: 'unknown', result: UNKNOWN_OUTCOME }
-  const result = 'A new message came before this call ran, so it was not run.'
-  return { ...base, outcome: 'interrupted', result }
 }
 
 /**
@@ -130,8 +108,8 @@ function hasWork({ message, calls, subagentId, metadata }: Entry): boolean {
 }
 
 /**
- * Settles calls that were running when a process died: checks whether the effect happened, runs the call
- * again, asks a person, or tells the model that the outcome is unknown.
+ * Settles calls that were running when a process died: uses a result that came late, checks whether the effect
+ * happened, runs the call again, asks a person, or tells the model that the outcome is unknown.
  */
 export async function settleInDoubt(
   context: DrainContext,
@@ -145,7 +123,12 @@ export async function settleInDoubt(
   }
 }
 
-async function settled(context: DrainContext, { call }: CallState): Promise<RuntimeEvent> {
+async function settled(context: DrainContext, one: CallState): Promise<RuntimeEvent> {
+  if (one.late) {
+    await withdraw(context, one, 'The call has ended after all.')
+    return endLate(context, one, await context.governor())
+  }
+  const { call } = one
   const { state, agent, head, signal, environment } = context
   const turn = state.session!.turn! // calls in doubt belong to the running turn
   const { toolCallId, toolName } = call
@@ -161,7 +144,7 @@ async function settled(context: DrainContext, { call }: CallState): Promise<Runt
   const result = await settle({
     tool,
     callId,
-    args: call.arguments,
+    args: argumentsToRun(one),
     governor: await context.governor(),
     context: { signal, idempotencyKey: `${head.id}/${callId}` },
   })
@@ -172,15 +155,8 @@ async function settled(context: DrainContext, { call }: CallState): Promise<Runt
     const interrupt = { id: environment.ids(), toolCallId, kind: 'in_doubt', request } as const
     return { type: 'interrupt_opened', at, turnId, interrupt }
   }
-  const outcome = result.type === 'done' ? 'success' : 'unknown'
-  return { type: 'tool_execution_end', ...base, toolName, outcome, result: result.message }
-}
-
-/**
- * Stands for a tool that a deploy has removed while a call of it ran. The tool may have been a write, and its
- * probe is gone too, so the outcome of the call is unknown.
- */
-function goneTool(name: string): ToolDefinition {
-  const governance = { risk: 'write_low_risk' } as const
-  return { kind: 'tool', name, description: '', parameters: {}, governance }
+  const end = { type: 'tool_execution_end', ...base, toolName, result: result.message } as const
+  return result.type === 'done'
+    ? { ...end, outcome: 'success', settledBy: 'probe' }
+    : { ...end, outcome: 'unknown' }
 }

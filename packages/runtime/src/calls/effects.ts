@@ -1,27 +1,40 @@
-import { messageOf, type JsonValue } from '@skein/base'
-import { type AdmittedCall, GovernanceError, type GovernedOutcome } from '@skein/governance'
-import type { DrainContext, Write } from '../contract/context.ts'
+import {
+  type ArgumentParser,
+  argumentParserOf,
+  type JsonValue,
+  messageOf,
+  parsedByMember,
+} from '@skein/base'
+import type { LateOutcome } from '@skein/ai'
+import { type AdmittedCall, GovernanceError, type GovernedOutcome, reason } from '@skein/governance'
+import { type DrainContext, isShutdown, isStop, type Write } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectEnded, RuntimeEvent } from '../contract/event.ts'
-import type { EffectState } from '../contract/state.ts'
+import { attemptId, type EffectState } from '../contract/state.ts'
 import type { AgentTaskClass, EffectContext, EffectDefinition } from '../definitions/types.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import {
   answerInDoubt,
+  type CutOff,
+  cutOffOf,
+  effectiveRisk,
   failedCall,
   type InDoubt,
+  settleCutOff,
   settleUnknownEffect,
 } from '../governance/in-doubt.ts'
 import type { SessionGovernor } from '../governance/session-governors.ts'
-import { afterStored, hookedWriteOf, within } from '../hooks/hooks.ts'
+import { afterStored, hookedWriteOf, TimeLimitError, within } from '../hooks/hooks.ts'
 import { isStoreError } from '../store/store.ts'
 import { nextCronTime } from '../contract/cron.ts'
+import { sentArguments } from '../fold/calls.ts'
 import { queuedTool } from '../thread/effects.ts'
 import { answerToApproval } from './gate.ts'
 
 /** How many attempts a scheduled effect without `retry` has, if it may run again after a crash. */
 const CRASH_ATTEMPTS = 5
 const CRASH_BACKOFF_MS = 1_000
+const DEFAULT_TIMEOUT_MS = 60_000
 
 /** One run of a scheduled effect. All its attempts have the same idempotency key. */
 interface EffectRun {
@@ -32,8 +45,12 @@ interface EffectRun {
   readonly tool: ToolDefinition
   /** The governor, which allows or denies this run; undefined when the scheduled effect is not governed. */
   readonly governor: SessionGovernor | undefined
-  /** Why the governor refused to open the run. */
+  /** Why the run may not start: the governor refused to open it, or its arguments do not fit its schema. */
   readonly refusal?: string
+  /** The arguments with which it runs: of a governed run the parsed ones, which the governor judges. */
+  readonly args: JsonValue
+  /** The parse phase that has made `args`; undefined if the effect parses its arguments itself. */
+  readonly parser: ArgumentParser | undefined
 }
 
 /**
@@ -44,7 +61,7 @@ interface EffectRun {
 export async function runEffect(context: DrainContext, effectId: string): Promise<void> {
   const effect = context.state.effects.get(effectId)
   if (!effect) return
-  const { agent, epoch, signal } = context
+  const { agent, epoch } = context
   const attempt = effect.attempts + 1
   const run = await openRun(context, effect)
   const gate = await admit(context, run, attempt)
@@ -62,26 +79,156 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
   }
   const facade = context.facade(agent.a)
   const { definition } = run
-  const timeoutMs = definition?.timeoutMs ?? 60_000
+  let end: 'done' | StoppedEffect
   try {
     if (!definition) throw new Error(`There is no effect "${effect.scheduled.name}" any more.`)
-    const { name, args } = effect.scheduled
+    const { name } = effect.scheduled
     const work = (limited: AbortSignal): Promise<unknown> =>
       context.runUserCode({ kind: 'effect', name, id: effectId }, () =>
-        definition.run(facade.state, args, contextOf(context, run, attempt, limited)),
+        definition.run(facade.state, run.args, contextOf(context, run, attempt, limited)),
       )
-    await within(timeoutMs, work, signal)
+    end = await runInTime(context, run, attempt, work)
   } catch (error) {
-    // The process or the thread was stopped. The next work on the thread finds out what the effect has done.
-    if (signal.aborted) return
+    // The work was aborted. The next work on the thread finds out what the effect has done.
+    if (error instanceof AbortedError) return
     return failRun(context, run, { attempt, error, admitted: gate.call })
   } finally {
     context.hide(facade.secrets())
   }
+  if (end !== 'done') return stoppedRun(context, run, { attempt, admitted: gate.call, ...end })
   const write = await hookedWriteOf(context, facade.takeChanges(), agent.a)
   await settle(run, gate.call, { type: 'result', value: null })
-  await endRun(context, run, { outcome: 'done', write })
+  const onLost = (): void => reportLate(context, run, attempt, { type: 'done', result: null })
+  await endRun(context, run, { outcome: 'done', write: { ...write, onLost } })
 }
+
+/** Thrown when the work on the thread was aborted and what the effect has done is left to the next work. */
+class AbortedError extends Error {}
+
+/** How an effect was stopped that gave no result within its grace. */
+interface StoppedEffect {
+  readonly how: Exclude<CutOff, 'crash' | 'cut'>
+  /** Whether its code has ended, because it obeyed its signal. */
+  readonly hasEnded: boolean
+}
+
+/**
+ * Runs the code of a scheduled effect with its time limit. An effect that may not run again has a grace to end by itself
+ * after the limit or an abort; if it does not, its outcome is unknown, and what it ends with is recorded late.
+ */
+async function runInTime(
+  context: DrainContext,
+  run: EffectRun,
+  attempt: number,
+  work: (limited: AbortSignal) => Promise<unknown>,
+): Promise<'done' | StoppedEffect> {
+  const { signal, environment } = context
+  const { tool, args, definition } = run
+  const mayRepeat = tool.governance.idempotent || effectiveRisk(tool, args) === 'read_only'
+  let running: Promise<unknown> | undefined
+  try {
+    const started = (limited: AbortSignal): Promise<unknown> => (running = work(limited))
+    await within(definition?.timeoutMs ?? DEFAULT_TIMEOUT_MS, started, signal)
+    if (signal.aborted && mayRepeat) throw new AbortedError()
+    return 'done'
+  } catch (error) {
+    const left = running
+    const isLimit = error instanceof TimeLimitError
+    if (mayRepeat || !left) throw signal.aborted ? new AbortedError() : error
+    if (!isLimit && !signal.aborted) throw error
+    const hasGrace = isShutdown(signal.reason) && signal.reason.hasGrace
+    const isLeft = signal.aborted && !isStop(signal.reason) && !hasGrace
+    const grace = isLeft ? 0 : environment.limits.stopGraceMs
+    const how = isLimit ? 'time_limit' : 'stop'
+    try {
+      await within(grace, () => left)
+      return 'done'
+    } catch (late) {
+      if (isObeyed(late, [error, signal.reason])) {
+        if (isLeft || isShutdown(signal.reason)) throw new AbortedError()
+        return { how, hasEnded: true }
+      }
+      if (!(late instanceof TimeLimitError)) throw late
+      void left.then(
+        () => reportLate(context, run, attempt, { type: 'done', result: null }),
+        (cause: unknown) => {
+          if (isObeyed(cause, [error, signal.reason])) return
+          reportLate(context, run, attempt, { type: 'error', message: messageOf(cause) })
+        },
+      )
+      if (isLeft || isShutdown(signal.reason)) throw new AbortedError()
+      return { how, hasEnded: false }
+    }
+  }
+}
+
+/** Whether an effect has thrown because its signal had aborted. */
+function isObeyed(cause: unknown, reasons: readonly unknown[]): boolean {
+  return reasons.includes(cause) || (cause instanceof Error && cause.name === 'AbortError')
+}
+
+function reportLate(
+  context: DrainContext,
+  run: EffectRun,
+  attempt: number,
+  outcome: LateOutcome,
+): void {
+  const { effectId, name } = run.effect.scheduled
+  const id = callIdOf(run, attempt)
+  const redactor = context.redactor()
+  context.environment.late({
+    threadId: context.head.id,
+    turnId: '',
+    toolCallId: id,
+    toolName: name,
+    outcome: redactor?.json(outcome) ?? outcome,
+    callId: id,
+    isGoverned: run.governor !== undefined,
+    effect: { effectId },
+  })
+}
+
+/** Settles a scheduled effect that was stopped and gave no result. It is not started again. */
+async function stoppedRun(
+  context: DrainContext,
+  run: EffectRun,
+  {
+    attempt,
+    admitted,
+    how,
+    hasEnded,
+  }: StoppedEffect & {
+    readonly attempt: number
+    readonly admitted: AdmittedCall | undefined
+  },
+): Promise<void> {
+  const { stopGraceMs } = context.environment.limits
+  // The signal may have aborted, but a probe changes nothing and may still look.
+  const signal = context.signal.aborted ? AbortSignal.timeout(stopGraceMs) : context.signal
+  const { idempotencyKey } = contextOf(context, run, attempt, signal)
+  const { decision, settled } = await settleCutOff({
+    how,
+    hasEnded,
+    tool: run.tool,
+    callId: callIdOf(run, attempt),
+    args: run.args,
+    context: { signal, idempotencyKey },
+  })
+  await settle(run, admitted, settled)
+  if (decision.type === 'absent')
+    return endRun(context, run, {
+      outcome: 'failed',
+      error: decision.message,
+      retryAfterMs: retryAfter(run, attempt),
+    })
+  // A thread that has ended does not act on an answer any more.
+  if (decision.type === 'ask' && !context.state.terminated)
+    return ask(context, run, { kind: 'in_doubt', request: decision.request })
+  const found = decision.type === 'ask' ? unknownEnd : decision
+  return endFound(context, run, found, { settledBy: 'probe', cutOff: how })
+}
+
+const unknownEnd = { type: 'unknown', message: '' } as const
 
 /**
  * Settles a scheduled effect that was running when a process died, or uses a person's answer about it. The rules are
@@ -96,23 +243,27 @@ export async function settleEffect(context: DrainContext, effectId: string): Pro
   const { tool, governor, definition } = run
   const callId = callIdOf(run, attempts)
   const open = interruptId === undefined ? undefined : context.state.interrupts.get(interruptId)
+  if (effect.late) return endLate(context, run, effect.late)
   if (open) {
     const answer = (open.answer as { readonly value?: unknown } | undefined)?.value
-    const found = await answerInDoubt({ tool, callId, governor, answer })
-    if (found.type !== 'rerun') return endFound(context, run, found, 'person')
+    const { request } = open.interrupt
+    const cutOff = cutOffOf(request)
+    const found = await answerInDoubt({ tool, callId, governor, request, answer })
+    if (found.type !== 'rerun')
+      return endFound(context, run, found, { settledBy: 'person', cutOff })
     // For the governor, which allows or denies runs, the next attempt is another call that needs its own approval.
-    const error = 'The process died while it ran. A person found that it had no effect.'
+    const error = `${CUT_OFF[cutOff]} while it ran. A person found that it had no effect.`
     return endRun(context, run, { outcome: 'failed', error, retryAfterMs: 0 })
   }
   const { signal } = context
   const { idempotencyKey } = contextOf(context, run, attempts, signal)
   const probing = { signal, idempotencyKey }
-  const args = scheduled.args
   const found: InDoubt = definition
-    ? await settleUnknownEffect({ tool, callId, args, governor, context: probing })
+    ? await settleUnknownEffect({ tool, callId, args: run.args, governor, context: probing })
     : { type: 'unknown', message: `"${scheduled.name}" was cut off by a crash and is not defined.` }
   if (found.type === 'ask') return ask(context, run, { kind: 'in_doubt', request: found.request })
-  if (found.type !== 'rerun') return endFound(context, run, found, 'probe')
+  if (found.type !== 'rerun')
+    return endFound(context, run, found, { settledBy: 'probe', cutOff: 'crash' })
   const { attempts: most = CRASH_ATTEMPTS, backoffMs = CRASH_BACKOFF_MS } = definition?.retry ?? {}
   const error = `The process died while it ran (attempt ${attempts} of ${most}).`
   if (attempts >= most) return endRun(context, run, { outcome: 'unknown', error })
@@ -120,16 +271,42 @@ export async function settleEffect(context: DrainContext, effectId: string): Pro
   return endRun(context, run, { outcome: 'failed', error, retryAfterMs })
 }
 
-/** Ends a run that a crash interrupted: its outcome was found out, or stays unknown. */
+/** Ends an attempt with the result that it has reported late. */
+async function endLate(
+  context: DrainContext,
+  run: EffectRun,
+  { outcome, result }: NonNullable<EffectState['late']>,
+): Promise<void> {
+  const { attempts } = run.effect
+  const isDone = outcome === 'success'
+  const why = [reason('TOOL_ERROR', run.tool.name, 'ended late')]
+  const settled: GovernedOutcome = isDone
+    ? { type: 'result', value: null }
+    : { type: 'error', reasons: why, effect: 'in_doubt' }
+  await run.governor?.settleLate(callIdOf(run, attempts), settled, '')
+  if (isDone) return endRun(context, run, { outcome: 'done', settledBy: 'result' })
+  const error = String(result)
+  return endRun(context, run, { outcome: 'failed', error, retryAfterMs: retryAfter(run, attempts) })
+}
+
+/** How the text about an effect that was cut off begins. */
+const CUT_OFF: Readonly<Record<CutOff, string>> = {
+  crash: 'The process died',
+  time_limit: 'Its time limit passed',
+  stop: 'The thread was stopped',
+  cut: 'A new message came',
+}
+
+/** Ends a run that was cut off: its outcome was found out, or stays unknown. */
 function endFound(
   context: DrainContext,
   run: EffectRun,
   found: Extract<InDoubt, { type: 'done' | 'unknown' }>,
-  settledBy: 'probe' | 'person',
+  { settledBy, cutOff }: { readonly settledBy: 'probe' | 'person'; readonly cutOff: CutOff },
 ): Promise<void> {
   if (found.type === 'done') return endRun(context, run, { outcome: 'done', settledBy })
   const { name } = run.effect.scheduled
-  const error = `The process died while the effect "${name}" ran. Whether it took effect is unknown, and it is not run again.`
+  const error = `${CUT_OFF[cutOff]} while the effect "${name}" ran. Whether it took effect is unknown, and it is not run again.`
   return endRun(context, run, { outcome: 'unknown', error })
 }
 
@@ -258,10 +435,13 @@ async function admit(context: DrainContext, run: EffectRun, attempt: number): Pr
   const { governor, effect, refusal } = run
   if (refusal !== undefined) return { type: 'deny', reason: refusal }
   if (!governor) return { type: 'allow', call: undefined }
-  const { effectId, name, args } = effect.scheduled
+  const { effectId, name, args: given } = effect.scheduled
+  const { args } = run
   const { interruptId } = effect
   const open = interruptId === undefined ? undefined : context.state.interrupts.get(interruptId)
-  const call = { id: callIdOf(run, attempt), toolCallId: effectId, tool: name, args, turnId: '' }
+  const named = { id: callIdOf(run, attempt), toolCallId: effectId, tool: name, args, turnId: '' }
+  const sent = sentArguments(given, args)
+  const call = sent === undefined ? named : { ...named, sent }
   const admission = await governor.admit(call, open && answerToApproval(open))
   switch (admission.type) {
     case 'allow':
@@ -307,12 +487,21 @@ const EFFECT_TASK: AgentTaskClass = {
  */
 async function openRun(context: DrainContext, effect: EffectState): Promise<EffectRun> {
   const { environment, head, agent } = context
-  const { name, args } = effect.scheduled
+  const { name, args: given } = effect.scheduled
   const queued = queuedTool(environment.registry, name)
   const definition = queued ? effectOf(queued) : environment.registry.effects.get(name)
-  const tool = queued ? { ...queued, name } : asTool(context, effect, definition)
-  const run = { effect, definition, tool, governor: undefined }
   const isGoverned = definition?.risk !== undefined || agent.definition.taskClass !== undefined
+  const parsing = queued ?? (isGoverned ? definition : undefined)
+  const parser = parsing && argumentParserOf(parsing)
+  const tool = queued ? { ...queued, name } : asTool(context, { effect, parser }, definition)
+  const unparsed = { effect, definition, tool, governor: undefined, args: given, parser }
+  let args = given
+  try {
+    args = parser ? await parser.parse(given) : given
+  } catch (error) {
+    return { ...unparsed, refusal: messageOf(error) }
+  }
+  const run = { ...unparsed, args }
   if (!definition || !isGoverned) return run
   try {
     const governor = await environment.governors.open({
@@ -352,7 +541,7 @@ function effectOf(tool: ToolDefinition): EffectDefinition {
 
 function asTool(
   context: DrainContext,
-  effect: EffectState,
+  { effect, parser }: Pick<EffectRun, 'effect' | 'parser'>,
   definition: EffectDefinition | undefined,
 ): ToolDefinition {
   const { name } = effect.scheduled
@@ -362,7 +551,7 @@ function asTool(
   const look =
     probe &&
     ((args: JsonValue, { signal }: { readonly signal: AbortSignal }) =>
-      probe(args, contextOf(context, { effect }, effect.attempts, signal)))
+      probe(args, contextOf(context, { effect, parser }, effect.attempts, signal)))
   const payload = 'Undo by hand what the effect did.'
   const rollback = () => ({ type: 'manual', target: name, payload })
   return {
@@ -383,12 +572,13 @@ function asTool(
 
 function contextOf(
   { head }: DrainContext,
-  { effect: { scheduled, run } }: Pick<EffectRun, 'effect'>,
+  { effect: { scheduled, run }, parser }: Pick<EffectRun, 'effect' | 'parser'>,
   attempt: number,
   signal: AbortSignal,
 ): EffectContext {
   const { effectId } = scheduled
-  return { signal, effectId, attempt, idempotencyKey: `${head.id}/${effectId}/${run}` }
+  const idempotencyKey = `${head.id}/${effectId}/${run}`
+  return { ...parsedByMember(parser), signal, effectId, attempt, idempotencyKey }
 }
 
 /** The id of an attempt for the governor, which judges it. Each attempt is another call, with its own approval. */
@@ -396,5 +586,5 @@ function callIdOf(
   { effect: { scheduled, run } }: Pick<EffectRun, 'effect'>,
   attempt: number,
 ): string {
-  return `${scheduled.effectId}:${run}.${attempt}`
+  return attemptId(scheduled.effectId, run, attempt)
 }

@@ -7,17 +7,30 @@ import {
   type ToolContext,
   withToolContext,
 } from '@skein/ai'
-import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
-import type { Admission, AdmittedCall, ApprovalAnswer } from '@skein/governance'
+import {
+  argumentParserMember,
+  argumentParserOf,
+  isPlainObject,
+  type JsonObject,
+  type JsonValue,
+} from '@skein/base'
+import { type Admission, type AdmittedCall, type ApprovalAnswer, reason } from '@skein/governance'
 import type { DrainContext } from '../contract/context.ts'
 import type { OpenInterrupt } from '../contract/state.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
-import { callIdOf, findCall, wordsOf } from '../fold/calls.ts'
+import { callIdOf, findCall, sentArguments, wordsOf } from '../fold/calls.ts'
+import { findDelegates } from '../governance/delegates.ts'
 import { effectiveRisk, failedCall } from '../governance/in-doubt.ts'
-import type { SessionGovernor } from '../governance/session-governors.ts'
+import type { GovernedSession, SessionGovernor } from '../governance/session-governors.ts'
 import { messageText } from '../session/decide.ts'
 import { childTools } from '../children/tools.ts'
-import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
+import {
+  checksAnswers,
+  type Registry,
+  type Relation,
+  type ResolvedAgent,
+  type ResolvedSide,
+} from '../definitions/resolved.ts'
 import { isEnabled } from '../thread/env.ts'
 import { subpromptTool } from '../model/subprompt.ts'
 import type { RunningCall } from './run.ts'
@@ -26,49 +39,77 @@ import type { RunningCall } from './run.ts'
  * Opens the governor of the running session, which judges its calls. It begins a new governed request, or
  * continues the request that the audit log already has.
  */
-export function openGovernor(
-  context: Pick<DrainContext, 'agent' | 'head' | 'state' | 'environment' | 'commit'>,
-): Promise<SessionGovernor> {
-  const { agent, head, state, environment } = context
-  const tools = new Map<string, ToolDefinition>()
-  for (const side of [agent.a, agent.b])
-    for (const tool of side?.prompt.tools ?? [])
-      if (tool.kind === 'tool' && tool.tool.run) tools.set(tool.name, tool.tool)
-  // A rollback may name a tool that no prompt lists, so all registered tools are added.
-  for (const [name, tool] of environment.registry.tools)
-    if (tool.run && !tools.has(name)) tools.set(name, tool)
+export function openGovernor(context: GovernedPlace): Promise<SessionGovernor> {
+  const { head, state, environment } = context
+  const { store, registry } = environment
   const first = state.entries[state.session?.firstEntry ?? 0]
+  const query = { store, agents: registry.agents, tree: head.rootId }
   return environment.governors.open({
+    ...governedSession(context),
+    input: first ? messageText(first) : '',
+    delegates: async (request) =>
+      checksAnswers(context.agent) && context.state.children.size > 0
+        ? findDelegates(query, request)
+        : [],
+    hasGrants: () => context.state.grants.size > 0,
+  })
+}
+
+type GovernedPlace = Pick<DrainContext, 'agent' | 'head' | 'state' | 'environment' | 'commit'>
+
+/** Describes the session of a thread for the governor: the running one or, if there is none, the last one. */
+export function governedSession(context: GovernedPlace): GovernedSession {
+  const { agent, head, state, environment } = context
+  const { registry } = environment
+  return {
     threadId: head.id,
     rootId: head.rootId,
     tenant: head.tenant,
     owner: head.owner,
     agent,
     sessionId: state.session?.id ?? state.lastSession?.id ?? head.id,
-    input: first ? messageText(first) : '',
-    tools: [...tools.values()],
-    hasGrants: () => context.state.grants.size > 0,
+    input: '',
+    tools: governedTools(registry, agent),
+    callers: state.session?.callers,
+    toolsOf: (one) => governedTools(registry, one),
     commit: (writes) => context.commit('undo', { governance: writes }),
-  })
+  }
+}
+
+/** Returns the tools of an agent that a governor judges. */
+function governedTools(registry: Registry, agent: ResolvedAgent): readonly ToolDefinition[] {
+  const tools = new Map<string, ToolDefinition>()
+  for (const side of [agent.a, agent.b])
+    for (const tool of side?.prompt.tools ?? [])
+      if (tool.kind === 'tool' && tool.tool.run) tools.set(tool.name, tool.tool)
+  // A rollback may name a tool that no prompt lists, so all registered tools are added.
+  for (const [name, tool] of registry.tools) if (tool.run && !tools.has(name)) tools.set(name, tool)
+  return [...tools.values()]
 }
 
 /**
- * Asks the governor whether a call may run. If a person was asked before, the answer is read from the log.
+ * Asks the governor whether a call may run. If a person was asked before, the answer is read from the log. `call` has
+ * the parsed arguments, `sent` is what the model sent.
  */
 export async function admitCall(
   context: DrainContext,
   tool: ToolDefinition,
   call: ToolCall,
+  sent: JsonObject,
 ): Promise<{ readonly admission: ToolAdmission; readonly admitted?: AdmittedCall }> {
   const governor = await context.governor()
   const answer = approvalAnswer(context, call.toolCallId)
-  const admission = await governor.admit(governedCall(context, call, tool.name), answer)
+  const governed = governedCall(context, call, tool.name)
+  const other = sentArguments(sent, call.arguments)
+  const admission = await governor.admit(other ? { ...governed, sent: other } : governed, answer)
   switch (admission.type) {
     case 'allow': {
       const admitted = admission.call
-      // The tool has to run with exactly the arguments that the governor judged.
+      // The tool has to run with exactly the arguments that the governor judged. The same JSON keeps the order of its
+      // members: the governor's copy has them sorted.
       const judged = admitted.args as JsonObject // the arguments of a call are always an object
-      return { admission: { type: 'allow', arguments: judged }, admitted }
+      const isSame = sentArguments(judged, call.arguments) === undefined
+      return { admission: { type: 'allow', arguments: isSame ? call.arguments : judged }, admitted }
     }
     case 'replay': {
       // The governor has a record of this call already: it was committed together with the outcome of another
@@ -142,6 +183,26 @@ export async function refuseReplayed(context: DrainContext, call: ToolCall): Pro
   await withdrawReview(context, call, { type: 'deny', reason: 'APPROVAL_REPLAYED' })
 }
 
+/** Ends the wait for an approval of a call that has failed before the governor could judge it again. */
+export async function endReview(context: DrainContext, call: ToolCall, why: string): Promise<void> {
+  const governor = await context.governor()
+  const governed = governedCall(context, asShown(context, call), call.toolName)
+  const { type } = await governor.admit(governed, { type: 'deny', reason: why })
+  // The call needs no approval any more, and has not run.
+  if (type === 'allow')
+    await governor.settle(
+      governed.id,
+      { type: 'error', reasons: [reason('SCHEMA_INVALID', call.toolName, why)], effect: 'absent' },
+      governed.turnId,
+    )
+}
+
+/** Returns the call with the arguments that the person was shown, by which the governor knows it. */
+function asShown({ state }: DrainContext, call: ToolCall): ToolCall {
+  const { parsed } = findCall(state, call.toolCallId)?.call ?? {}
+  return { ...call, arguments: parsed?.arguments ?? call.arguments }
+}
+
 /**
  * Ends the wait for an approval of a call that will not run. A call that needs no approval any more is left
  * alone.
@@ -152,7 +213,8 @@ export async function withdrawReview(
   denied: Extract<ApprovalAnswer, { type: 'deny' }>,
 ): Promise<void> {
   const governor = await context.governor()
-  const { type } = await governor.admit(governedCall(context, call, call.toolName), denied)
+  const shown = asShown(context, call)
+  const { type } = await governor.admit(governedCall(context, shown, call.toolName), denied)
   // The governor has admitted the call, but it will not run, so these records must not be committed.
   if (type === 'allow') context.dropGovernor()
 }
@@ -170,7 +232,7 @@ export async function settleCall(
   }: {
     readonly tool: ToolDefinition
     readonly call: AdmittedCall
-    readonly outcome: SettledOutcome
+    readonly outcome: Exclude<SettledOutcome, { readonly type: 'unknown' }>
   },
 ): Promise<void> {
   const { signal, state } = context
@@ -223,10 +285,15 @@ export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Too
     } else if (one.kind === 'prompt') tools.push(subpromptTool(one))
     else if (!one.tool.run) tools.push(clientTool(one.tool))
     else {
-      const { description, parameters, timeoutMs } = one.tool
+      const { description, parameters, timeoutMs, governance } = one.tool
+      const { idempotent, raise } = governance
+      // A call of a reading tool whose arguments can raise its risk may be a write.
+      const risk = raise ? undefined : governance.risk
+      const parser = argumentParserMember(argumentParserOf(one.tool))
       const run = (args: JsonObject, { running, ...context }: CallContext) =>
         running.run(args, context)
-      const tool = { name: one.name, description, parameters, timeoutMs, run }
+      const declared = { name: one.name, description, parameters, risk, idempotent, timeoutMs }
+      const tool = { ...parser, ...declared, run }
       tools.push(withToolContext(tool as Tool)) // `Tool` declares the parameters of `run` as `never`
     }
   }
@@ -248,12 +315,10 @@ export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Too
 export const CLIENT_TOOLS = 'skein.client_tools'
 
 /** Creates a tool that runs at the client: its calls are deferred until the client sends the result. */
-function clientTool({
-  name,
-  description,
-  parameters,
-}: Pick<Tool, 'name' | 'description' | 'parameters'>): Tool {
+function clientTool(tool: Pick<Tool, 'name' | 'description' | 'parameters'>): Tool {
+  const { name, description, parameters } = tool
   return {
+    ...argumentParserMember(argumentParserOf(tool)),
     name,
     description,
     parameters,

@@ -1,8 +1,8 @@
 import {
   type CallPorts,
-  contentOf,
   type DeferRequest,
   executeTools,
+  type LateOutcome,
   type SettledOutcome,
   type ToolAdmission,
   type ToolCall,
@@ -11,16 +11,25 @@ import {
   type ToolOutcome,
   type UserContent,
 } from '@skein/ai'
-import { decodeBase64, type JsonObject, linkAbort, messageOf } from '@skein/base'
-import type { AdmittedCall } from '@skein/governance'
+import { contentOf, TOOL_STOPPED } from '@skein/ai/engine'
+import {
+  argumentParserOf,
+  decodeBase64,
+  type JsonObject,
+  linkAbort,
+  messageOf,
+  type RecordedArguments,
+} from '@skein/base'
+import type { AdmittedCall, GovernedOutcome, Risk } from '@skein/governance'
 import { afterSpawn, type SpawnPlan } from '../children/spawn.ts'
-import type { DrainContext, Write } from '../contract/context.ts'
+import { CUT, type DrainContext, isShutdown, isStop, type Write } from '../contract/context.ts'
 import type { HookToolCall, HookToolResult } from '../definitions/hooks.ts'
 import type { ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
-import type { RuntimeEvent } from '../contract/event.ts'
+import type { ToolDefinition } from '../definitions/types.ts'
+import type { FailureCause, RuntimeEvent } from '../contract/event.ts'
 import type { FileStat } from '../contract/thread-state.ts'
 import { callIdOf, findCall, toLogged, toLoggedResult } from '../fold/calls.ts'
-import { answerInDoubt, effectiveRisk } from '../governance/in-doubt.ts'
+import { answerInDoubt, effectiveRisk, settleCutOff } from '../governance/in-doubt.ts'
 import { afterStored, hasHook, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
 import {
   type CallState,
@@ -31,13 +40,16 @@ import {
   openCalls,
 } from '../contract/state.ts'
 import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.ts'
+import { failureCause } from '../session/session.ts'
+import { loggedError, rememberRedactor } from '../telemetry/logger.ts'
 import type { LogWrites } from '../model/log.ts'
 import { shownAs } from '../model/view.ts'
 import { isStoreError } from '../store/store.ts'
 import { type ChangesWrite, statusToParent, writeOf } from '../thread/changes.ts'
+import { cutLargeText } from '../thread/large-text.ts'
 import { fileExtension, findFiles } from '../thread/paths.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
-import { admitCall, isResultNotJson, refuseReplayed, settleCall, withdrawReview } from './gate.ts'
+import { admitCall, isResultNotJson, endReview, refuseReplayed, settleCall } from './gate.ts'
 
 /**
  * Runs the calls of a message that have no outcome. `executeTools` of `@skein/ai` runs them. Each call gets a
@@ -48,13 +60,16 @@ export async function runCalls(
   side: ResolvedSide,
   entry: Entry,
 ): Promise<void> {
-  const { environment, signal } = context
+  const { environment } = context
+  const settled = await settledCalls(context, side, entry)
+  const { signal, end } = cutSignal(context)
   const events = executeTools({
     calls: orderedCalls(context.state, side, entry),
     tools: context.tools(side),
-    settled: await settledCalls(context, side, entry),
+    settled,
     mode: side.prompt.definition.parallelToolCalls ? 'parallel' : 'sequential',
-    open: (call) => new RunningCall(context, side, call),
+    open: (call) => new RunningCall(context, side, call, signal),
+    strategy: { stopGraceMs: environment.limits.stopGraceMs },
     clock: environment.clock,
     signal,
   })
@@ -63,7 +78,38 @@ export async function runCalls(
     await askAhead(context, side, entry)
   } catch (error) {
     if (!(error instanceof CallSettledError) && !signal.aborted) throw error
+  } finally {
+    end()
   }
+  if (signal.aborted) await readCut(context)
+}
+
+/** Reads the message that has cut the running turn, unless the work on the thread was aborted. */
+export async function readCut(context: DrainContext): Promise<void> {
+  if (context.signal.aborted) return
+  await context.commit('cut', {}) // writes what is held back for the next commit; nothing is read before
+  context.dropGovernor() // it waits for the results of the reads that were dropped
+  await context.catchUp()
+}
+
+/**
+ * Returns a signal that aborts with the work on the thread, and when a message cuts the running turn. Calls that have not
+ * started do not run then; those that run are stopped as by a person's stop.
+ */
+export function cutSignal({ environment, head, signal }: DrainContext): {
+  readonly signal: AbortSignal
+  end(): void
+} {
+  const controller = new AbortController()
+  const unlink = linkAbort([signal], controller)
+  const forget = environment.onEdit(head.id, ({ type }) => {
+    if (type === 'message_queued') controller.abort(CUT)
+  })
+  const end = (): void => {
+    unlink()
+    forget()
+  }
+  return { signal: controller.signal, end }
 }
 
 /**
@@ -74,7 +120,7 @@ async function askAhead(context: DrainContext, side: ResolvedSide, entry: Entry)
   const { environment, state, signal } = context
   for (const one of entry.calls) {
     if (one.outcome || isWaiting(state, one)) continue
-    const running = new RunningCall(context, side, one.call)
+    const running = new RunningCall(context, side, one.call, signal)
     if (!running.mayAskAhead(entry, one)) return
     const open = (): CallPorts => ({
       ...running,
@@ -128,12 +174,14 @@ export async function settledCalls(
       settled.set(call.toolCallId, { type: 'deferred', request: waiting })
     } else if (kind !== 'approval' && open.answer) {
       const isInDoubt = kind === 'in_doubt'
-      const answered = await answeredOutcome(context, { call, answer: open.answer, isInDoubt })
+      const doubt = isInDoubt ? { request } : undefined
+      const answered = await answeredOutcome(context, { call, answer: open.answer, doubt })
       if (!answered) continue
       const outcome = withPictures(state, answered, open.attachments)
       const status = statusOf(context, side, { call, outcome })
+      const settledBy = isInDoubt ? ({ settledBy: 'person' } as const) : {}
       await context.commit('call_end', {
-        events: [endEvent(context, call, outcome), ...status],
+        events: [{ ...endEvent(context, call, outcome), ...settledBy }, ...status],
         others: status.flatMap((changed) => statusToParent(context, changed)),
         isProgress: true,
       })
@@ -166,20 +214,28 @@ async function answeredOutcome(
   {
     call,
     answer,
-    isInDoubt,
-  }: { readonly call: ToolCall; readonly answer: object; readonly isInDoubt: boolean },
+    doubt,
+  }: {
+    readonly call: ToolCall
+    readonly answer: object
+    /** The question whether a call that was cut off took effect. */
+    readonly doubt: { readonly request: unknown } | undefined
+  },
 ): Promise<SettledOutcome | undefined> {
   const given = answer as { type: string; value?: unknown; message?: string; reason?: string }
-  if (isInDoubt) {
+  if (doubt) {
     const settled = await answerInDoubt({
       tool: { name: call.toolName },
       callId: callIdOf(context.state, call.toolCallId),
       governor: await context.governor(),
+      request: doubt.request,
       answer: given.value,
     })
     if (settled.type === 'rerun') return undefined
     const { message } = settled
-    return settled.type === 'done' ? { type: 'done', result: message } : { type: 'error', message }
+    return settled.type === 'done'
+      ? { type: 'done', result: message }
+      : { type: 'unknown', message }
   }
   if (given.type === 'result') return { type: 'done', result: given.value ?? null }
   if (given.type === 'deny') return { type: 'denied', reason: given.reason ?? 'It was denied.' }
@@ -204,7 +260,8 @@ export function endEvent(
   context: DrainContext,
   call: ToolCall,
   outcome: SettledOutcome,
-): RuntimeEvent {
+  cause?: FailureCause,
+): Extract<RuntimeEvent, { type: 'tool_execution_end' }> {
   return {
     type: 'tool_execution_end',
     at: context.at(),
@@ -212,6 +269,7 @@ export function endEvent(
     toolCallId: call.toolCallId,
     toolName: call.toolName,
     ...toLogged(outcome),
+    ...(cause && { cause }),
   }
 }
 
@@ -230,6 +288,8 @@ export class RunningCall implements CallPorts {
   plan: SpawnPlan | undefined
   /** The records of the requests that the call made to a model, if its tool is a prompt. */
   readonly requests: LogWrites[] = []
+  /** The arguments that were parsed before: when a person was asked, before a crash, or while the call was held back. */
+  readonly parsed: RecordedArguments | undefined
   /** Whether the call may not start yet. Then nothing about the call is committed. */
   isHeldBack = false
   readonly #tool: Extract<ResolvedTool, { kind: 'tool' }> | undefined
@@ -239,10 +299,30 @@ export class RunningCall implements CallPorts {
   /** The changes, ready to commit: hooks have already processed the messages in them. */
   #write: ChangesWrite | undefined
   #isHidden = false
+  /** Whether the code of the tool was called. */
+  #hasRun = false
+  /** What the code of the tool threw. */
+  #thrown: FailureCause | undefined
+  /** What the governor records about a call that was stopped and gave no result. */
+  #cutOff: GovernedOutcome | undefined
+  /** Whether a probe found out what became of a call that was stopped. */
+  #isFound = false
+  /** Aborts when the call has to stop. */
+  readonly #signal: AbortSignal
+  /** The turn of the call. */
+  #turnId = ''
+  /** Whether the governor was asked about the call; it is not if the arguments do not fit the tool. */
+  #isJudged = false
+  readonly #call: ToolCall
 
-  constructor(drain: DrainContext, side: ResolvedSide, { toolName }: ToolCall) {
+  constructor(drain: DrainContext, side: ResolvedSide, call: ToolCall, signal: AbortSignal) {
+    const { toolName, toolCallId } = call
     this.drain = drain
+    this.#signal = signal
     this.side = side
+    this.#call = call
+    const { call: state } = findCall(drain.state, toolCallId) ?? {}
+    this.parsed = state && (state.parsed ?? heldBack.get(state))
     const found = side.prompt.tools.find(({ name }) => name === toolName)
     this.#tool = found?.kind === 'tool' && found.tool.run ? found : undefined
   }
@@ -258,14 +338,65 @@ export class RunningCall implements CallPorts {
         return HELD_BACK
       }
       if (!this.#tool) return { type: 'allow' }
-      const { admission, admitted } = await admitCall(this.drain, this.#tool.tool, call)
+      this.#isJudged = true
+      const { admission, admitted } = await admitCall(
+        this.drain,
+        this.#tool.tool,
+        call,
+        this.#call.arguments, // what the model sent
+      )
       this.#admitted = admitted
       return admission
     },
     settle: async (_call: ToolCall, outcome: SettledOutcome): Promise<void> => {
       if (!this.#tool || !this.#admitted) return
+      if (this.#cutOff) {
+        const governor = await this.drain.governor()
+        const turnId = this.drain.state.session?.turn?.id ?? ''
+        await governor.settle(this.#admitted.call, this.#cutOff, turnId)
+        return
+      }
+      if (outcome.type === 'unknown') return
       await settleCall(this.drain, { tool: this.#tool.tool, call: this.#admitted, outcome })
     },
+  }
+
+  /**
+   * A write that runs when the call has to stop still gets its outcome, unless the lease was lost, or the process ends
+   * without waiting: then its result is reported with `late`.
+   */
+  settlesAfter(reason: unknown): string | undefined {
+    if (!this.#tool) return undefined
+    const { toolName } = this.#call
+    if (reason === 'terminate') return `The thread was terminated while "${toolName}" ran.`
+    if (reason === 'stop') return `The user stopped the run while "${toolName}" ran.`
+    if (reason === CUT) return `A new message came while "${toolName}" ran.`
+    const hasGrace = isShutdown(reason) && reason.hasGrace
+    return hasGrace ? `The process stopped while "${toolName}" ran.` : undefined
+  }
+
+  /** Whether the call has to stop and nobody waits for its outcome, because it may run again. */
+  get #isDropped(): boolean {
+    const { risk, idempotent } = this.#tool?.tool.governance ?? { risk: 'read_only' }
+    return this.#signal.aborted && (risk === 'read_only' || idempotent === true)
+  }
+
+  /** Has the result of a call recorded whose outcome was not waited for, or could not be stored. */
+  late(call: ToolCall, outcome: LateOutcome): void {
+    const { drain } = this
+    if (!this.#tool || this.#admitted?.risk === 'read_only') return
+    const { toolCallId, toolName } = call
+    const redactor = drain.redactor()
+    const told = this.#changes && isChange(this.#changes) ? withoutChanges(outcome) : outcome
+    drain.environment.late({
+      threadId: drain.head.id,
+      turnId: this.#turnId,
+      toolCallId,
+      toolName,
+      outcome: redactor?.json(told) ?? told,
+      callId: callIdOf(drain.state, toolCallId),
+      isGoverned: this.#admitted !== undefined,
+    })
   }
 
   /**
@@ -277,7 +408,7 @@ export class RunningCall implements CallPorts {
     const earlier = calls.slice(0, calls.indexOf(call)).filter(({ outcome }) => !outcome)
     const isNew = call.interruptId === undefined && call.startedEpoch === undefined
     if (!this.#tool || !isNew || earlier.length === 0) return false
-    if (effectiveRisk(this.#tool.tool, call.call.arguments) !== 'write_high_risk') return false
+    if (riskOf(this.#tool.tool, call) !== 'write_high_risk') return false
     return earlier.every((one) => {
       const open = state.interrupts.get(one.interruptId ?? '')
       return open?.interrupt.kind === 'approval' && isWaiting(state, one)
@@ -298,13 +429,13 @@ export class RunningCall implements CallPorts {
     const { drain, side } = this
     const { tool, config, name } = this.#tool!
     const { toolCallId } = context
-    const { signal, end } = this.#signalOf(context.signal)
+    const { signal } = context
+    this.#hasRun = true
     const facade = drain.facade(side, { tool, config, signal, toolCallId })
     try {
       const use = {
         ...context, // for an `agent()`, this includes the members of UAP §8.4
         state: facade.state,
-        signal,
         toolCallId,
         toolName: name,
         idempotencyKey: this.#admitted?.idempotency_key ?? callIdOf(drain.state, toolCallId),
@@ -324,7 +455,6 @@ export class RunningCall implements CallPorts {
           throw new Error(`There is no file ${path} in this thread.`)
       return result
     } finally {
-      end()
       // Also hides the secrets that the tool has just set, because its result or its error may contain them.
       drain.hide(facade.secrets())
       this.#changes = facade.takeChanges()
@@ -332,32 +462,16 @@ export class RunningCall implements CallPorts {
   }
 
   /**
-   * Returns the signal of the tool. A read is also told to stop when a message cuts its turn; a write runs to
-   * its end, because a write that is cut off may or may not have had its effect.
-   */
-  #signalOf(given: AbortSignal) {
-    if (this.#admitted?.risk !== 'read_only') return { signal: given, end() {} }
-    const { environment, head } = this.drain
-    const cut = new AbortController()
-    const unlink = linkAbort([given], cut)
-    const forget = environment.onEdit(head.id, ({ type }) => {
-      if (type === 'message_queued')
-        cut.abort(new DOMException('A new message came.', 'AbortError'))
-    })
-    const end = (): void => {
-      unlink()
-      forget()
-    }
-    return { signal: cut.signal, end }
-  }
-
-  /**
    * Passes the outcome of the call, and the messages that the tool wrote, to the hooks. The hooks may replace
    * or hide the outcome. They must run before `gate.settle`, because hooks commit, and the gate's records
    * must not be committed before the call's result.
    */
-  async review(call: ToolCall, own: SettledOutcome): Promise<SettledOutcome> {
+  async review(call: ToolCall, own: SettledOutcome): Promise<ToolOutcome> {
     const { drain, side } = this
+    if (own.type === 'error') this.#noteThrown(call, own.cause)
+    const isStopped = own.type === 'error' && own.code === TOOL_STOPPED && !this.#onlyReads
+    if (own.type === 'unknown' || isStopped)
+      return this.#doubt(call, own.type !== 'unknown' || own.hasEnded)
     const seen = seenCall(call)
     const before = seenResult(call, own)
     const name = own.type === 'done' ? 'after_tool_call_success' : 'after_tool_call_failure'
@@ -388,29 +502,73 @@ export class RunningCall implements CallPorts {
     return this.#fit(call, { type: 'error', message })
   }
 
+  /** Logs what the code of the tool threw, and keeps it for operators. The model is only told the message. */
+  #noteThrown({ toolCallId, toolName }: ToolCall, error: unknown): void {
+    const { drain } = this
+    if (!this.#hasRun || error === undefined || drain.signal.aborted) return
+    rememberRedactor(error, (text) => drain.redactor()?.text(text) ?? text)
+    const { logger } = drain.environment
+    const { id: threadId, tenant } = drain.head
+    const place = { threadId, tenant, agent: drain.state.agent, toolName, toolCallId }
+    logger?.error({ ...place, err: loggedError(error) }, 'tool failed')
+    this.#thrown = failureCause(error)
+  }
+
+  /**
+   * Decides about a call that was stopped, and gave no result within its grace. Hooks are not called, as after a crash:
+   * they may not replace what nobody knows.
+   */
+  async #doubt(call: ToolCall, hasEnded: boolean | undefined): Promise<ToolOutcome> {
+    const { drain } = this
+    const { state, head, environment } = drain
+    const { reason, aborted } = this.#signal
+    // The next process decides what became of the call, as after a crash.
+    if (isShutdown(reason)) throw new CallSettledError()
+    // The signal may have aborted, but a probe changes nothing and may still look.
+    const signal = aborted ? AbortSignal.timeout(environment.limits.stopGraceMs) : this.#signal
+    const callId = callIdOf(state, call.toolCallId)
+    const idempotencyKey = this.#admitted?.idempotency_key ?? `${head.id}/${callId}`
+    const { tool } = this.#tool! // only tools with user code have a time limit
+    const context = { signal, idempotencyKey }
+    const { decision, settled } = await settleCutOff({
+      how: reason === CUT ? 'cut' : isStop(reason) ? 'stop' : 'time_limit',
+      hasEnded,
+      tool,
+      callId,
+      args: call.arguments,
+      context,
+    })
+    this.#cutOff = settled
+    switch (decision.type) {
+      case 'done':
+        this.#isFound = true
+        return { type: 'done', result: decision.message }
+      case 'absent':
+        this.#isFound = true
+        return { type: 'error', message: decision.message }
+      case 'unknown':
+        return decision
+      case 'ask':
+        return { type: 'deferred', request: { kind: 'in_doubt', request: decision.request } }
+    }
+  }
+
   /**
    * Returns the outcome. If it is larger than `maxToolResultBytes`, returns its beginning, its end and the name of a
    * file of the thread that has the whole result. Media are not cut: the model needs them whole.
    */
   async #fit(call: ToolCall, given: SettledOutcome): Promise<SettledOutcome> {
     const { drain } = this
-    const { maxToolResultBytes, maxFileBytes } = drain.environment.limits
-    if (given.type === 'denied') return given
+    if (given.type === 'denied' || given.type === 'unknown') return given
     const outcome = given.type === 'done' ? await this.#withFiles(call, given.result) : given
     const value = outcome.type === 'done' ? outcome.result : outcome.message
     const text = typeof value === 'string' ? value : JSON.stringify(value)
-    if (text.length * 3 <= maxToolResultBytes) return outcome
-    const whole = Buffer.from(drain.redactor()?.text(text) ?? text)
-    if (whole.length <= maxToolResultBytes || hasMedia(value)) return outcome
-    const kept = whole.subarray(0, edgeOf(whole, maxFileBytes))
-    const { path } = await this.#writeResult(call, kept, 'text/plain')
-    const head = whole.subarray(0, edgeOf(whole, Math.floor(maxToolResultBytes * 0.6)))
-    const tail = whole.subarray(edgeOf(whole, whole.length - Math.floor(maxToolResultBytes * 0.3)))
-    const left = whole.length - head.length - tail.length
-    const file =
-      kept.length === whole.length ? 'The whole result is' : `The first ${kept.length} bytes are`
-    const note = `[${left} bytes are left out here. ${file} in the file ${path} of this thread.]`
-    const shown = `${head.toString()}\n\n${note}\n\n${tail.toString()}`
+    const { limits } = drain.environment
+    if (text.length * 3 <= limits.maxToolResultBytes) return outcome
+    const cut = cutLargeText(drain.redactor()?.text(text) ?? text, limits)
+    if (!cut || hasMedia(value)) return outcome
+    const { path } = await this.#writeResult(call, cut.kept, 'text/plain')
+    const shown = cut.shown(path)
     if (outcome.type === 'done') return { type: 'done', result: shown }
     return { type: 'error', message: shown }
   }
@@ -475,28 +633,36 @@ export class RunningCall implements CallPorts {
   /** Commits before the call runs that it is about to run (the intent), and afterwards its outcome. */
   readonly journal = {
     commit: async (effect: ToolEffect): Promise<void> => {
-      if (this.isHeldBack) return
-      if (effect.type === 'call_start') return this.#start(effect.call)
-      const { call, outcome } = effect
-      if (outcome.type === 'deferred') return this.#wait(call, outcome.request)
+      const { call, parsed } = effect
+      if (this.isHeldBack) {
+        const { call: state } = findCall(this.drain.state, call.toolCallId) ?? {}
+        if (state && parsed) heldBack.set(state, parsed)
+        return
+      }
+      if (effect.type === 'call_start') return this.#start(call, parsed)
+      const { outcome } = effect
+      if (outcome.type === 'deferred') return this.#wait(call, outcome.request, parsed)
       return this.#end(call, outcome)
     },
   }
 
-  async #start(call: ToolCall): Promise<void> {
+  async #start(call: ToolCall, parsed: RecordedArguments | undefined): Promise<void> {
     const { drain, side } = this
     const { toolCallId, toolName, arguments: args } = call
-    const started: RuntimeEvent = {
+    const started: Extract<RuntimeEvent, { type: 'tool_execution_start' }> = {
       type: 'tool_execution_start',
       at: drain.at(),
       turnId: drain.state.session?.turn?.id ?? '',
       toolCallId,
       toolName,
       arguments: args,
+      schema: parsed?.schema,
       epoch: drain.epoch,
     }
     // If a grant is revoked after the governor has read it, the call must not start: this commit is refused.
-    const expectsNoMail = drain.state.grants.size > 0 && !this.#onlyReads
+    // The same holds for a write if the thread was stopped, terminated or cut before this commit.
+    const expectsNoMail = !this.#onlyReads
+    this.#turnId = started.turnId
     try {
       const write = { events: [started], isLazy: this.#onlyReads, expectsNoMail }
       await drain.commit('call_start', write)
@@ -529,17 +695,22 @@ export class RunningCall implements CallPorts {
   async #end(call: ToolCall, outcome: SettledOutcome): Promise<void> {
     const { drain, side, plan } = this
     const { toolCallId } = call
-    // A deploy removed the tool while its call waited for an approval, so the governor of calls still waits for it.
-    if (!this.#tool && isReviewed(drain.state, toolCallId))
-      await withdrawReview(drain, call, {
-        type: 'deny',
-        reason: 'The tool is not defined any more.',
-      })
+    // A deploy changed or removed the tool while its call waited for an approval, so the governor of calls still waits.
+    if (!this.#isJudged && isReviewed(drain.state, toolCallId))
+      await endReview(
+        drain,
+        call,
+        this.#tool
+          ? 'The tool takes no such arguments any more.'
+          : 'The tool is not defined any more.',
+      )
     const own = this.#write
     const asked = this.requests.flatMap((request) => request.events)
     const made = [...(own?.events ?? []), ...(plan?.events ?? []), ...asked]
     const status = statusOf(drain, side, { call, outcome })
-    const events = [...made, endEvent(drain, call, outcome), ...status]
+    const settledBy = this.#isFound ? ({ settledBy: 'probe' } as const) : {}
+    const ended = { ...endEvent(drain, call, outcome, this.#thrown), ...settledBy }
+    const events = [...made, ended, ...status]
     const listed = status.flatMap((changed) => statusToParent(drain, changed))
     const others = [...(plan?.others ?? []), ...(own?.others ?? []), ...listed]
     if (this.#isHidden) events.push({ type: 'tool_call_hidden', at: drain.at(), toolCallId })
@@ -553,7 +724,12 @@ export class RunningCall implements CallPorts {
       return { events: [endEvent(drain, call, told)], isProgress: true }
     }
     const values = own?.values
-    const write = { events, others, blobs, head: own?.head, values, onConflict, isProgress: true }
+    const onLost = (): void => {
+      const isOwn = outcome.type === 'done' || outcome.type === 'error'
+      if (isOwn && !this.#isFound) this.late(call, outcome)
+    }
+    const stored = { events, others, blobs, head: own?.head, values }
+    const write = { ...stored, onConflict, onLost, isProgress: true }
     // The last result of a message is stored by the commit that ends the step, unless something acts on it before.
     const isLast = openCalls(drain.state).every((one) => one.call.toolCallId === toolCallId)
     const isActedOn =
@@ -561,6 +737,8 @@ export class RunningCall implements CallPorts {
       side.agent !== undefined ||
       hasHook(side, 'tool_call_done', 'after_create_message', 'after_update_message')
     const joinsNext = isLast && !isActedOn ? true : undefined
+    // Hooks may have taken long, and the work on the thread may have ended the call meanwhile.
+    if (this.#isDropped) throw this.#signal.reason
     if (!(await this.#commit('call_end', call, { ...write, joinsNext }))) return
     await afterSpawn(drain, plan, side)
     if (told === outcome) await afterStored(drain, side, own?.events ?? [])
@@ -569,16 +747,21 @@ export class RunningCall implements CallPorts {
   }
 
   /** Commits that a call has to wait (its interrupt), and the child that it waits for. */
-  async #wait(call: ToolCall, request: DeferRequest): Promise<void> {
+  async #wait(
+    call: ToolCall,
+    request: DeferRequest,
+    parsed: RecordedArguments | undefined,
+  ): Promise<void> {
     const { drain, side, plan } = this
     const { environment, state } = drain
     const { toolCallId } = call
     // Only the runtime itself asks whether an interrupted call had its effect (`in_doubt`). A tool that defers its
     // call with this kind asks a question of its own.
-    const kind = request.kind === 'in_doubt' ? 'input' : request.kind
+    const isDoubt = request.kind === 'in_doubt' && this.#cutOff !== undefined
+    const kind = request.kind === 'in_doubt' && !isDoubt ? 'input' : request.kind
     const isOpen = findCall(state, toolCallId)?.call.interruptId !== undefined
-    if (isOpen && kind !== 'approval') return
-    const ttl = kind === 'child' ? undefined : environment.limits.interruptTtlMs
+    if (isOpen && kind !== 'approval' && !isDoubt) return
+    const ttl = kind === 'child' || isDoubt ? undefined : environment.limits.interruptTtlMs
     const opened: RuntimeEvent = {
       type: 'interrupt_opened',
       at: drain.at(),
@@ -589,6 +772,7 @@ export class RunningCall implements CallPorts {
         kind,
         request: request.request,
       },
+      parsed,
       expiresAt:
         ttl === undefined ? undefined : new Date(environment.clock.now() + ttl).toISOString(),
     }
@@ -615,18 +799,40 @@ export class RunningCall implements CallPorts {
   }
 }
 
+/** Whether a tool has changed anything in its thread, or in a value of its user. */
+function isChange({ events, values, toParent, stopSession, terminates }: FacadeChanges): boolean {
+  const changes = events.length + toParent.length
+  return changes > 0 || values.user !== undefined || stopSession !== undefined || terminates
+}
+
+/** Adds to a late result that what the tool changed in its thread is lost: changes are stored with results in time only. */
+function withoutChanges(outcome: LateOutcome): LateOutcome {
+  if (outcome.type !== 'done') return outcome // the changes of a tool that failed are never stored
+  const { result } = outcome
+  const words = typeof result === 'string' ? result : JSON.stringify(result ?? null)
+  return {
+    type: 'done',
+    result: `${words}\n\n[What the tool changed in the thread was not stored.]`,
+  }
+}
+
+/**
+ * The parsed arguments of calls that were parsed but may not start yet, so that a tool parses the arguments of a call
+ * once. If the process ends, they are parsed again.
+ */
+const heldBack = new WeakMap<CallState, RecordedArguments>()
+
+/** Returns the risk of a call. The declared risk counts as long as nothing has parsed the arguments that could raise it. */
+function riskOf(tool: ToolDefinition, { call, parsed }: CallState): Risk {
+  if (argumentParserOf(tool) && !parsed) return tool.governance.risk
+  return effectiveRisk(tool, parsed?.arguments ?? call.arguments)
+}
+
 /** Whether the call waited for an approval. */
 function isReviewed(state: KernelState, toolCallId: string): boolean {
   const interruptId = findCall(state, toolCallId)?.call.interruptId
   if (interruptId === undefined) return false
   return state.interrupts.get(interruptId)?.interrupt.kind === 'approval'
-}
-
-/** Returns the last position up to `index` at which UTF-8 text can be cut. */
-function edgeOf(bytes: Uint8Array, index: number): number {
-  let edge = Math.min(index, bytes.length)
-  while (edge > 0 && edge < bytes.length && (bytes[edge]! & 0xc0) === 0x80) edge--
-  return edge
 }
 
 /** Returns a free path for the result of a call. The model chose the call's id, which may be no valid file name. */

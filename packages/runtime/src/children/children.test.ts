@@ -303,3 +303,74 @@ describe('the request that writes the first instruction', () => {
     await runtime.stop()
   })
 })
+
+describe('a result of a child that is too large for a request', () => {
+  const large = `${'é'.repeat(40_000)} end`
+  const small = { limits: { maxToolResultBytes: 1000 } }
+
+  test('reaches the model of a waiting parent as its beginning and end; a file of the parent has all of it', async () => {
+    const child = asSubagent(agentOf('teller', [says(large)]))
+    const boss = agentOf('boss', [calls('teller', { message: 'go' }), says('Ok.')], {
+      tools: [{ name: child, blocking: true }],
+    })
+    const runtime = await started([boss], small)
+    const { id } = await runtime.threads.create({ agent: 'boss' })
+    await runtime.threads.run(id, 'Go')
+    const asked = await runtime.threads.log(id, (await runtime.threads.logs(id)).at(-1)!.logId)
+    const text = JSON.stringify(asked.messages)
+    expect(text.length).toBeLessThan(3000)
+    const path = /the file (\S+) of this thread/.exec(text)?.[1]
+    const file = await runtime.threads.files.read(id, path!)
+    expect(Buffer.from(file!.bytes).toString()).toBe(large)
+    await runtime.stop()
+  })
+
+  test('reaches a parent that does not wait in the same way', async () => {
+    const child = asSubagent(agentOf('teller', [says(large)]))
+    const boss = agentOf(
+      'boss',
+      ({ messages }) =>
+        messages.some(({ type }) => type === 'tool_result')
+          ? says('Ok.')
+          : calls('teller', { message: 'go' }),
+      { tools: [{ name: child, blocking: false }] },
+    )
+    const runtime = await started([boss], small)
+    const { id } = await runtime.threads.create({ agent: 'boss' })
+    await runtime.threads.run(id, 'Go')
+    await runtime.idle()
+    const told = (await runtime.threads.messages(id, { includeSilent: true })).find(({ message }) =>
+      message.text.includes('has returned the following result'),
+    )
+    expect(Buffer.byteLength(told!.message.text)).toBeLessThan(1300)
+    expect(told!.message.text).toContain('of this thread.]')
+    await runtime.stop()
+  })
+})
+
+test('the times of events never go back in a log', async () => {
+  let now = Date.UTC(2026, 0, 1)
+  const clock = { now: () => (now += 1) }
+  const child = asSubagent(agentOf('teller', [says('Done.')]))
+  const tool = defineTool({
+    name: 'look',
+    description: 'Looks.',
+    risk: 'read_only',
+    execute: () => 'seen',
+  })
+  const boss = agentOf(
+    'boss',
+    [calls('look', {}), calls('teller', { message: 'go' }), says('Ok.')],
+    {
+      tools: [tool, { name: child, blocking: true }],
+    },
+  )
+  const needs = [{ type: 'tool_result', source: 'look' }] as const
+  const agents = [{ ...boss, taskClass: { name: 'seen', needs, verifiers: [] } }]
+  const runtime = await started(agents, { clock, store: memoryStore({ clock }) })
+  const { id } = await runtime.threads.create({ agent: 'boss' })
+  await runtime.threads.run(id, 'Go')
+  const times = (await eventsOf(runtime, id)).map(({ at }) => at)
+  expect(times).toEqual(times.toSorted())
+  await runtime.stop()
+})

@@ -1,9 +1,17 @@
 import type { DrainContext } from '../contract/context.ts'
 import type { ChildReport, RuntimeEvent, SessionOutcome } from '../contract/event.ts'
 import type { KernelState } from '../contract/state.ts'
-import type { ThreadChange } from '../store/store.ts'
+import { sha256Hex } from '@skein/base'
+import type { Blob, ThreadChange } from '../store/store.ts'
+import { cutLargeText } from '../thread/large-text.ts'
 import { liveParent, silentMessage, withPaths } from '../thread/changes.ts'
-import { normalisePath, type CopiedFiles, findFiles, copyFiles } from '../thread/paths.ts'
+import {
+  attachmentPath,
+  normalisePath,
+  type CopiedFiles,
+  findFiles,
+  copyFiles,
+} from '../thread/paths.ts'
 
 /** The end of a child's session, as it is reported to the parent. */
 export interface ChildOutcome {
@@ -20,11 +28,11 @@ export interface ChildOutcome {
 export async function reportToParent(
   context: DrainContext,
   report: ChildOutcome,
-): Promise<readonly ThreadChange[]> {
+): Promise<ParentReport> {
   const { state, environment, head } = context
   const { parent, session, queue } = state
   const parentId = await liveParent(context)
-  if (!parent || parentId === undefined) return []
+  if (!parent || parentId === undefined) return { changes: [], blobs: [] }
   // A file that the report names may have been removed by a later call of the session, and the names in a call of a
   // client's tool were not checked, so only existing files are copied.
   const present = report.attachments.filter((path) => isFile(state, path))
@@ -53,18 +61,53 @@ export async function reportToParent(
   const isAwaited = waiters.length > 0
   const isTold =
     isAwaited || (parent.communication === 'implicit' && report.outcome !== 'terminated')
+  const body = fitBody(context, bodyText(report, files), salt)
   const events: RuntimeEvent[] = [
-    ...(isTold ? files.events : []),
+    ...(isTold ? [...files.events, ...body.events] : []),
     registered,
-    ...waiters.map((interruptId) => answer(context, { report, files, interruptId })),
+    ...waiters.map((interruptId) =>
+      answer(context, { report, files, body: body.text, interruptId }),
+    ),
   ]
-  if (!isAwaited && isTold) {
-    const text = openingOf(head.id, report) + bodyText(report, files)
-    events.push(silentMessage(context, text, files))
-  }
+  if (!isAwaited && isTold)
+    events.push(silentMessage(context, openingOf(head.id, report) + body.text, files))
   // If the parent ends before this is committed, the result is stored as undelivered (see `endSession`).
   const wake = { by: environment.clock.now() }
-  return [{ id: parentId, mustBeLive: true, append: events, wake }]
+  const changes = [{ id: parentId, mustBeLive: true, append: events, wake }]
+  return { changes, blobs: isTold ? body.blobs : [] }
+}
+
+/** What the report of a child changes in its parent, and the contents of files that the parent gets. */
+export interface ParentReport {
+  readonly changes: readonly ThreadChange[]
+  readonly blobs: readonly Blob[]
+}
+
+/**
+ * Returns the text of a report. The parent's model gets it whole only up to the size of a tool's result
+ * (`maxToolResultBytes`); of a larger one it gets the beginning, the end and the name of a file of the parent with all of it.
+ */
+function fitBody(
+  context: DrainContext,
+  text: string,
+  salt: string,
+): { readonly text: string; readonly events: readonly RuntimeEvent[]; readonly blobs: Blob[] } {
+  const cut = cutLargeText(context.redactor()?.text(text) ?? text, context.environment.limits)
+  if (!cut) return { text, events: [], blobs: [] }
+  const { kept: bytes } = cut
+  const mediaType = 'text/plain'
+  const path = attachmentPath('/result.txt', salt)
+  const hash = sha256Hex(bytes)
+  const at = context.at()
+  const written = {
+    type: 'file_written',
+    at,
+    path,
+    mediaType,
+    sizeBytes: bytes.length,
+    hash,
+  } as const
+  return { text: cut.shown(path), events: [written], blobs: [{ hash, bytes }] }
 }
 
 /** Returns the opening sentence of a report, in the exact words of Standard Agents §7.10. */
@@ -97,13 +140,18 @@ function answer(
   {
     report,
     files,
+    body,
     interruptId,
-  }: { readonly report: ChildOutcome; readonly files: CopiedFiles; readonly interruptId: string },
+  }: {
+    readonly report: ChildOutcome
+    readonly files: CopiedFiles
+    readonly body: string
+    readonly interruptId: string
+  },
 ): RuntimeEvent {
   const { state, head } = context
   const opening = openingOf(head.id, report)
   const isResumable = state.parent?.isResumable
-  const body = bodyText(report, files)
   const text = isResumable ? opening + body : body
   const isOwn = report.outcome === 'completed' || report.outcome === 'failed'
   const late: ChildReport = {

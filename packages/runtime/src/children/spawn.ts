@@ -1,5 +1,10 @@
 import type { JsonObject } from '@skein/base'
-import { agentRegistrations, EVENT_VERSION, type RuntimeEvent } from '../contract/event.ts'
+import {
+  agentRegistrations,
+  EVENT_VERSION,
+  type MessageQueued,
+  type RuntimeEvent,
+} from '../contract/event.ts'
 import type { Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import { type EnvReader, scopedNames } from '../thread/env.ts'
 import { envContext } from '../secrets/vault.ts'
@@ -185,8 +190,14 @@ export function messageToChild(
       resumes: true,
       metadata: { from: 'parent' },
       parentInterruptId: interruptId,
+      callers: callersOf(context),
     },
   )
+}
+
+/** Returns the sessions that a child works for: the running one, and those that it works for itself. */
+function callersOf({ state: { session }, head }: DrainContext): MessageQueued['callers'] {
+  return session && [...session.callers, { threadId: head.id, sessionId: session.id }]
 }
 
 /**

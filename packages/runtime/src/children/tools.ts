@@ -1,6 +1,6 @@
 import { defer, type Tool, ToolArgumentError, type ToolContext, withToolContext } from '@skein/ai'
 import { isPlainObject, type JsonObject, type JsonSchema, toJsonSchema } from '@skein/base'
-import type { Relation, ResolvedSide } from '../definitions/resolved.ts'
+import { checksAnswers, type Relation, type ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptDefinition, SubagentToolConfig } from '../definitions/types.ts'
 import type { DrainContext } from '../contract/context.ts'
 import {
@@ -11,6 +11,7 @@ import {
   variablesError,
   refuseBeyondLimits,
 } from './spawn.ts'
+import { hasUnnotedChildren, listTool, MOST_NOTED } from './child-list.ts'
 import { refuseDisabled } from '../thread/env.ts'
 import { findFiles, copyFiles } from '../thread/paths.ts'
 
@@ -34,6 +35,8 @@ export function childTools(context: DrainContext, relations: readonly Relation[]
     }),
   )
   if (resumable.length > 0) tools.push(createTool(resumable), messageTool(resumable))
+  if (relations.length > 0 && hasUnnotedChildren(context.state))
+    tools.push(listTool(() => context.state))
   return tools
 }
 
@@ -228,6 +231,7 @@ async function create(
   refuseBeyondLimits(drain, relation)
   const payload = await payloadOf(drain, relation, args)
   const attachments = findFiles(drain, payload.attachments)
+  await openRequest(drain) // also if the child waits for variables, and is created later
   const missing = missingVariables(relation, env)
   if (missing.length > 0) {
     const toolName = relation.isResumable ? 'subagent_create' : relation.key
@@ -242,6 +246,14 @@ async function create(
   if (isAwaited)
     return defer({ kind: 'child', request: { reference: plan.reference, agent: relation.agent } })
   return `Subagent (reference: ${plan.reference}) was started. Its result will come as a message.`
+}
+
+/**
+ * Begins the governed request of a session whose answers a gate checks, so that the audit log has it before the requests
+ * of the subagents that work for it (UAICP §4.3).
+ */
+async function openRequest(drain: DrainContext): Promise<void> {
+  if (checksAnswers(drain.agent)) await drain.governor()
 }
 
 function messageTool(relations: readonly Relation[]): Tool {
@@ -261,7 +273,11 @@ function messageTool(relations: readonly Relation[]): Tool {
   })
 }
 
-function message(call: SpawningCall, relations: readonly Relation[], args: JsonObject): unknown {
+async function message(
+  call: SpawningCall,
+  relations: readonly Relation[],
+  args: JsonObject,
+): Promise<unknown> {
   const { drain } = call
   const { environment, state } = drain
   const reference = asText(args['reference'] ?? args['referenceId']) ?? ''
@@ -272,8 +288,9 @@ function message(call: SpawningCall, relations: readonly Relation[], args: JsonO
     const known = [...state.children.values()]
       .filter(({ created }) => keys.has(created.relation))
       .map(({ created }) => created.reference)
+    const latest = known.slice(-MOST_NOTED)
     const list =
-      known.length > 0 ? `Known: ${known.join(', ')}.` : 'Create one with subagent_create.'
+      latest.length > 0 ? `Known: ${latest.join(', ')}.` : 'Create one with subagent_create.'
     throw new Error(`There is no subagent with the reference "${reference}". ${list}`)
   }
   refuseDisabled(relation, drain.env(call.side))
@@ -284,6 +301,7 @@ function message(call: SpawningCall, relations: readonly Relation[], args: JsonO
   const found = findFiles(drain, pathsOf(args['attachments']))
   if (text.trim() === '' && found.length === 0)
     throw new Error('subagent_message needs a "message" that is not empty, or attachments.')
+  await openRequest(drain)
   const files = copyFiles(drain, found, `${reference}/${environment.ids()}`)
   const append = [...files.events, messageToChild(drain, { text, files, relation, interruptId })]
   const at = drain.at()

@@ -6,10 +6,13 @@ import type {
   CreateThread,
   ForkedThread,
   ForkThread,
+  SendMessage,
+  SessionResult,
   ThreadEffects,
   ThreadEnv,
   ThreadFiles,
   ThreadGrants,
+  ThreadId,
   ThreadInfo,
   Threads,
   ThreadValues,
@@ -38,9 +41,12 @@ export interface ClientThreads extends Pick<
   | 'document'
   | 'export'
   | 'logs'
+  | 'failures'
   | 'log'
   | 'cost'
   | 'audit'
+  | 'auditPage'
+  | 'exportLines'
   | 'values'
   | 'env'
   | 'variables'
@@ -48,7 +54,13 @@ export interface ClientThreads extends Pick<
 > {
   create(thread: Omit<CreateThread, 'tenant'>): Promise<ThreadInfo>
   byClientId(clientId: string): Promise<ThreadInfo | undefined>
-  list(query?: Omit<ThreadQuery, 'tenant' | 'changedAfter'>): Promise<readonly ThreadInfo[]>
+  list(query?: ThreadListQuery): Promise<readonly ThreadInfo[]>
+  /** A page of a list, and the cursor of the next page. */
+  page(query?: ThreadListQuery & { readonly cursor?: string }): Promise<{
+    readonly threads: readonly ThreadInfo[]
+    /** Absent after the last page. */
+    readonly nextCursor?: string
+  }>
   /**
    * The log, in pages. With `maxResultChars`, longer results of tools are cut to their beginning, and such an event
    * has `isCut`.
@@ -86,6 +98,14 @@ export interface ClientThreads extends Pick<
   }
 }
 
+/** Selects the threads of a list. The key determines the tenant. */
+type ThreadListQuery = Omit<ThreadQuery, 'tenant' | 'changedAfter' | 'grantedAfter' | 'after'>
+
+function listQuery({ parentId, isWaiting, ...rest }: ThreadListQuery): Query {
+  const place = parentId === null ? { roots: true } : { parentId }
+  return { ...rest, ...place, waiting: isWaiting }
+}
+
 /** Creates the thread functions of a client. */
 export function threadsOf(requester: Requester): ClientThreads {
   const { call, pick } = requester
@@ -106,13 +126,15 @@ export function threadsOf(requester: Requester): ClientThreads {
   const list = (query: Query): Promise<readonly ThreadInfo[]> =>
     pick('listThreads', {}, 'threads', { query })
   return {
-    create: (thread) => call('createThread', {}, { json: thread }),
+    create: ({ agent, ...thread }) => {
+      const name = typeof agent === 'object' ? agent.name : agent
+      return call('createThread', {}, { json: { ...thread, agent: name } })
+    },
     get: (threadId) => call('getThread', { threadId }),
     byClientId: async (clientId) => (await list({ clientId }))[0],
-    list: ({ parentId, isWaiting, ...rest } = {}) => {
-      const place = parentId === null ? { roots: true } : { parentId }
-      return list({ ...rest, ...place, waiting: isWaiting })
-    },
+    list: (query = {}) => list(listQuery(query)),
+    page: ({ cursor, ...query } = {}) =>
+      call('listThreads', {}, { query: { ...listQuery(query), cursor } }),
     view: (threadId, query) => call('getThreadView', { threadId }, { query }),
     update: (threadId, json) => call('updateThread', { threadId }, { json }),
     remove: (threadId) => call('deleteThread', { threadId }),
@@ -120,9 +142,13 @@ export function threadsOf(requester: Requester): ClientThreads {
     send,
     unsend: (threadId, queueId) =>
       isThere(call('unsendMessage', { threadId, queueId }), 'MESSAGE_NOT_FOUND'),
-    async run(threadId, message, options) {
+    async run<Data>(
+      threadId: ThreadId<Data>,
+      message: SendMessage | string,
+      options?: { readonly signal?: AbortSignal },
+    ) {
       await send(threadId, message)
-      return settled(threadId, options)
+      return (await settled(threadId, options)) as SessionResult<Data> // typed as the agent declares it
     },
     settled,
     stop: (threadId, json = {}) => call('stopThread', { threadId }, { json }),
@@ -160,13 +186,22 @@ export function threadsOf(requester: Requester): ClientThreads {
       )
       return response.text()
     },
+    async *exportLines(threadId) {
+      const query = { format: 'jsonl' }
+      const response = await requester.send('exportThread', { threadId }, { query })
+      const decoder = new TextDecoder()
+      for await (const part of response.body ?? []) yield decoder.decode(part, { stream: true })
+    },
     import: (lines) =>
       call('importThread', {}, { body: lines, headers: { 'content-type': 'application/jsonl' } }),
 
     logs: (threadId) => pick('listLogs', { threadId }, 'logs'),
+    failures: (threadId) => pick('listFailures', { threadId }, 'failures'),
     log: (threadId, logId) => call('getLog', { threadId, logId }),
     cost: (threadId) => call('getCost', { threadId }),
     audit: (threadId) => call('getAudit', { threadId }),
+    auditPage: (threadId, { limit = 500, cursor } = {}) =>
+      call('getAudit', { threadId }, { query: { limit, cursor } }),
 
     files: filesOf(requester),
     grants: {

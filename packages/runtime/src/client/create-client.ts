@@ -8,6 +8,7 @@ import type {
   ThreadInfo,
   NumberedEvent,
   WaitingItem,
+  WaitingSelection,
 } from '../contract/runtime-api.ts'
 import type { TreeEvent } from '../http/stream/tree-stream.ts'
 import type { AgentDetail, AgentSummary } from '../operations/agents.ts'
@@ -25,11 +26,19 @@ export interface ClientOptions extends RequesterOptions {
   readonly streams?: EventSourceOptions
 }
 
+/** How many items of the inbox one request returns at most. */
+const MOST_ITEMS = 1000
+
 type Item = Pick<WaitingItem, 'threadId' | 'interruptId'>
 
 /** Everything that waits for a person. Decisions are recorded in the name of the user of the API key. */
 export interface ClientInbox {
-  list(query?: { readonly rootId?: string; readonly limit?: number }): ReturnType<Inbox['list']>
+  /** Everything that waits, or the first `limit` items. Reads as many pages as that takes. */
+  list(
+    query?: Omit<WaitingSelection, 'tenant'> & { readonly limit?: number },
+  ): ReturnType<Inbox['list']>
+  /** A page of what waits, the oldest first. */
+  page(query?: Omit<NonNullable<Parameters<Inbox['page']>[0]>, 'tenant'>): ReturnType<Inbox['page']>
   /** One item, also after it was decided. */
   get(item: Item): ReturnType<Inbox['get']>
   approve(item: Item & Omit<ApprovalDecision, 'by'>): Promise<void>
@@ -109,6 +118,7 @@ export function createClient(options: ClientOptions): Client {
   const { call, pick } = requester
   const decide = ({ threadId, interruptId }: Item, json: object): Promise<void> =>
     call('decide', { threadId, interruptId }, { json })
+  const waitingPage: ClientInbox['page'] = (query) => call('listApprovals', {}, { query })
   const read = (
     threadId: string,
     query: { readonly tree?: boolean; readonly live?: boolean },
@@ -127,7 +137,19 @@ export function createClient(options: ClientOptions): Client {
   return {
     threads: threadsOf(requester),
     inbox: {
-      list: (query) => pick('listApprovals', {}, 'waiting', { query }),
+      async list({ limit = Infinity, ...query } = {}) {
+        const waiting: WaitingItem[] = []
+        let cursor: string | undefined
+        do {
+          const left = Math.min(limit - waiting.length, MOST_ITEMS)
+          if (left <= 0) break
+          const page = await waitingPage({ ...query, limit: left, cursor })
+          waiting.push(...page.waiting)
+          cursor = page.nextCursor
+        } while (cursor !== undefined)
+        return waiting
+      },
+      page: waitingPage,
       get: ({ threadId, interruptId }) => call('getApproval', { threadId, interruptId }),
       approve: ({ reason, tokens, digest, with: args, grantForMs, ...item }) =>
         decide(item, { type: 'approve', reason, tokens, digest, with: args, grantForMs }),

@@ -1,4 +1,4 @@
-import type { Message, Tool, Turn } from '@skein/ai'
+import type { LateOutcome, Message, Tool, Turn } from '@skein/ai'
 import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptToolConfig, ToolDefinition } from '../definitions/types.ts'
 import type { RuntimeEvent } from './event.ts'
@@ -23,6 +23,7 @@ import type {
   ThreadHead,
 } from '../store/store.ts'
 import type { ThreadState } from './thread-state.ts'
+import { StoppingError } from './error.ts'
 import type { KernelState } from './state.ts'
 import type { DrainTrace } from '../telemetry/drain-trace.ts'
 import type { RuntimeLogger } from '../telemetry/logger.ts'
@@ -150,8 +151,13 @@ export interface Write {
    * reading and its setting here, the commit is refused with `STATE_CONFLICT`.
    */
   readonly values?: ValueUse
+  /**
+   * Called if the write cannot be stored, because another drain has claimed the thread, or the store or this work has
+   * failed, and this drain does not try again.
+   */
+  readonly onLost?: () => void
   /** Returns the write that replaces this one if it is refused with `STATE_CONFLICT`. */
-  readonly onConflict?: (error: unknown) => Omit<Write, 'values' | 'governance'>
+  readonly onConflict?: (error: unknown) => Omit<Write, 'values' | 'governance' | 'onLost'>
   /** Makes the store reject the commit when another writer has appended to the log meanwhile. */
   readonly expectsNoMail?: boolean
   /**
@@ -213,8 +219,28 @@ export interface KernelEnvironment {
   readonly telemetry?: Telemetry | undefined
   readonly watchdog?: LoopWatch | undefined
   readonly logger?: RuntimeLogger | undefined
+  /**
+   * Records what a call or a scheduled effect has ended with, after its outcome was recorded as unknown or while the
+   * work that had started it could store nothing any more. It never throws.
+   */
+  late(report: LateReport): void
   /** Reports an error of background work to the operator (`onError`). It never throws. */
   report(error: unknown, threadId: string): void
+}
+
+/** What a call or a scheduled effect has ended with, although nothing waits for it any more. */
+export interface LateReport {
+  readonly threadId: string
+  readonly turnId: string
+  /** The call; of a scheduled effect, the id of the attempt. */
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly outcome: LateOutcome
+  /** The id of the call, or of the attempt, for the governor. */
+  readonly callId: string
+  /** Whether a governor has judged the call. */
+  readonly isGoverned: boolean
+  readonly effect?: { readonly effectId: string }
 }
 
 /** A message was edited or removed, or a message was queued that cuts the running turn. */
@@ -271,6 +297,11 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   readonly maxMediaFiles: number
   /** The maximum bytes of a message: of its JSON from a client or a tool, of its texts from a model. */
   readonly maxMessageBytes: number
+  /**
+   * How long a write may take to end by itself after its time limit, or after it was told to stop; a result within this
+   * time counts. After it, the write is in doubt. Default 5 s.
+   */
+  readonly stopGraceMs: number
   /** How long the runtime waits for an approval or a client's answer. Default 7 days. */
   readonly interruptTtlMs: number
   /** How long the runtime waits for the variables that a child needs. Default 24 h. */
@@ -288,4 +319,12 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
  */
 export function isStop(reason: unknown): boolean {
   return reason === 'stop' || reason === 'terminate'
+}
+
+/** Why the calls of a turn are aborted that a new message cuts. */
+export const CUT = 'cut'
+
+/** Whether the work on a thread was aborted because the process stops. Another process continues the thread. */
+export function isShutdown(reason: unknown): reason is StoppingError {
+  return reason instanceof StoppingError
 }

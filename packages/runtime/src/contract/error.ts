@@ -36,6 +36,7 @@ export type RuntimeErrorCode =
   | 'KEY_INVALID'
   | 'SECRET_KEY_MISSING'
   | 'STATE_CONFLICT'
+  | 'RUNTIME_NOT_STARTED'
   | 'RUNTIME_STOPPED'
   | 'LEASE_LOST'
   | 'AGENT_DIVERGED'
@@ -69,4 +70,15 @@ export function spendingLimitOf(error: unknown): RuntimeError | undefined {
   for (let at = error; at instanceof Error; at = at.cause)
     if (at instanceof RuntimeError && at.code === 'SPENDING_LIMIT') return at
   return undefined
+}
+
+/** Why work on threads is aborted when the runtime stops. */
+export class StoppingError extends RuntimeError {
+  /** Whether a write that runs has its grace to end; not if the caller of `stop` gave the work no time. */
+  readonly hasGrace: boolean
+
+  constructor(hasGrace: boolean) {
+    super('The runtime is stopping.', { code: 'RUNTIME_STOPPED' })
+    this.hasGrace = hasGrace
+  }
 }

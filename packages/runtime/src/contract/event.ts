@@ -1,5 +1,5 @@
 import type { StopReason } from '@skein/ai'
-import type { JsonObject, JsonValue, MessageJSON } from '@skein/base'
+import type { JsonObject, JsonValue, MessageJSON, RecordedArguments } from '@skein/base'
 import type {
   AgentRegistered,
   InterruptAnswered,
@@ -13,6 +13,7 @@ import type {
   TurnStart,
   UsageRecorded,
 } from '@skein/threads'
+import type { UndoStatus } from '@skein/governance'
 import type { Budget } from '../definitions/types.ts'
 import type { FileStat, Side } from './thread-state.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
@@ -69,6 +70,8 @@ export interface MessageQueued extends EventBase<'message_queued'> {
   readonly resumes?: boolean
   /** The id of the parent's waiting call ("interrupt") that is answered when the session with this message ends. */
   readonly parentInterruptId?: string
+  /** Of a message from the parent: the sessions above that it works for, the outermost first. */
+  readonly callers?: readonly SessionName[]
   /**
    * Set when the message arrived during a session and ends the running turn early. After `restart`, models are
    * no longer shown what was said since the last answer.
@@ -79,6 +82,12 @@ export interface MessageQueued extends EventBase<'message_queued'> {
    * message belongs to its trace.
    */
   readonly trace?: string
+}
+
+/** A session of a thread. */
+export interface SessionName {
+  readonly threadId: string
+  readonly sessionId: string
 }
 
 /** A queued message was withdrawn. */
@@ -141,6 +150,50 @@ export interface SessionEnd extends EventBase<'session_end'> {
   readonly cause?: FailureCause
 }
 
+/**
+ * A session fails, and subagents still work for it. They were asked to stop in the same commit. When they have, the
+ * writes of all of them are undone, and the session ends with this outcome.
+ */
+export interface SessionFailing extends EventBase<'session_failing'> {
+  readonly sessionId: string
+  readonly outcome: Exclude<SessionOutcome, 'completed'>
+  readonly reason: string
+  readonly message: string
+  readonly hint?: string
+  readonly attachments?: readonly string[]
+  readonly data?: JsonValue
+  /** The threads that have to stop, with the last event of each before it was asked to. */
+  readonly below: readonly { readonly threadId: string; readonly seq: number }[]
+}
+
+/** A write of a session that failed: what became of it. In the log of the thread that made it. */
+export interface WriteUndone extends EventBase<'write_undone'> {
+  /** The request of the audit log, and the call in it. */
+  readonly requestId: string
+  readonly call: string
+  readonly toolName: string
+  readonly status: UndoStatus
+  readonly error?: string
+}
+
+/** A person's decision about a write that was left when its session failed was carried out. */
+export interface UndoDecided extends EventBase<'undo_decided'> {
+  readonly interruptId: string
+  readonly status: UndoStatus | 'closed'
+  readonly error?: string
+}
+
+/** A write that was left when its session failed. A person is asked about it. */
+export interface WriteLeft {
+  /** The thread that made the write. */
+  readonly threadId: string
+  readonly requestId: string
+  readonly call: string
+  readonly toolName: string
+  readonly arguments: JsonValue
+  readonly status: UndoStatus
+}
+
 /** The last error of a thread that failed, or the death of the process that worked on it. */
 export interface FailureCause {
   readonly code?: string
@@ -152,6 +205,14 @@ export interface FailureCause {
 
 /** Something went wrong. */
 export interface RuntimeErrorRaised extends Extract<ThreadEvent, { type: 'error_raised' }> {
+  readonly cause?: FailureCause
+}
+
+/** A call ended. `cause` is what the tool threw; only operators see it (`threads.failures`). */
+export interface RuntimeToolExecutionEnd extends Extract<
+  ThreadEvent,
+  { type: 'tool_execution_end' }
+> {
   readonly cause?: FailureCause
 }
 
@@ -182,12 +243,21 @@ export interface StepFailed extends EventBase<'step_failed'> {
 /** A call is about to run. This event, the intent, is committed before the tool can have a side effect. */
 export interface RuntimeToolExecutionStart extends ToolExecutionStart {
   readonly epoch: number
+  /**
+   * The hash of the schema that has made `arguments` of what the model sent, which is in the message. Undefined for
+   * a tool that parses nothing, and in older logs, whose `arguments` are those that the model sent.
+   */
+  readonly schema?: string
 }
 
 /** A call waits for a person, a client or a child; or a scheduled effect waits for a person. */
 export interface RuntimeInterruptOpened extends InterruptOpened {
   /** The scheduled effect that waits. It has no call: `turnId` is empty, and `toolCallId` is the id of the effect. */
   readonly effectId?: string
+  /** The write that the question is about, if its session has failed. No call waits for the answer. */
+  readonly write?: WriteLeft
+  /** The parsed arguments of the call, with which it runs after an approval. Undefined in older logs. */
+  readonly parsed?: RecordedArguments
   /** When the interrupt expires (ISO 8601); it is then answered with an error. */
   readonly expiresAt?: string
 }
@@ -236,6 +306,8 @@ export interface CallChanged extends EventBase<'call_changed'> {
   readonly toolCallId: string
   /** The call that runs instead. */
   readonly changedTo: string
+  /** What the tool has made of the person's arguments, with which the new call runs. */
+  readonly parsed?: RecordedArguments
   readonly by?: string
 }
 
@@ -272,6 +344,8 @@ export interface StopRequested extends EventBase<'stop_requested'> {
   readonly by?: string
   /** Whether the running step may finish first. */
   readonly afterStep?: boolean
+  /** Whether a session above has failed, which undoes the writes of this one together with its own. */
+  readonly leavesWrites?: boolean
 }
 
 /**
@@ -352,8 +426,8 @@ export interface EffectEnded extends EventBase<'effect_ended'> {
   readonly runAt?: string
   /** Whether `runAt` is another attempt of the same run. */
   readonly isRetry?: boolean
-  /** Who found out, after a crash, that the scheduled effect had happened. */
-  readonly settledBy?: 'probe' | 'person'
+  /** Who found out that the scheduled effect had happened; `result`: it reported so itself, but late. */
+  readonly settledBy?: 'probe' | 'person' | 'result'
 }
 
 /** A child could not be created: variables are missing (Standard Agents §7.8). */
@@ -489,6 +563,9 @@ export type RuntimeOnlyEvent =
   | MessageUnqueued
   | SessionStart
   | SessionEnd
+  | SessionFailing
+  | WriteUndone
+  | UndoDecided
   | SessionStopRequested
   | StepFailed
   | CallReset
@@ -521,6 +598,7 @@ type Widened =
   | RuntimeTurnStart
   | RuntimeStepStart
   | RuntimeToolExecutionStart
+  | RuntimeToolExecutionEnd
   | RuntimeInterruptOpened
   | RuntimeInterruptAnswered
   | RuntimeSubagentCreated

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { zeroUsage } from '@skein/ai'
+import { zeroUsage } from '@skein/ai/engine'
 import { scripted } from '@skein/ai/testing'
 import type { ModelPrices } from '@skein/ai/middleware'
 import { costOf } from './usage.ts'

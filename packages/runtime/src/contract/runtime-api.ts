@@ -9,11 +9,18 @@ import type {
   FoldedThread,
   InterruptAnswer,
 } from '@skein/threads'
-import type { Budget } from '../definitions/types.ts'
+import type { AgentDefinition, Budget } from '../definitions/types.ts'
 import type { Registry } from '../definitions/resolved.ts'
 import type { RuntimeNode } from '../nodes/nodes.ts'
-import type { RuntimeEvent, SessionOutcome, StoredEvent } from './event.ts'
-import type { StoreTotals, ThreadHead, ThreadQuery, UserOf, UserValue } from '../store/store.ts'
+import type { FailureCause, RuntimeEvent, SessionOutcome, StoredEvent } from './event.ts'
+import type {
+  StoreTotals,
+  ThreadHead,
+  ThreadQuery,
+  UserOf,
+  UserValue,
+  WaitingQuery,
+} from '../store/store.ts'
 import type {
   EffectSchedule,
   FileStat,
@@ -227,8 +234,9 @@ interface ThreadChanges {
 }
 
 /** A thread to create. */
-export interface CreateThread {
-  readonly agent: string
+export interface CreateThread<Data = unknown> {
+  /** The name of the agent, or its definition, from which the type of `data` in the results of `run` follows. */
+  readonly agent: string | AgentDefinition<Data>
   readonly tenant?: string
   readonly owner?: string
   readonly title?: string
@@ -314,14 +322,23 @@ export interface Sent {
   readonly seq: number
 }
 
+/** The id of a thread. `Data` is the type of the data that the sessions of its agent return. */
+export type ThreadId<Data = unknown> = string & { readonly '~data'?: Data }
+
+/** A thread that was just created. */
+export interface CreatedThread<Data = unknown> extends ThreadInfo {
+  readonly id: ThreadId<Data>
+}
+
 /** How a session ended, for callers that wait for its end. */
-export interface SessionResult {
+export interface SessionResult<Data = JsonValue> {
   readonly outcome: SessionOutcome | 'waiting'
   readonly reason: string
   readonly text: string
   /** What to do about a failure. */
   readonly hint?: string
-  readonly data?: JsonValue
+  /** The answer, checked by the `output` of the agent that gave it; absent if there is none. */
+  readonly data?: Data
   readonly attachments: readonly string[]
   readonly waiting: readonly WaitingItem[]
   readonly thread: ThreadInfo
@@ -340,7 +357,10 @@ export interface WaitingItem {
   readonly toolCallId: string
   /** The name of the tool, or of the scheduled effect. */
   readonly toolName: string
+  /** The arguments with which the call runs: as the tool has parsed them, with defaults and transforms. */
   readonly arguments: JsonValue
+  /** What the model sent, if the tool has made other arguments of it. */
+  readonly sentArguments?: JsonValue
   /**
    * `in_doubt`: a process died during the call, and a person has to find out whether it had its effect. `variables`: a
    * child needs values that only a person has.
@@ -413,8 +433,9 @@ export interface ApprovalDecision {
    */
   readonly digest?: string
   /**
-   * For `approve`: the arguments with which the person approves the call. If they differ from those of the call, the
-   * call is denied, and another call with these arguments, its own id and its own approval takes its place.
+   * For `approve`: the arguments with which the person approves the call, in the form in which a model sends them (the
+   * `parameters` of the tool): the tool parses them in the same way. If the result differs from the arguments of the
+   * call, the call is denied, and another call with these arguments, its own id and its own approval takes its place.
    */
   readonly with?: JsonObject
   /**
@@ -429,11 +450,27 @@ export const FOUND_EFFECTS = ['applied', 'absent', 'unknown'] as const
 /** What a person found out about a call that a crash interrupted. */
 export type FoundEffect = (typeof FOUND_EFFECTS)[number]
 
+/** Selects what waits. Absent conditions do not filter. */
+export type WaitingSelection = Pick<
+  WaitingQuery,
+  'tenant' | 'owner' | 'agent' | 'kind' | 'rootId' | 'threadId' | 'threadIdPart' | 'interruptIdPart'
+>
+
+/** A page of what waits. A page may have fewer items than its limit, also when others follow. */
+export interface WaitingPage {
+  readonly waiting: readonly WaitingItem[]
+  /** The cursor of the next page; absent after the last page. */
+  readonly nextCursor?: string
+}
+
 /** The calls that wait for a person or a client, over all threads. */
 export interface Inbox {
-  list(
-    query?: Pick<ThreadQuery, 'tenant' | 'owner' | 'rootId' | 'limit'>,
-  ): Promise<readonly WaitingItem[]>
+  /** Returns everything that waits, the oldest first, or the first `limit` items. */
+  list(query?: WaitingSelection & { readonly limit?: number }): Promise<readonly WaitingItem[]>
+  /** Returns a page of what waits, the oldest first: 100 items by default, at most 1000. */
+  page(
+    query?: WaitingSelection & { readonly limit?: number; readonly cursor?: string },
+  ): Promise<WaitingPage>
   /** Returns one item, also after it was decided. Rejects with `INTERRUPT_NOT_FOUND`. */
   get(item: { readonly threadId: string; readonly interruptId: string }): Promise<WaitingDetail>
   /** Approves a call. Only the first decision is used; later ones are refused with `ALREADY_ANSWERED`. */
@@ -476,6 +513,13 @@ export interface ModelLog {
   readonly error?: { readonly code: string; readonly message: string; readonly hint?: string }
 }
 
+/** What the code of a tool threw, without secrets. */
+export interface ToolFailure extends FailureCause {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly at: string
+}
+
 /** A model request as it was sent, rebuilt from the log. It never contains secrets. */
 export interface ModelLogDetail extends ModelLog {
   readonly system: string | null
@@ -509,7 +553,7 @@ export type ChildInfo = Omit<SubagentRegistryEntry, 'createdAt'> & {
 
 /** The operations on threads. */
 export interface Threads {
-  create(thread: CreateThread): Promise<ThreadInfo>
+  create<Data = JsonValue>(thread: CreateThread<Data>): Promise<CreatedThread<Data>>
   /** Returns a thread without its log; rejects with `THREAD_NOT_FOUND`. */
   get(threadId: string): Promise<ThreadInfo>
   /**
@@ -547,12 +591,15 @@ export interface Threads {
    * cannot be withdrawn (`INPUT_INVALID`).
    */
   unsend(threadId: string, queueId: string): Promise<boolean>
-  /** Sends a message and waits until the session ends or waits for a person. */
-  run(
-    threadId: string,
+  /**
+   * Sends a message and waits until the session ends or waits for a person. `data` has the type of the agent's `output`
+   * if the thread was created with the agent's definition: `threads.create({ agent: support })`.
+   */
+  run<Data = JsonValue>(
+    threadId: ThreadId<Data>,
     message: SendMessage | string,
     options?: { readonly signal?: AbortSignal },
-  ): Promise<SessionResult>
+  ): Promise<SessionResult<Data>>
   /** Waits until the thread is at rest or needs a person. */
   settled(threadId: string, options?: { readonly signal?: AbortSignal }): Promise<SessionResult>
 
@@ -596,6 +643,8 @@ export interface Threads {
   document(threadId: string): Promise<ThreadDocument>
   /** Returns the log as JSON lines, without secrets; `import` reads them. */
   export(threadId: string): Promise<string>
+  /** Yields the same lines in parts, so that a long log need not fit in memory. */
+  exportLines(threadId: string): AsyncIterable<string>
   import(
     lines: string,
     options?: { readonly tenant?: string; readonly owner?: string },
@@ -614,10 +663,17 @@ export interface Threads {
   readonly grants: ThreadGrants
 
   logs(threadId: string): Promise<readonly ModelLog[]>
+  /** Returns what the code of tools threw in the thread, with stacks. Only for operators: events do not show it. */
+  failures(threadId: string): Promise<readonly ToolFailure[]>
   log(threadId: string, logId: string): Promise<ModelLogDetail>
   cost(threadId: string): Promise<CostReport>
   /** Returns the audit log of a root thread: its lines and a signed checkpoint, for `verifyLog`. */
   audit(threadId: string): Promise<AuditExport>
+  /** Returns a page of the audit log: 500 lines by default, at most 5000. */
+  auditPage(
+    threadId: string,
+    page?: { readonly cursor?: string; readonly limit?: number },
+  ): Promise<AuditPage>
 }
 
 /** The audit log of a tree of threads, with the data that is needed to verify it. */
@@ -627,6 +683,19 @@ export interface AuditExport {
   readonly checkpoint: string
   /** The public key that verifies the checkpoint, in the form that `verifyLog` accepts. */
   readonly publicKey: PublicJwk
+}
+
+/**
+ * A page of an audit log. The lines of all pages in order, with the checkpoint and the key of the last page, are
+ * the whole export (`AuditExport`).
+ */
+export interface AuditPage extends Omit<AuditExport, 'checkpoint'> {
+  /** The index of the first line. */
+  readonly from: number
+  /** The cursor of the next page; absent on the last page. */
+  readonly nextCursor?: string
+  /** The signed checkpoint of the whole log up to the last line; only on the last page. */
+  readonly checkpoint?: string
 }
 
 /** The files of a thread. */

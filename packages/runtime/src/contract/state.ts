@@ -1,6 +1,12 @@
-import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
+import { isPlainObject, type JsonObject, type JsonValue, type RecordedArguments } from '@skein/base'
 import type { Message, ToolCall, ToolOutcome } from '@skein/ai'
-import type { InterruptRecord, InterruptAnswer, ThreadStatus } from '@skein/threads'
+import type {
+  DeliveryStatus,
+  InterruptRecord,
+  InterruptAnswer,
+  LateResult,
+  ThreadStatus,
+} from '@skein/threads'
 import type {
   EffectScheduled,
   GrantMade,
@@ -11,10 +17,13 @@ import type {
   ParentLink,
   RuntimeEvent,
   RuntimeSubagentCreated,
+  SessionFailing,
+  SessionName,
   SessionOutcome,
   SessionStopRequested,
   VariablesProvided,
   VariablesRequested,
+  WriteLeft,
 } from './event.ts'
 import type { Budget } from '../definitions/types.ts'
 import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
@@ -50,6 +59,11 @@ export interface KernelState {
    * that is sent twice with one id is queued once.
    */
   readonly queuedIds: Map<string, number>
+  /**
+   * Messages about calls whose outcome the model was told is unknown, and of which more is known now. They wait for
+   * the next request to the model, and do not cause one.
+   */
+  readonly news: MessageQueued[]
   session: Session | undefined
   lastSession: EndedSession | undefined
   /**
@@ -141,11 +155,18 @@ export interface Entry {
   dropped: 'gone' | 'noted' | undefined
   /** Number of the event that last changed or removed the message; 0 if none did. */
   editedSeq: number
+  /** Whether people may rely on the message, if it is the answer of an agent whose answers a gate checks. */
+  delivery: DeliveryStatus | undefined
+  /** Why the answer was refused. */
+  refusal: string | undefined
 }
 
 /** One call of an assistant message. */
 export interface CallState {
+  /** The call as the model sent it. */
   readonly call: ToolCall
+  /** The parsed arguments, as far as the log has them: the call runs with these. */
+  parsed: RecordedArguments | undefined
   /** The epoch (number of the claim of the thread) in which the call started; undefined until the call runs. */
   startedEpoch: number | undefined
   /** Whether the call was started at some time, also if it then began to wait or a crash reset it. */
@@ -155,6 +176,12 @@ export interface CallState {
   isUnknown: boolean
   interruptId: string | undefined
   isHidden: boolean
+  /** Whether a probe or a person found out the outcome, so that what the tool returned is not in it. */
+  isFound: boolean
+  /** How the call really ended, if that was reported when its outcome was not known any more. */
+  late: Pick<LateResult, 'outcome' | 'result'> | undefined
+  /** What a person found out about the call after it had ended with an unknown outcome. */
+  found: 'applied' | 'absent' | undefined
 }
 
 /** The running session: from the first queued message to the end of the work. */
@@ -168,11 +195,19 @@ export interface Session {
   readonly firstEntry: number
   /** Ids of the parent's waiting calls (interrupts) that get the result of this session. */
   readonly waiters: string[]
+  /** The sessions of threads above that this session works for, the outermost first. */
+  callers: readonly SessionName[]
+  /** Set when the session fails, and subagents that work for it have to stop first. */
+  failing: SessionFailing | undefined
+  /** Whether a session above has failed, which undoes the writes of this one together with its own. */
+  leavesWrites: boolean
   /**
    * Whether the governor, which applies the policy, judged a call of this session. The result of the session then
    * has to pass the governor too.
    */
   isGoverned: boolean
+  /** The ids of the answers that the gate has not judged yet. */
+  readonly pending: Set<string>
   /** Set when a tool asked to end the session. */
   stopRequest: SessionStopRequested | undefined
   turn: SideTurn | undefined
@@ -234,7 +269,7 @@ export interface Step {
   failures: number
 }
 
-interface EndedSession {
+export interface EndedSession {
   readonly id: string
   readonly outcome: SessionOutcome
   readonly reason: string
@@ -246,7 +281,10 @@ interface EndedSession {
   readonly seq: number
   readonly trace: string | undefined
   /** The counts that the next session starts with if this session ended with a handoff. */
-  readonly handedOn: Pick<Session, 'before' | 'sameErrors' | 'lastError'>
+  readonly handedOn: Pick<
+    Session,
+    'before' | 'sameErrors' | 'lastError' | 'callers' | 'leavesWrites'
+  >
 }
 
 /** A call that waits for an answer, or whose answer was not used yet. */
@@ -257,6 +295,12 @@ export interface OpenInterrupt {
   readonly expiresAt: string | undefined
   /** The scheduled effect that waits, if it is not a call that waits. */
   readonly effectId: string | undefined
+  /** Whether nothing waits for the answer: the call has ended with an unknown outcome, and its session may be over. */
+  readonly isDetached: boolean
+  /** Whether the end of the thread has closed the question, which must be asked again because it is detached. */
+  isDropped: boolean
+  /** The write that the question is about, if its session has failed. */
+  readonly write: WriteLeft | undefined
   answer: InterruptAnswer | undefined
   answeredAt: string | undefined
   answeredBy: string | undefined
@@ -291,6 +335,8 @@ export interface EffectState {
   runningEpoch: number | undefined
   /** The question to a person that the scheduled effect waits for, or whose answer was not used yet. */
   interruptId: string | undefined
+  /** How this attempt really ended, if that was reported when its outcome was not known any more. */
+  late: Pick<LateResult, 'outcome' | 'result'> | undefined
 }
 
 /** A child that cannot be created until a person has provided its variables. */
@@ -335,6 +381,7 @@ export function emptyKernelState(): KernelState {
     callPlaces: new Map(),
     queue: [],
     queuedIds: new Map(),
+    news: [],
     session: undefined,
     lastSession: undefined,
     stop: 'none',
@@ -460,15 +507,35 @@ export function isAwaited({ queue, parent, lastSession }: KernelState): boolean 
 
 /** Returns the unanswered questions (interrupts) that a person or a client can still answer. */
 export function openForPeople({ interrupts, terminated }: KernelState): readonly OpenInterrupt[] {
-  if (terminated) return []
   return [...interrupts.values()].filter(
-    ({ answer, interrupt: { kind } }) => !answer && isForPeople(kind),
+    ({ answer, isDetached, isDropped, interrupt: { kind } }) =>
+      !answer && isForPeople(kind) && (isDetached ? !isDropped : !terminated),
   )
 }
 
 /** Whether a person or a client answers questions of this kind. */
 function isForPeople(kind: string): boolean {
   return kind === 'approval' || kind === 'input' || kind === 'in_doubt'
+}
+
+/** The id of an attempt of a scheduled effect, for governors and in late results. */
+export function attemptId(effectId: string, run: number, attempt: number): string {
+  return `${effectId}:${run}.${attempt}`
+}
+
+/**
+ * Returns the effect to which this attempt belongs if the attempt has no outcome yet: it runs, was cut off, or waits for a
+ * person to find out what it did.
+ */
+export function findLateEffect(
+  { effects, interrupts }: KernelState,
+  effectId: string,
+  attempt: string,
+): EffectState | undefined {
+  const effect = effects.get(effectId)
+  if (!effect || attemptId(effectId, effect.run, effect.attempts) !== attempt) return undefined
+  const isAsked = interrupts.get(effect.interruptId ?? '')?.interrupt.kind === 'in_doubt'
+  return effect.runningEpoch !== undefined || isAsked ? effect : undefined
 }
 
 /** Returns the requests for variables that a person can still answer. */

@@ -1,3 +1,4 @@
+import type { DeliveryStatus } from '@skein/threads'
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { Message } from '@skein/ai'
 
@@ -18,6 +19,11 @@ export interface StoredMessage {
   /** The thread id of the child that sent the message. */
   readonly subagentId?: string
   readonly metadata?: JsonObject
+  /**
+   * Whether people may rely on the message, if it is the answer of an agent with a task class: `pending` until the
+   * gate has judged it, `refused` if it was not delivered. Absent for messages that no gate checks.
+   */
+  readonly delivery?: DeliveryStatus
 }
 
 /** One child in the list of its parent (Standard Agents §7.11). */

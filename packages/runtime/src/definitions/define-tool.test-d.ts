@@ -187,8 +187,9 @@ test('references are names or definitions', () => {
     sideA: { prompt, stopTool: refund, sessionStop: { name: refund, messageProperty: 'm' } },
     sideB: { prompt: 'other', sessionFail: 'fail', sessionStop: refund },
   })
-  expectTypeOf(prompt).toEqualTypeOf<PromptDefinition>()
-  expectTypeOf(agent).toEqualTypeOf<AgentDefinition>()
+  expectTypeOf(prompt).toEqualTypeOf<PromptDefinition<{ answer: string }>>()
+  expectTypeOf(agent).toEqualTypeOf<AgentDefinition<{ answer: string }>>()
+  expectTypeOf(child).toEqualTypeOf<AgentDefinition>()
   expectTypeOf(createRegistry({ agents: [agent] })).toEqualTypeOf<Registry>()
 
   // @ts-expect-error -- a tool is no prompt

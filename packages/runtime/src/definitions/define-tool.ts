@@ -1,9 +1,10 @@
-import { isPlainObject, type JsonValue } from '@skein/base'
+import { argumentParserMember, argumentParserOf, isPlainObject, type JsonValue } from '@skein/base'
 import { isDeferred, isDenied, type Tool, type ToolContext, type ToolSchema } from '@skein/ai'
 import { type EvidenceClaim, type Risk, toolCore } from '@skein/governance'
 import { RuntimeError } from '../contract/error.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
-import { checkedArguments, type CheckedArguments, frozenDefinition } from './define.ts'
+import { frozenDefinition, definedArguments } from './define.ts'
+import { checkParameterOrder } from './parameter-order.ts'
 import type {
   AnyTool,
   Ref,
@@ -44,12 +45,15 @@ type Undoable =
   | { readonly risk: 'read_only' | 'write_low_risk' }
   | { readonly risk: 'write_high_risk'; readonly rollback: NonNullable<unknown> }
 
+const threadTool = Symbol.for('skein.thread-tool')
+
 /** The type of the arguments of a tool without arguments. */
 export type NoArguments = Readonly<Record<string, never>>
 
 /**
- * A tool that runs in this process. It is also a `Tool` of `@skein/ai`, so `llm()`, `agent()` and `governed()`
- * accept it. Outside a thread, a tool that uses the thread's state fails with `TOOL_NOT_ALLOWED`.
+ * A tool that runs in this process, in a thread. `llm()` and `agent()` have no threads and refuse it; a tool for them
+ * is made with `tool()` of `@skein/ai`, which the runtime accepts too. `governed()` takes both; outside a thread, a
+ * tool that uses the thread's state fails with `TOOL_NOT_ALLOWED`.
  */
 export interface RunnableTool<Args = never, Result = unknown> extends ToolDefinition {
   readonly run: (params: unknown, context: ToolContext) => Promise<Result>
@@ -58,7 +62,9 @@ export interface RunnableTool<Args = never, Result = unknown> extends ToolDefini
 }
 
 /**
- * Defines a tool. Its arguments are checked in its own `run`, before `execute` is called.
+ * Defines a tool. Its arguments are parsed once, before anything judges a call: policy, approver, log, `raise`,
+ * `rollback`, `probe`, `evidence` and `execute` all get the value that the schema makes. A direct call of `run` parses
+ * them first.
  *
  *     const findOrder = defineTool({
  *       name: 'find_order',
@@ -80,63 +86,33 @@ export function defineTool<Args = NoArguments, Result = unknown>(
 ): ToolDefinition {
   const { args, execute, risk, raise, rollback, probe, idempotent, evidence, ...rest } = options
   const { name, timeoutMs } = rest
-  const checked = checkedArguments({ kind: 'tool', name }, args)
+  const { parameters, parser, read } = definedArguments({ kind: 'tool', name }, args)
+  checkParameterOrder({ name, execute, parameters })
   const run = async (params: unknown, context: ToolContext): Promise<Result> => {
-    const valid = await checked.check(params)
+    const valid = await read(params, context)
     const full = threadContext(name, context)
     return (await execute?.(full.state, valid, full)) as Result
   }
   const governance = { risk, idempotent, timeoutMs, raise, rollback, probe, evidence }
   const definition: Record<string, unknown> = {
     ...frozenDefinition(rest),
+    ...argumentParserMember(parser),
     kind: 'tool',
     risk,
-    parameters: checked.parameters,
-    check: checked.check,
-    governance: Object.freeze(withCheckedArguments(checked, governance)),
+    ...(idempotent !== undefined && { idempotent }),
+    parameters,
+    governance: Object.freeze(withoutUndefined(governance)),
   }
+  // `llm()` and `agent()` recognise a tool that needs a thread by this symbol, which no spread copies.
+  Object.defineProperty(definition, threadTool, { value: true })
   // A value that is not a function is kept, so that loading reports it together with all other problems.
-  if (execute !== undefined) definition['run'] = typeof execute === 'function' ? run : execute
+  const runs = Object.assign(run, argumentParserMember(parser))
+  if (execute !== undefined) definition['run'] = typeof execute === 'function' ? runs : execute
   return Object.freeze(definition) as unknown as ToolDefinition // built field by field above
 }
 
-/**
- * Wraps `raise`, `rollback`, `probe` and `evidence`, which governance calls with the raw arguments of the
- * model, so that they get checked arguments, as `execute` does. Absent functions stay absent.
- */
-function withCheckedArguments<Args, Result>(
-  { check, checkNow }: CheckedArguments<Args>,
-  governance: Partial<ToolGovernance<Args, Result>>,
-): Record<string, unknown> {
-  const { risk, raise, rollback, probe, evidence } = governance
-  const wrapped: Record<string, unknown> = { ...governance }
-  if (typeof raise === 'function') {
-    // Invalid arguments do not raise the risk, because `run` rejects them before anything happens.
-    wrapped['raise'] = (params: unknown) => {
-      const valid = checkNow(params)
-      return valid ? raise(valid.value) : risk
-    }
-  }
-  if (typeof rollback === 'function') {
-    wrapped['rollback'] = async (params: unknown, context: Parameters<typeof rollback>[1]) =>
-      rollback(await check(params), context)
-  }
-  const undoArgs = typeof rollback === 'object' ? rollback?.args : undefined
-  if (typeof undoArgs === 'function') {
-    const args = async (params: unknown, context: Parameters<typeof undoArgs>[1]) =>
-      undoArgs(await check(params), context)
-    wrapped['rollback'] = { ...(rollback as object), args }
-  }
-  if (typeof probe === 'function') {
-    wrapped['probe'] = async (params: unknown, context: Parameters<typeof probe>[1]) =>
-      probe(await check(params), context)
-  }
-  if (typeof evidence === 'function') {
-    // Evidence is created from a call that has run, so its arguments are valid.
-    wrapped['evidence'] = (result: Result, params: unknown) =>
-      evidence(result, (checkNow(params) as { value: Args }).value)
-  }
-  return Object.fromEntries(Object.entries(wrapped).filter(([, value]) => value !== undefined))
+function withoutUndefined(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
 /**
@@ -184,6 +160,7 @@ export function toolFrom<Args, Result>(
   const { name, description, parameters } = tool
   const timeoutMs = governance.timeoutMs ?? tool.timeoutMs
   const definition = {
+    ...argumentParserMember(argumentParserOf(tool)),
     kind: 'tool' as const,
     name,
     description,
@@ -195,7 +172,7 @@ export function toolFrom<Args, Result>(
     uses: uses && Object.freeze([...uses]),
     timeoutMs,
   }
-  // The arguments have an unknown type here; the tool's own `run` checks them.
+  // The arguments have an unknown type here; the tool's own parse phase checks them.
   return Object.freeze(definition) as unknown as RunnableTool<Args, Result>
 }
 
@@ -230,9 +207,18 @@ async function runTool(
 
 /**
  * The risk of a tool that declares none. It is treated as a write: the policy decides about each call, the
- * start is logged before the call runs, and a call that a crash interrupted is not repeated.
+ * start is logged before the call runs, and a call that a crash interrupted is not repeated. A tool of an MCP server is
+ * code of somebody else, so a person approves each call.
  */
 export const DEFAULT_RISK: Risk = 'write_low_risk'
+
+/** The tools of MCP servers that declare no risk. */
+const undeclared = new WeakSet<object>()
+
+/** Whether the tool comes from an MCP server, and nobody has declared its risk. */
+export function isUndeclared(tool: object): boolean {
+  return undeclared.has(tool)
+}
 
 /** One definition per tool object, so that two prompts with the same tool share one definition. */
 const converted = new WeakMap<object, ToolDefinition>()
@@ -251,12 +237,21 @@ export function asToolDefinition(value: unknown): ToolDefinition | undefined {
   const known = converted.get(value)
   if (known) return known
   const core = toolCore(value)
-  const { risk = DEFAULT_RISK } = value as { readonly risk?: Risk }
+  const {
+    risk: given,
+    idempotent,
+    metadata,
+  } = value as Pick<Tool, 'risk' | 'idempotent' | 'metadata'>
+  const isMcp = isPlainObject(metadata) && isPlainObject(metadata['mcp'])
+  const risk = given ?? (isMcp ? 'write_high_risk' : DEFAULT_RISK)
+  const rollback = isMcp && risk === 'write_high_risk' ? 'impossible' : undefined
+  const declared = withoutUndefined({ risk, idempotent, rollback })
   // A governed tool refuses calls outside a governed run. The runtime governs every call itself, so it takes
   // the tool out of its wrapper. Whether calls of the tool can be undone is checked when it is loaded.
   const definition = core
     ? toolFrom(core.tool as unknown as Tool, core.governance as typeof core.governance & Undoable)
-    : toolFrom(value as Tool, { risk } as ToolFromOptions<unknown, unknown> & Undoable)
+    : toolFrom(value as Tool, declared as ToolFromOptions<unknown, unknown> & Undoable)
+  if (isMcp && given === undefined && !core) undeclared.add(definition)
   converted.set(value, definition)
   return definition
 }

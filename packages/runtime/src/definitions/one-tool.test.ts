@@ -88,9 +88,22 @@ async function inRuntime(weather: AnyTool): Promise<unknown> {
   }
 }
 
-describe.each(spellings)('%s', (_name, weather) => {
-  test.each(Object.keys(ways))('gives the same result in %s', async (way) => {
-    expect(await ways[way]!(weather)).toEqual(answer('Oslo'))
+describe.each(spellings)('%s', (name, weather) => {
+  const needsThread = name === 'defineTool()'
+  const refused = needsThread ? ['llm', 'agent'] : []
+  test.each(Object.keys(ways).filter((way) => !refused.includes(way)))(
+    'gives the same result in %s',
+    async (way) => {
+      expect(await ways[way]!(weather)).toEqual(answer('Oslo'))
+    },
+  )
+
+  test.each(refused)('%s has no thread, and names tool()', async (way) => {
+    await expect(ways[way]!(weather)).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: expect.stringContaining('"weather" is made by defineTool') as string,
+      hint: expect.stringContaining('tool({ name, description, parameters, run(args) })') as string,
+    })
   })
 })
 
@@ -111,10 +124,10 @@ test('a tool that needs its thread says so where there is none', async () => {
     risk: 'read_only',
     execute: (state) => state.threadId,
   })
-  const turn = await llm({ model: model(), tools: [needy] }).generate('Oslo?')
-  expect(turn.toolExecutions[0]).toMatchObject({
-    isError: true,
-    result: expect.stringContaining('uses the state of its thread'),
+  const context = { toolCallId: '1', toolName: 'weather', signal: AbortSignal.timeout(1000) }
+  await expect(needy.run({ city: 'Oslo' }, context)).rejects.toMatchObject({
+    code: 'TOOL_NOT_ALLOWED',
+    message: expect.stringContaining('uses the state of its thread') as string,
   })
 })
 

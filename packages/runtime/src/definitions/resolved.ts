@@ -34,6 +34,11 @@ export interface ResolvedAgent {
   readonly hash: string
 }
 
+/** Whether a gate checks the answers of the agent before they are delivered (UAICP §4.1): it has a task class. */
+export function checksAnswers({ definition }: Pick<ResolvedAgent, 'definition'>): boolean {
+  return definition.taskClass !== undefined
+}
+
 /** A side of the conversation with its prompt resolved and its defaults filled in. */
 export interface ResolvedSide {
   readonly config: SideConfig
@@ -82,7 +87,7 @@ export interface ResolvedModel {
   readonly model: ModelReference
   /** Absent when the prompt uses a vendor's model directly. */
   readonly definition: ModelDefinition | undefined
-  /** Undefined when neither the definition, the option `prices` nor the published catalogue states the price. */
+  /** Undefined when neither the definition, the option `prices` nor the published catalog states the price. */
   readonly price: ModelPrices | undefined
   /** Which media the model itself accepts, as far as is known; it may accept fewer than its vendor's API. */
   readonly inputs: Partial<LLMCapabilities>
@@ -175,7 +180,7 @@ export interface Problem {
 export class DefinitionError extends RuntimeError {
   readonly problems: readonly Problem[]
 
-  constructor(problems: readonly Problem[]) {
+  constructor(problems: readonly Problem[], { cause }: { readonly cause?: unknown } = {}) {
     const count = problems.length === 1 ? 'is 1 problem' : `are ${problems.length} problems`
     const lines = problems.map(({ subject, field, message, file }) => {
       const place = file === undefined ? subject : `${subject} (${file})`
@@ -184,6 +189,7 @@ export class DefinitionError extends RuntimeError {
     super(`There ${count} with the definitions:\n${lines.join('\n')}`, {
       code: 'DEFINITION_INVALID',
       hint: 'Every line names the definition and the field to correct.',
+      cause,
     })
     this.problems = Object.freeze([...problems])
   }

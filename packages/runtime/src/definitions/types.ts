@@ -18,7 +18,7 @@ export type Ref<Definition> = string | Definition
 /**
  * An agent (Standard Agents §1): who talks on side A and on side B of its conversations, and when a session ends.
  */
-export interface AgentDefinition {
+export interface AgentDefinition<Data = unknown> {
   readonly name: string
   readonly sideA: SideConfig
   /** Required for `dual_ai`. */
@@ -47,6 +47,22 @@ export interface AgentDefinition {
   /** The conditions under which a session of this agent may deliver its result (UAICP). */
   readonly taskClass?: AgentTaskClass
   readonly budget?: Budget
+  /** Never set; only carries the type of the data that a session returns (`output`). */
+  readonly '~data'?: Data
+}
+
+/**
+ * An agent that talks with a person and has one prompt: its fields are those of `AgentDefinition` and of
+ * `PromptDefinition`, where `instructions` is the text of the prompt. `defineAgent` makes side A and its prompt of them.
+ */
+export interface SimpleAgent<Data = unknown>
+  extends
+    Omit<AgentDefinition<Data>, 'sideA' | 'sideB' | 'type' | 'toolDescription' | 'env' | 'hooks'>,
+    Omit<PromptDefinition<Data>, 'kind' | 'name' | 'prompt'>,
+    Pick<SideConfig, 'maxSteps' | 'label'> {
+  /** The text of the prompt: what the agent is and how it works. */
+  readonly instructions: PromptDefinition['prompt']
+  readonly sideA?: undefined
 }
 
 /** The rules of governance for an agent (a UAICP task class). The tools are the agent's own, so none are listed. */
@@ -65,8 +81,8 @@ export interface Budget {
  * `human`, `handler` and `subagents` are fields of Standard Agents 0.2.0. An agent that uses one of them needs no
  * `type`: it is `ai_human` if its side B is a person or absent, else `dual_ai`.
  */
-export interface SideConfig {
-  readonly prompt?: Ref<PromptDefinition>
+export interface SideConfig<Data = unknown> {
+  readonly prompt?: Ref<PromptDefinition<Data>>
   /**
    * An `agent()` of `@skein/agents` instead of a prompt, with its model, system text, tools, params and execution
    * strategy. Its inferences and calls are committed and judged like those of a prompt, so its strategy must make
@@ -138,7 +154,7 @@ export type SessionToolBinding =
     }
 
 /** The text, the model and the tools of one side of an agent's conversation. */
-export interface PromptDefinition {
+export interface PromptDefinition<Data = unknown> {
   readonly kind: 'prompt'
   readonly name: string
   readonly prompt: string | readonly PromptPart[]
@@ -154,7 +170,7 @@ export interface PromptDefinition {
   /** The schema of the arguments when an agent whose side A uses this prompt is called as a tool. */
   readonly requiredSchema?: ToolSchema<unknown>
   /** The schema of the JSON with which this side of the conversation answers. */
-  readonly output?: ToolSchema<unknown>
+  readonly output?: ToolSchema<Data>
   readonly variables?: readonly VariableDefinition[]
   readonly tools?: readonly PromptTool[]
   readonly env?: Readonly<Record<string, string>>
@@ -293,9 +309,9 @@ export interface ModelDefinition {
   readonly capabilities?: {
     readonly maxContextTokens?: number
     readonly maxOutputTokens?: number
-    /** Whether the model takes images and PDFs. Default: as its provider and the catalogue say. */
+    /** Whether the model takes images and PDFs. Default: as its provider and the catalog say. */
     readonly supportsImages?: boolean
-    /** Whether the model takes audio. Default: as its provider and the catalogue say. */
+    /** Whether the model takes audio. Default: as its provider and the catalog say. */
     readonly supportsAudio?: boolean
   }
   /** Options that are sent to the vendor unchanged. */
@@ -310,7 +326,7 @@ export interface ToolGovernance<Args = never, Result = unknown> extends Governan
 /**
  * A tool of any origin: made with `defineTool`, with `tool()` of `@skein/ai`, with `governed()` of
  * `@skein/governance`, by an MCP server, or any object with the fields of a `Tool`. Without a `risk` it is
- * treated as `write_low_risk`. A tool can access the state of its thread as `context.state`.
+ * treated as `write_low_risk`, or as `write_high_risk` if it comes from an MCP server. A tool can access the state of its thread as `context.state`.
  */
 export type AnyTool = ToolDefinition | Tool
 
@@ -322,10 +338,10 @@ export interface ToolDefinition {
   readonly parameters: JsonSchema
   /** Runs the tool. Absent for a tool that runs at the client: its calls wait for a result. */
   readonly run?: (params: JsonValue, context: RuntimeToolContext) => Promise<unknown>
-  /** Checks arguments against the schema of `defineTool`, and rejects if they do not fit. */
-  readonly check?: (params: unknown) => Promise<unknown>
   /** The same risk as in `governance`, for code that uses the tool as a `Tool` of `@skein/ai`. */
   readonly risk?: Risk
+  /** As in `governance`. */
+  readonly idempotent?: boolean
   readonly governance: ToolGovernance
   readonly variables?: readonly VariableDefinition[]
   /** The only tools that this tool may queue or invoke. */

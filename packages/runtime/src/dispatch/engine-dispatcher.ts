@@ -1,4 +1,4 @@
-import { RuntimeError } from '../contract/error.ts'
+import { RuntimeError, StoppingError } from '../contract/error.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
 import {
   type Dispatcher,
@@ -81,8 +81,10 @@ const SKEW_MS = 5_000
 const AGENT_MISSING_MS = 30_000
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 30_000
-/** How long `stop` lets the work on threads continue by default, and then waits for aborted work to end. */
+/** How long `stop` lets the work on threads continue by default. */
 const GRACE_MS = 5000
+/** How long `stop` waits for aborted work to end: longer than the grace of a write that runs. */
+const ABORTED_MS = 10_000
 
 interface Running {
   controller: AbortController
@@ -170,8 +172,9 @@ class EngineDispatcher implements Dispatcher {
     this.#queue.clear()
     for (const { refuse } of this.#places.values()) refuse(stopping())
     await this.#ended(graceMs)
-    for (const { controller } of this.#running.values()) controller.abort(stopping())
-    await this.#ended(GRACE_MS)
+    for (const { controller } of this.#running.values())
+      controller.abort(new StoppingError(graceMs > 0))
+    await this.#ended(ABORTED_MS)
     await engine.stop()
   }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '@skein/base'
-import { RuntimeError } from '../contract/error.ts'
+import { RuntimeError, StoppingError } from '../contract/error.ts'
 import type { Store } from '../store/store.ts'
 import {
   type Dispatcher,
@@ -41,8 +41,10 @@ export function inProcessDispatcher(
 
 /** How many due threads are read from the store at a time, besides those that are already known. */
 const BATCH = 100
-/** How long `stop` lets the work on threads continue by default, and then waits for aborted work to end. */
+/** How long `stop` lets the work on threads continue by default. */
 const GRACE_MS = 5000
+/** How long `stop` waits for aborted work to end: longer than the grace of a write that runs. */
+const ABORTED_MS = 10_000
 /** How long a thread whose agent is missing waits before it is tried again, unless it is woken. */
 const AGENT_MISSING_MS = 30_000
 /** The largest number of threads whose tenant is kept in memory. */
@@ -158,8 +160,8 @@ class InProcessDispatcher implements Dispatcher {
     this.#notify()
     await this.#ended(graceMs)
     for (const { controller } of this.#running.values())
-      controller.abort(new RuntimeError('The runtime is stopping.', { code: 'RUNTIME_STOPPED' }))
-    await this.#ended(GRACE_MS)
+      controller.abort(new StoppingError(graceMs > 0))
+    await this.#ended(ABORTED_MS)
   }
 
   /** Reads due threads from the store, one query at a time. */

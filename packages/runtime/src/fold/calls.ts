@@ -5,9 +5,16 @@ import {
   type ToolResult,
   ToolResultMessage,
 } from '@skein/ai'
+import { canonicalJson, type JsonObject, type JsonValue } from '@skein/base'
 import type { ChildReport, RuntimeEvent } from '../contract/event.ts'
-import type { CallState, Entry, KernelState } from '../contract/state.ts'
-import type { LoggedOutcome } from '@skein/threads'
+import {
+  type CallState,
+  type Entry,
+  findLateEffect,
+  type KernelState,
+  type OpenInterrupt,
+} from '../contract/state.ts'
+import type { LateResult, LoggedOutcome } from '@skein/threads'
 
 type CallEvent = Extract<
   RuntimeEvent,
@@ -15,11 +22,14 @@ type CallEvent = Extract<
     type:
       | 'tool_execution_start'
       | 'tool_execution_end'
+      | 'late_result'
       | 'tool_call_hidden'
       | 'call_reset'
       | 'call_changed'
       | 'interrupt_opened'
       | 'interrupt_answered'
+      | 'write_undone'
+      | 'undo_decided'
   }
 >
 
@@ -28,7 +38,10 @@ export function foldCall(state: KernelState, event: CallEvent): void {
   switch (event.type) {
     case 'tool_execution_start': {
       const { call } = findCall(state, event.toolCallId) ?? {}
-      if (call) Object.assign(call, { startedEpoch: event.epoch, mayHaveRun: true })
+      if (!call) return
+      Object.assign(call, { startedEpoch: event.epoch, mayHaveRun: true })
+      const { arguments: args, schema } = event
+      if (schema !== undefined) call.parsed = { arguments: args as JsonObject, schema } // of a call, so an object
       return
     }
     case 'call_reset': {
@@ -42,12 +55,15 @@ export function foldCall(state: KernelState, event: CallEvent): void {
       const made = toolCalls.find(({ toolCallId }) => toolCallId === event.changedTo)
       if (!call || !entry || !made || state.callPlaces.has(event.changedTo)) return
       state.callPlaces.set(event.changedTo, state.callPlaces.get(event.toolCallId)!)
-      entry.calls = entry.calls.toSpliced(entry.calls.indexOf(call) + 1, 0, newCall(made))
+      const changed = { ...newCall(made), parsed: event.parsed }
+      entry.calls = entry.calls.toSpliced(entry.calls.indexOf(call) + 1, 0, changed)
       state.shownSeq = state.seq
       return
     }
     case 'tool_execution_end':
       return endCall(state, event)
+    case 'late_result':
+      return foldLate(state, event)
     case 'tool_call_hidden': {
       const { call } = findCall(state, event.toolCallId) ?? {}
       if (!call) return
@@ -56,16 +72,19 @@ export function foldCall(state: KernelState, event: CallEvent): void {
       return
     }
     case 'interrupt_opened': {
-      const { interrupt, turnId, at, expiresAt, effectId } = event
+      const { interrupt, turnId, at, expiresAt, effectId, write } = event
       const effect = effectId === undefined ? undefined : state.effects.get(effectId)
       if (effectId !== undefined && !effect) return // it was removed meanwhile
-      const { call } = effect ? {} : (findCall(state, interrupt.toolCallId) ?? {})
+      const { call } = effect || write ? {} : (findCall(state, interrupt.toolCallId) ?? {})
       const waiting = effect ?? call
       if (waiting) {
         if (waiting.interruptId !== undefined) state.interrupts.delete(waiting.interruptId)
         waiting.interruptId = interrupt.id
       }
-      if (call) call.startedEpoch = undefined
+      if (call) {
+        call.startedEpoch = undefined
+        call.parsed = event.parsed ?? call.parsed
+      }
       if (effect) effect.runningEpoch = undefined
       state.interrupts.set(interrupt.id, {
         interrupt,
@@ -73,6 +92,9 @@ export function foldCall(state: KernelState, event: CallEvent): void {
         openedAt: at,
         expiresAt,
         effectId,
+        isDetached: write !== undefined || call?.outcome !== undefined,
+        isDropped: false,
+        write,
         answer: undefined,
         answeredAt: undefined,
         answeredBy: undefined,
@@ -88,9 +110,125 @@ export function foldCall(state: KernelState, event: CallEvent): void {
       open.answeredAt = event.at
       open.answeredBy = event.answeredBy
       open.attachments = event.attachments ?? []
+      if (open.isDetached && !open.write) foldFound(state, open, event.at)
       return
     }
+    case 'undo_decided':
+      state.interrupts.delete(event.interruptId)
+      return
+    case 'write_undone':
+      return foldUndone(state, event)
+    default:
+      return event satisfies never
   }
+}
+
+/**
+ * Applies a result that came when the outcome of its call was not known any more. It answers every question about the
+ * call or the effect. If the call has no outcome, the next work on the thread ends it with this result; otherwise the
+ * model gets a message, because the outcome that it has seen stays as it is.
+ */
+function foldLate(
+  state: KernelState,
+  { at, toolCallId, outcome, result, effectId }: Extract<CallEvent, { type: 'late_result' }>,
+): void {
+  const found = effectId === undefined ? findCall(state, toolCallId) : undefined
+  const subject = effectId === undefined ? found?.call : findLateEffect(state, effectId, toolCallId)
+  if (!subject || !isNewsOf(subject, outcome)) return
+  subject.late = { outcome, result }
+  const open = state.interrupts.get(subject.interruptId ?? '')
+  if (open && !open.answer) {
+    open.answer = { type: 'result', value: outcome === 'success' ? 'applied' : 'unknown' }
+    open.answeredAt = at
+  }
+  if (!found?.call.outcome) return
+  closeDetached(state, found.call)
+  addLateNews(state, found, at)
+}
+
+/**
+ * Whether a late result says more than the log: the log has no other late result of the call, unless that one failed,
+ * and no outcome that the tool itself has reported. A call that ran twice may report twice.
+ */
+export function isNewsOf(
+  { late, ...subject }: Pick<CallState, 'late'> | CallState,
+  outcome: LateResult['outcome'],
+): boolean {
+  if (late && (late.outcome === 'success' || outcome !== 'success')) return false
+  return !('outcome' in subject) || subject.outcome?.type !== 'done' || subject.isFound
+}
+
+/** Tells the model how a call really ended whose outcome it has seen otherwise. */
+function addLateNews(state: KernelState, found: FoundCall, at: string): void {
+  const { outcome, result } = found.call.late!
+  const words = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
+  const ended =
+    outcome === 'success' ? `It took effect. Its result: ${words}` : `It failed: ${words}`
+  addNews(state, found, { at, news: `${WAS_UNKNOWN} has ended after all. ${ended}` })
+}
+
+/** Queues a message for the model whose write was undone, because its results say that the write happened. */
+function foldUndone(
+  state: KernelState,
+  { at, call: callId, status, error }: Extract<CallEvent, { type: 'write_undone' }>,
+): void {
+  const found = callOfId(state, callId)
+  const because = error === undefined ? '' : `: ${error}`
+  const news = {
+    done: ' was undone, because the session failed.',
+    failed: ` had to be undone, because the session failed, and that failed${because}.`,
+    unknown: ` had to be undone, because the session failed, and may be undone or not${because}.`,
+    skipped: undefined,
+    manual: undefined,
+    impossible: undefined,
+    in_doubt: undefined,
+  }[status]
+  if (found && news !== undefined) addNews(state, found, { at, news, kind: 'undone' })
+}
+
+/** Applies what a person has found out about a call that has ended with an unknown outcome. */
+function foldFound(state: KernelState, { interrupt, answer }: OpenInterrupt, at: string): void {
+  const found = findCall(state, interrupt.toolCallId)
+  if (!found || found.call.interruptId !== interrupt.id) return
+  closeDetached(state, found.call)
+  const value = answer?.type === 'result' ? answer.value : undefined
+  if (value !== 'applied' && value !== 'absent') return
+  found.call.found = value
+  const effect = value === 'applied' ? 'took effect' : 'had no effect'
+  addNews(state, found, { at, news: `${WAS_UNKNOWN} ${effect}. A person has found that out.` })
+}
+
+const WAS_UNKNOWN = ', whose outcome was unknown,'
+
+function closeDetached({ interrupts }: KernelState, call: CallState): void {
+  if (call.interruptId !== undefined) interrupts.delete(call.interruptId)
+  call.interruptId = undefined
+}
+
+/** How many characters of a call's arguments a message about the call repeats. */
+const MAX_SHOWN = 500
+
+/** Queues a message about a call for the model that made it. The result that the model got before stays as it is. */
+function addNews(
+  state: KernelState,
+  { call, entry }: FoundCall,
+  { at, news, kind = 'news' }: { at: string; news: string; kind?: 'news' | 'undone' },
+): void {
+  const { toolName } = call.call
+  const args = JSON.stringify(argumentsToRun(call))
+  const shown = args.length > MAX_SHOWN ? `${args.slice(0, MAX_SHOWN)}…` : args
+  const text = `[News of an earlier call] "${toolName}" with ${shown}${news}`
+  // A person's finding and a late result may both come, and a failed attempt may be followed by another one.
+  const queueId = `${entry.message.id}.${call.call.toolCallId}.${kind}.${state.seq}`
+  state.news.push({
+    type: 'message_queued',
+    at,
+    queueId,
+    role: entry.side === 'a' ? 'user' : 'assistant',
+    message: { id: queueId, type: 'user', timestamp: at, content: [{ type: 'text', text }] },
+    isSilent: true,
+    metadata: { kind: 'late_result', for: entry.side },
+  })
 }
 
 /**
@@ -122,13 +260,28 @@ function queueReport(
 export function newCall(call: ToolCall): CallState {
   return {
     call,
+    parsed: undefined,
     startedEpoch: undefined,
     mayHaveRun: false,
     outcome: undefined,
     isUnknown: false,
     interruptId: undefined,
     isHidden: false,
+    isFound: false,
+    late: undefined,
+    found: undefined,
   }
+}
+
+/** Returns the arguments with which a call runs: the parsed ones or, if the log has none, those that the model sent. */
+export function argumentsToRun({ call, parsed }: Pick<CallState, 'call' | 'parsed'>): JsonObject {
+  return parsed?.arguments ?? call.arguments
+}
+
+/** Returns what the model sent if the tool has made other arguments of it; otherwise undefined. */
+export function sentArguments<T extends JsonValue>(sent: T, made: JsonValue): T | undefined {
+  if (sent === made || JSON.stringify(sent) === JSON.stringify(made)) return undefined
+  return canonicalJson(sent) === canonicalJson(made) ? undefined : sent
 }
 
 function endCall(
@@ -140,12 +293,17 @@ function endCall(
   const { call, entry } = found
   call.outcome = fromLogged(event.outcome, event.result)
   call.isUnknown = event.outcome === 'unknown'
+  call.isFound = event.settledBy !== undefined
   if (call.interruptId !== undefined) state.interrupts.delete(call.interruptId)
   call.interruptId = undefined
   // When every call has an outcome, the message with the results is created.
   if (!entry.results && entry.calls.every(({ outcome }) => outcome !== undefined))
     entry.results = resultsOf(entry.message.id, entry.calls, new Date(event.at))
   if (entry.results) countErrors(state, entry)
+  // The late result of an earlier attempt, or of this one, came before the log got this outcome.
+  const { late } = call
+  if (late && late.outcome !== event.outcome && event.outcome !== 'success')
+    addLateNews(state, found, event.at)
 }
 
 /**
@@ -183,11 +341,17 @@ function countErrors({ session }: KernelState, { calls }: Entry): void {
   session.lastError = error
 }
 
+/** A call and the entry of its message. */
+interface FoundCall {
+  readonly call: CallState
+  readonly entry: Entry
+}
+
 /** Returns the latest call with this id, and the entry of its message. */
 export function findCall(
   { entries, callPlaces }: KernelState,
   toolCallId: string,
-): { readonly call: CallState; readonly entry: Entry } | undefined {
+): FoundCall | undefined {
   const entry = entries[callPlaces.get(toolCallId) ?? -1]
   const call = entry?.calls.find((one) => one.call.toolCallId === toolCallId)
   return call && entry && { call, entry }
@@ -207,7 +371,7 @@ export function toLoggedResult({ call, outcome }: Pick<CallState, 'call' | 'outc
 
 /** Returns the error message or the reason of a call that did not succeed. */
 export function wordsOf(outcome: Exclude<SettledOutcome, { type: 'done' }>): string {
-  return outcome.type === 'error' ? outcome.message : outcome.reason
+  return outcome.type === 'denied' ? outcome.reason : outcome.message
 }
 
 /** Converts an outcome to the form that the log stores. */
@@ -219,6 +383,8 @@ export function toLogged(outcome: SettledOutcome): { outcome: LoggedOutcome; res
       return { outcome: 'failed', result: outcome.message }
     case 'denied':
       return { outcome: 'denied', result: outcome.reason }
+    case 'unknown':
+      return { outcome: 'unknown', result: outcome.message }
   }
 }
 
@@ -229,12 +395,18 @@ function fromLogged(word: LoggedOutcome, result: unknown): SettledOutcome {
       return { type: 'done', result }
     case 'denied':
       return { type: 'denied', reason: String(result) }
+    case 'unknown':
+      return { type: 'unknown', message: toWords(result) }
     default:
       return {
         type: 'error',
-        message: typeof result === 'string' ? result : JSON.stringify(result),
+        message: toWords(result),
       }
   }
+}
+
+function toWords(result: unknown): string {
+  return typeof result === 'string' ? result : JSON.stringify(result)
 }
 
 /**
@@ -244,6 +416,15 @@ function fromLogged(word: LoggedOutcome, result: unknown): SettledOutcome {
 export function callIdOf(state: KernelState, toolCallId: string): string {
   const entry = findCall(state, toolCallId)?.entry
   return entry ? `${entry.message.id}:${toolCallId}` : toolCallId
+}
+
+/** Returns the call with the id that `callIdOf` makes. */
+function callOfId(state: KernelState, callId: string): ReturnType<typeof findCall> {
+  for (let end = callId.indexOf(':'); end >= 0; end = callId.indexOf(':', end + 1)) {
+    const found = findCall(state, callId.slice(end + 1))
+    if (found?.entry.message.id === callId.slice(0, end)) return found
+  }
+  return undefined
 }
 
 /**

@@ -170,7 +170,9 @@ function apply(state: KernelState, event: RuntimeEvent): void {
     }
     case 'session_start':
     case 'session_end':
+    case 'session_failing':
     case 'session_stop_requested':
+    case 'delivery_changed':
     case 'turn_start':
     case 'turn_end':
     case 'step_start':
@@ -187,11 +189,14 @@ function apply(state: KernelState, event: RuntimeEvent): void {
       return foldSession(state, event)
     case 'tool_execution_start':
     case 'tool_execution_end':
+    case 'late_result':
     case 'tool_call_hidden':
     case 'call_reset':
     case 'call_changed':
     case 'interrupt_opened':
     case 'interrupt_answered':
+    case 'write_undone':
+    case 'undo_decided':
       return foldCall(state, event)
     case 'error_raised':
       // The commit that wrote this event answered the calls of the parent that wait for queued messages, so a
@@ -214,13 +219,20 @@ function take({ queue }: KernelState, queueId: string): MessageQueued | undefine
   return place >= 0 ? queue.splice(place, 1)[0] : undefined
 }
 
+function takeNews({ news }: KernelState, queueId: string | undefined): void {
+  const place = news.findIndex((one) => one.queueId === queueId)
+  if (place >= 0) news.splice(place, 1)
+}
+
 /** Adds a message to the history. A message of the running step becomes that step's answer. */
 function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   const { queueId, usage, costUsd, metadata } = event
   // If a call of the parent waits for this message, that call now waits for the end of the session.
   const queued = queueId === undefined ? undefined : take(state, queueId)
+  takeNews(state, queueId)
   const waiter = queued?.parentInterruptId
   if (waiter !== undefined) state.session?.waiters.push(waiter)
+  if (queued?.callers && state.session?.callers.length === 0) state.session.callers = queued.callers
   if (queued && isFromPerson(queued)) forgetHandoffs(state)
   const message = messageFromJSON(event.message)
   const calls = message.type === 'assistant' ? (message.toolCalls ?? []) : []
@@ -244,7 +256,10 @@ function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
     isRemoved: false,
     dropped: undefined,
     editedSeq: 0,
+    delivery: event.delivery,
+    refusal: undefined,
   })
+  if (event.delivery === 'pending') state.session?.pending.add(message.id)
   if (state.usage.startedAt === 0) state.usage.startedAt = Date.parse(event.at)
   if (usage) {
     addTokens(state.usage, usage)
@@ -290,9 +305,15 @@ export function changedBy(
     readonly toolCallId?: string
     readonly interrupt?: { readonly toolCallId: string }
     readonly dropped?: readonly string[]
+    readonly messageIds?: readonly string[]
   }
-  const { messageId = '', toolCallId = named.interrupt?.toolCallId ?? '', dropped = [] } = named
+  const {
+    messageId = '',
+    toolCallId = named.interrupt?.toolCallId ?? '',
+    dropped = [],
+    messageIds = [],
+  } = named
   const found = [places.get(messageId), callPlaces.get(toolCallId)]
-  for (const id of dropped) found.push(places.get(id))
+  for (const id of [...dropped, ...messageIds]) found.push(places.get(id))
   return Math.min(entries.length, ...found.map((place) => place ?? Infinity))
 }

@@ -2,6 +2,7 @@ import type { TokenUsage } from '@skein/ai'
 import type { RuntimeEvent } from '../contract/event.ts'
 import {
   type EffectState,
+  type EndedSession,
   isAwaited,
   type KernelState,
   NOTHING_SPENT,
@@ -15,7 +16,9 @@ type SessionEvent = Extract<
     type:
       | 'session_start'
       | 'session_end'
+      | 'session_failing'
       | 'session_stop_requested'
+      | 'delivery_changed'
       | 'turn_start'
       | 'turn_end'
       | 'step_start'
@@ -50,8 +53,22 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       state.stop = outcome === 'stopped' ? 'stopped' : 'none'
       return
     }
+    case 'session_failing':
+      if (state.session) state.session.failing = event
+      return
     case 'session_stop_requested':
       if (state.session) state.session.stopRequest = event
+      return
+    case 'delivery_changed':
+      for (const id of event.messageIds) {
+        const entry = state.entries[placeOf(state, id)]
+        if (!entry) continue
+        entry.delivery = event.delivery
+        entry.refusal = event.reason
+        state.session?.pending.delete(id)
+        // Models see that an answer was refused.
+        if (event.delivery === 'refused') state.shownSeq = state.seq
+      }
       return
     case 'turn_start':
       if (state.session)
@@ -106,6 +123,7 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       return
     case 'stop_requested':
       state.stopSeq = state.seq
+      if (state.session && event.leavesWrites) state.session.leavesWrites = true
       if (state.session) state.stop = event.afterStep ? 'after_step' : 'requested'
       else if (isAwaited(state)) state.stop = 'requested'
       else if (state.queue.length > 0) state.stop = 'stopped'
@@ -118,6 +136,8 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       return
     case 'thread_terminated':
       state.terminated = { at: event.at, isDetached: event.isDetached === true }
+      // The store has closed all questions of the thread. The next work on it asks those again that stay open.
+      for (const open of state.interrupts.values()) open.isDropped = open.isDetached && !open.answer
       return
     case 'context_compacted': {
       const { side, upTo, summary } = event
@@ -161,10 +181,13 @@ function startSession(
 ): void {
   const { lastSession, entries } = state
   const isHandoff = lastSession?.reason === 'handoff'
-  const { before, sameErrors, lastError } = (isHandoff && lastSession.handedOn) || {
+  const { before, sameErrors, lastError, callers, leavesWrites } = (isHandoff &&
+    lastSession.handedOn) || {
     before: NOTHING_SPENT,
     sameErrors: 0,
     lastError: undefined,
+    callers: [],
+    leavesWrites: false,
   }
   state.session = {
     id: event.sessionId,
@@ -174,7 +197,11 @@ function startSession(
     // After a handoff the session continues with the messages that the previous session was asked to answer.
     firstEntry: isHandoff ? lastSession.firstEntry : entries.length,
     waiters: [...(event.waiters ?? [])],
+    callers,
+    failing: undefined,
+    leavesWrites,
     isGoverned: false,
+    pending: new Set(),
     stopRequest: undefined,
     turn: undefined,
     turns: 0,
@@ -189,14 +216,19 @@ function startSession(
 }
 
 /** Returns the counts that a session passes on to the session that follows it after a handoff. */
-function handOn(
-  session: Session | undefined,
-): Pick<Session, 'before' | 'sameErrors' | 'lastError'> {
-  if (!session) return { before: NOTHING_SPENT, sameErrors: 0, lastError: undefined }
-  const { before, agent, sameErrors, lastError } = session
+function handOn(session: Session | undefined): EndedSession['handedOn'] {
+  if (!session)
+    return {
+      before: NOTHING_SPENT,
+      sameErrors: 0,
+      lastError: undefined,
+      callers: [],
+      leavesWrites: false,
+    }
+  const { before, agent, sameErrors, lastError, callers, leavesWrites } = session
   const handoffs = before.handoffs + 1
   const byAgent = { ...before.byAgent, [agent]: spentBy(session) }
-  return { before: { handoffs, byAgent }, sameErrors, lastError }
+  return { before: { handoffs, byAgent }, sameErrors, lastError, callers, leavesWrites }
 }
 
 function foldStep(
@@ -312,6 +344,7 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
         attempts: before?.attempts ?? 0,
         runningEpoch: before?.runningEpoch,
         interruptId: before?.interruptId,
+        late: before?.late,
       })
       return
     }
@@ -320,6 +353,7 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
       if (!effect) return
       effect.attempts = event.attempt
       effect.runningEpoch = event.epoch
+      effect.late = undefined
       dropQuestion(state, effect)
       return
     }
@@ -328,6 +362,7 @@ function foldWork(state: KernelState, event: RuntimeEvent): void {
       const effect = state.effects.get(event.effectId)
       if (!effect) return
       effect.runningEpoch = undefined
+      effect.late = undefined
       dropQuestion(state, effect)
       if (event.runAt === undefined) state.effects.delete(event.effectId)
       else effect.runAt = event.runAt

@@ -172,8 +172,8 @@ test('the same events give the same state as before, unless the version of the f
         : value
   const states = logs.map((log) => JSON.stringify(foldKernel(log), plain))
   expect({ format: snapshotFormat(), states: sha256Hex(states.join('\n')).slice(0, 16) }).toEqual({
-    format: '4.2.1501fe435d38',
-    states: '6e5c9890cb71033a',
+    format: '8.2.d59abc060959',
+    states: 'f15fe7c546967064',
   })
 })
 

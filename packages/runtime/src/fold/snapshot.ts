@@ -23,7 +23,7 @@ import {
 } from '../contract/state.ts'
 
 /** Must be raised when the same events give another state, or when a snapshot is written in another form. */
-const FOLD_VERSION = 4
+const FOLD_VERSION = 8
 
 /**
  * Names the format of a snapshot. A snapshot is ignored if another version of this code or of the events wrote it,
@@ -281,6 +281,8 @@ function packEntry(entry: Entry) {
     entry.isRemoved,
     entry.dropped,
     entry.editedSeq,
+    entry.delivery,
+    entry.refusal,
   ] as const
 }
 
@@ -309,14 +311,28 @@ function unpackMessage(packed: ReturnType<typeof packMessage>): Message {
 
 function packCall(state: CallState, own: readonly ToolCall[]) {
   const { call, startedEpoch, mayHaveRun, outcome, isUnknown, interruptId, isHidden } = state
+  const { parsed, isFound, late, found } = state
   const place = own.indexOf(call)
   const what = place < 0 ? call : place
-  return [what, startedEpoch, mayHaveRun, outcome, isUnknown, interruptId, isHidden] as const
+  return [
+    what,
+    startedEpoch,
+    mayHaveRun,
+    outcome,
+    isUnknown,
+    interruptId,
+    isHidden,
+    parsed,
+    isFound,
+    late,
+    found,
+  ] as const
 }
 
 function unpackEntry(packed: PackedEntry): Entry {
   const [said, side, at, turnId, stepId, agent, isSilent, attachments, files, subagentId] = packed
-  const [, , , , , , , , , , metadata, packedCalls, results, isRemoved, dropped, editedSeq] = packed
+  const [, , , , , , , , , , metadata, packedCalls, results, isRemoved, dropped, ...rest] = packed
+  const [editedSeq, delivery, refusal] = rest
   const message = unpackMessage(said)
   const own = message.type === 'assistant' ? (message.toolCalls ?? []) : []
   const calls = packedCalls === 0 ? [] : packedCalls.map((call) => unpackCall(call, own))
@@ -340,13 +356,28 @@ function unpackEntry(packed: PackedEntry): Entry {
     isRemoved,
     dropped,
     editedSeq,
+    delivery,
+    refusal,
   }
 }
 
 function unpackCall(packed: PackedCall, own: readonly ToolCall[]): CallState {
   const [what, startedEpoch, mayHaveRun, outcome, isUnknown, interruptId, isHidden] = packed
+  const [, , , , , , , parsed, isFound, late, found] = packed
   const call = typeof what === 'number' ? own[what]! : what
-  return { call, startedEpoch, mayHaveRun, outcome, isUnknown, interruptId, isHidden }
+  return {
+    call,
+    parsed: parsed ?? undefined,
+    startedEpoch,
+    mayHaveRun,
+    outcome,
+    isUnknown,
+    interruptId,
+    isHidden,
+    isFound,
+    late,
+    found,
+  }
 }
 
 /** The ids of all messages in the order of the thread; results follow their message. */

@@ -11,6 +11,12 @@ import {
 import type { ToolDefinition } from '../definitions/types.ts'
 import type { SessionGovernor } from './session-governors.ts'
 
+/**
+ * How a call was cut off: its process died, or it was stopped by its time limit, by the end of the run (a stop, a
+ * termination), or by a new message that cut the turn.
+ */
+export type CutOff = 'crash' | 'time_limit' | 'stop' | 'cut'
+
 /** A call that was running when its process died. */
 interface CallInDoubt {
   readonly tool: ToolDefinition
@@ -38,6 +44,8 @@ interface InDoubtRequest extends JsonObject {
   readonly type: 'in_doubt'
   readonly tool: string
   readonly arguments: JsonValue
+  /** How the call was cut off; absent after a crash. */
+  readonly cutOff?: Exclude<CutOff, 'crash'>
   readonly question: string
   readonly choices: readonly ['applied', 'absent', 'unknown']
 }
@@ -53,17 +61,94 @@ export async function settleUnknownEffect(call: CallInDoubt): Promise<InDoubt> {
   const risk = effectiveRisk(tool, args)
   switch (await findEffect(call, risk)) {
     case 'applied':
-      return done(tool.name)
+      return done(tool.name, 'crash')
     case 'absent':
       return { type: 'rerun' }
-    case 'in_doubt': {
-      if (risk !== 'write_high_risk') return unknown(tool.name)
-      const question = `"${tool.name}" was running when the process died. Did it take effect?`
-      const choices = ['applied', 'absent', 'unknown'] as const
-      const asked = { tool: tool.name, arguments: args, question, choices }
-      return { type: 'ask', request: { type: 'in_doubt', ...asked } }
-    }
+    case 'in_doubt':
+      return askOrUnknown(call, 'crash')
   }
+}
+
+/**
+ * Decides about a write that was stopped and gave no result within its grace. It is never run again by itself. If its code
+ * still runs, even a probe that finds no effect proves nothing about the next moment. Returns the decision, and what the
+ * governor records.
+ */
+export async function settleCutOff({
+  how,
+  hasEnded = false,
+  tool,
+  callId,
+  args,
+  context,
+}: Omit<CallInDoubt, 'governor'> & {
+  readonly how: Exclude<CutOff, 'crash'>
+  /** Whether the code of the tool has ended, because it obeyed its signal. */
+  readonly hasEnded?: boolean
+}): Promise<{
+  readonly decision: Exclude<InDoubt, { type: 'rerun' }> | AbsentEffect
+  readonly settled: GovernedOutcome & { readonly type: 'error' }
+}> {
+  const found = await probeTool(tool, args, { ...context, callId })
+  const why = {
+    time_limit: reason('TOOL_TIMEOUT', tool.name),
+    stop: reason('TOOL_ERROR', tool.name, 'stopped'),
+    cut: reason('TOOL_ERROR', tool.name, 'cut by a new message'),
+  }[how]
+  if (found === 'absent' && hasEnded) {
+    const settled = { type: 'error', reasons: [why], effect: 'absent' } as const
+    const message = `"${tool.name}" ${STOPPED[how]}, and had no effect.`
+    return { decision: { type: 'absent', message }, settled }
+  }
+  if (found === 'applied') {
+    const settled = { type: 'error', reasons: [why], effect: 'applied' } as const
+    return { decision: done(tool.name, how), settled }
+  }
+  const reasons = [why, reason('TOOL_IN_DOUBT', tool.name)]
+  const settled = { type: 'error', reasons, effect: 'in_doubt' } as const
+  return { decision: askOrUnknown({ tool, args }, how, hasEnded), settled }
+}
+
+/** A call that was stopped before it took effect. */
+interface AbsentEffect {
+  readonly type: 'absent'
+  readonly message: string
+}
+
+const STOPPED: Readonly<Record<Exclude<CutOff, 'crash'>, string>> = {
+  time_limit: 'took longer than its time limit and was stopped',
+  stop: 'was stopped while it ran',
+  cut: 'was stopped by a new message while it ran',
+}
+
+/** Says how a call was cut off. */
+function cutOffText(how: CutOff, hasEnded: boolean): string {
+  if (how !== 'crash' && hasEnded) return STOPPED[how]
+  return {
+    crash: 'was running when the process died',
+    time_limit: 'took longer than its time limit and did not stop',
+    stop: 'was asked to stop and did not',
+    cut: 'was asked to stop by a new message and did not',
+  }[how]
+}
+
+function askOrUnknown(
+  { tool, args }: Pick<CallInDoubt, 'tool' | 'args'>,
+  how: CutOff,
+  hasEnded = false,
+): Extract<InDoubt, { type: 'ask' | 'unknown' }> {
+  if (effectiveRisk(tool, args) !== 'write_high_risk') return unknown(tool.name, how, hasEnded)
+  const question = `"${tool.name}" ${cutOffText(how, hasEnded)}. Did it take effect?`
+  const choices = ['applied', 'absent', 'unknown'] as const
+  const cutOff = how === 'crash' ? {} : { cutOff: how }
+  const asked = { tool: tool.name, arguments: args, ...cutOff, question, choices }
+  return { type: 'ask', request: { type: 'in_doubt', ...asked } }
+}
+
+/** Reads from a question to a person how its call was cut off. */
+export function cutOffOf(request: unknown): CutOff {
+  const { cutOff } = (request ?? {}) as { readonly cutOff?: unknown }
+  return cutOff === 'time_limit' || cutOff === 'stop' || cutOff === 'cut' ? cutOff : 'crash'
 }
 
 /**
@@ -73,15 +158,19 @@ export async function answerInDoubt({
   tool,
   callId,
   governor,
+  request,
   answer,
 }: Pick<CallInDoubt, 'callId'> & {
   readonly tool: Pick<ToolDefinition, 'name'>
   readonly governor?: Pick<SessionGovernor, 'settleInDoubt'>
+  /** The question, which says how the call was cut off. */
+  readonly request?: unknown
   readonly answer: unknown
 }): Promise<Exclude<InDoubt, { type: 'ask' }>> {
-  if (answer !== 'applied' && answer !== 'absent') return unknown(tool.name)
+  const how = cutOffOf(request)
+  if (answer !== 'applied' && answer !== 'absent') return unknown(tool.name, how)
   await governor?.settleInDoubt(callId, answer)
-  return answer === 'applied' ? done(tool.name) : { type: 'rerun' }
+  return answer === 'applied' ? done(tool.name, how) : { type: 'rerun' }
 }
 
 async function findEffect(
@@ -95,14 +184,25 @@ async function findEffect(
   return found === 'in_doubt' && tool.governance.idempotent ? 'absent' : found
 }
 
-function done(tool: string): InDoubt & { readonly type: 'done' } {
-  const message = `"${tool}" was cut off by a crash after it had taken effect. What it answered is lost; do not call it again for this.`
-  return { type: 'done', message }
+function done(tool: string, how: CutOff): InDoubt & { readonly type: 'done' } {
+  const happened = {
+    crash: 'was cut off by a crash after it had taken effect. What it answered is lost',
+    time_limit:
+      'took effect, but it took longer than its time limit. What it answered is not known',
+    stop: 'took effect, but a person stopped the run. What it answered is not known',
+    cut: 'took effect, but a new message cut the turn. What it answered is not known',
+  }[how]
+  return { type: 'done', message: `"${tool}" ${happened}; do not call it again for this.` }
 }
 
-function unknown(tool: string): InDoubt & { readonly type: 'unknown' } {
-  const message = `"${tool}" was cut off by a crash. Whether it took effect is unknown; find out before you call it again.`
-  return { type: 'unknown', message }
+function unknown(
+  tool: string,
+  how: CutOff,
+  hasEnded = false,
+): InDoubt & { readonly type: 'unknown' } {
+  const happened = how === 'crash' ? 'was cut off by a crash' : cutOffText(how, hasEnded)
+  const rest = 'Whether it took effect is unknown; find out before you call it again.'
+  return { type: 'unknown', message: `"${tool}" ${happened}. ${rest}` }
 }
 
 /**

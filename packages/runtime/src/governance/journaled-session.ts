@@ -5,11 +5,12 @@ import {
   type Approvals,
   type GovernedOutcome,
   defineTaskClass,
-  type Delivery,
+  type Delegate,
   type Envelope,
   GovernanceError,
   type Governor,
   type GovernorOptions,
+  type Identity,
   type JournalItem,
   reason,
   type Reason,
@@ -18,6 +19,7 @@ import {
   type Settlement,
   type State,
   type TaskClass,
+  type Undo,
 } from '@skein/governance'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Store } from '../store/store.ts'
@@ -30,7 +32,18 @@ import {
   SessionJournal,
   traceIdOf,
 } from './session-journal.ts'
-import type { GovernanceWrites, GovernedSession, SessionGovernor } from './session-governors.ts'
+import type {
+  DecidedUndo,
+  FailedSession,
+  FailedWrite,
+  GovernanceWrites,
+  GovernedSession,
+  SessionDelivery,
+  SessionGovernor,
+  SessionTasks,
+  WriteDecision,
+} from './session-governors.ts'
+import type { DelegateSession } from './delegates.ts'
 
 /** The parts from which a `JournaledSession` is built. */
 export interface JournaledSessionParts {
@@ -39,10 +52,13 @@ export interface JournaledSessionParts {
   readonly store: Store
   readonly clock: Clock
   readonly desk: ApprovalDesk
-  readonly task: TaskClass
+  readonly tasks: SessionTasks
   readonly ending: Map<string, GovernedSession>
   readonly govern: (
-    parts: Pick<GovernorOptions, 'audit' | 'payloads' | 'approvals' | 'tasks' | 'observe'>,
+    parts: Pick<
+      GovernorOptions,
+      'audit' | 'payloads' | 'approvals' | 'tasks' | 'observe' | 'delegates'
+    >,
   ) => Governor
 }
 
@@ -65,10 +81,32 @@ export class JournaledSession implements SessionGovernor {
   #events: RuntimeEvent[] = []
   /** The current state of the request, from its journal. */
   #state: State
-  #isClosed: boolean
+  readonly #task: TaskClass
+  /** The place of the request's first line in the audit log; undefined if it was not committed when this was opened. */
+  readonly #from: number | undefined
+  /** The sessions of subagents that worked for this one, by request id, once they were looked up. */
+  #delegates: ReadonlyMap<string, DelegateSession> = new Map()
 
   /** Continues the session's request from its records in the audit log (its journal), or opens a new request. */
   static async open(parts: JournaledSessionParts): Promise<SessionGovernor> {
+    const { session, isNew } = await JournaledSession.#load(parts)
+    if (isNew) await session.#begin()
+    return session
+  }
+
+  /** Carries out a person's decision, as a request of its own (`parts.requestId`), or continues that. */
+  static async undoDecided(
+    parts: JournaledSessionParts,
+    decision: WriteDecision,
+  ): Promise<DecidedUndo> {
+    const { session } = await JournaledSession.#load(parts)
+    const end = await session.#undoDecided(decision)
+    return { ...end, writes: session.takeWrites() }
+  }
+
+  static async #load(
+    parts: JournaledSessionParts,
+  ): Promise<{ readonly session: JournaledSession; readonly isNew: boolean }> {
     const { store, session, requestId } = parts
     const opened: { session?: JournaledSession } = {}
     const journal = new SessionJournal({
@@ -79,52 +117,80 @@ export class JournaledSession implements SessionGovernor {
     })
     const found = await journal.find()
     opened.session = new JournaledSession(parts, journal, found)
-    if (!found) await opened.session.#begin()
-    return opened.session
+    return { session: opened.session, isNew: !found }
   }
 
   private constructor(
     parts: JournaledSessionParts,
     journal: SessionJournal,
-    found: { readonly first: Envelope; readonly last: Envelope } | undefined,
+    found: Awaited<ReturnType<SessionJournal['find']>>,
   ) {
     this.#parts = parts
     this.#journal = journal
     this.requestId = parts.requestId
     this.#state = found?.last.state ?? 'intake'
-    this.#isClosed = found !== undefined && isEnd(found.last.metadata?.['uaicp:event'])
+    this.#from = found?.from
+    this.#task = namedAs(parts.tasks(parts.session), found?.first)
     this.#governor = parts.govern({
       audit: journal,
       payloads: journal,
       approvals: lazyApprovals(() => parts.desk.approvals(journal)),
-      tasks: [namedAs(parts.task, found?.first)],
+      tasks: [this.#task],
       observe: (item) => this.#observe(item),
+      delegates: (requestId) => this.#findDelegates(requestId),
     })
   }
 
   async #begin(): Promise<void> {
-    const { session, task } = this.#parts
-    const opening = await this.#governor.open(task, {
-      identity: sessionIdentity(session),
-      input: toCanonical(session.input),
+    const { session } = this.#parts
+    const { sessionId, agent } = session
+    const opening = await this.#governor.open(this.#task, {
+      ...this.#init(),
       request_id: this.requestId,
       trace_id: traceIdOf(session),
     })
     if (opening.type === 'opened') return
     const [first = reason('RUN_ERROR'), ...rest] = opening.result.reasons
-    const message = `The session ${session.sessionId} of "${session.agent.name}" was refused: ${first.code}.`
+    const message = `The session ${sessionId} of "${agent.name}" was refused: ${first.code}.`
     throw new GovernanceError(message, [first, ...rest])
   }
 
-  #observe({ type, state }: JournalItem): void {
+  #init(): { identity: Identity; input: JsonValue; parent_trace_id: string | undefined } {
+    const { session } = this.#parts
+    const caller = session.callers?.at(-1)
+    return {
+      identity: sessionIdentity(session),
+      input: toCanonical(session.input),
+      parent_trace_id: caller && traceIdOf(caller),
+    }
+  }
+
+  /** Returns the requests of the sessions that worked for this one, with what is needed to undo their writes. */
+  async #findDelegates(requestId: string): Promise<readonly Delegate[]> {
+    const { session, ending, tasks } = this.#parts
+    const { delegates, toolsOf } = session
+    // A request with delegates begins before those of its subagents (`openRequest` in children/tools.ts).
+    const list = (await delegates?.({ requestId, from: this.#from ?? 0 })) ?? []
+    this.#delegates = new Map(list.map((one) => [one.requestId, one]))
+    return list.map(({ requestId: request_id, threadId, agent, isActive }) => {
+      if (!agent || !toolsOf) return { request_id, task: undefined, isActive }
+      const { rootId, tenant, owner } = session
+      const place = { threadId, rootId, tenant, owner, agent, sessionId: request_id, input: '' }
+      const delegate = { ...place, tools: toolsOf(agent) }
+      ending.set(request_id, delegate)
+      return { request_id, task: tasks(delegate), isActive }
+    })
+  }
+
+  #observe({ state, request_id }: JournalItem): void {
+    if (request_id !== this.requestId) return
     this.#state = state
-    this.#isClosed ||= isEnd(type)
   }
 
   async admit(call: Call, answer?: ApprovalAnswer): Promise<Admission> {
-    const { id, tool, args, turnId, toolCallId = id } = call
+    const { id, tool, args, sent, turnId, toolCallId = id } = call
     const admission: Admission = this.#isOpen
-      ? await this.#governor.admit(this.requestId, { id, tool, args }, answer)
+      ? await this.#governor.admit(this.requestId, { id, tool, args, sent }, answer)
       : { type: 'deny', reasons: [this.#endingReason()] }
     if (admission.type === 'allow') this.#admitted.set(id, toolCallId)
     const place = { turnId, toolCallId, at: this.#timestamp() }
@@ -186,30 +252,87 @@ export class JournaledSession implements SessionGovernor {
     return this.#governor.settleInDoubt(this.requestId, callId, found)
   }
 
-  async deliver(candidate: JsonValue): Promise<Delivery> {
-    const delivery = await this.#ending(() =>
-      this.#isOpen
-        ? this.#governor.deliver(this.requestId, toCanonical(candidate))
-        : // A crash interrupted an earlier attempt to end the request, so the request is ended now.
-          this.#end(this.#endingReason()),
+  async settleLate(callId: string, outcome: GovernedOutcome, turnId: string): Promise<boolean> {
+    if (!this.#isOpen) return false
+    const { calls } = (await this.#governor.state(this.requestId)) ?? {}
+    if (calls?.get(callId)?.effect !== 'in_doubt') return false
+    await this.settle(callId, outcome, turnId)
+    return true
+  }
+
+  async deliver(candidate: JsonValue): Promise<SessionDelivery> {
+    if (!this.#isOpen) return this.#continueEnd()
+    const judgement = await this.#ending(() =>
+      this.#governor.judge(this.requestId, toCanonical(candidate)),
     )
-    this.#events.push(deliveryEvent(delivery, this.#timestamp()))
-    return delivery
+    if (judgement.type === 'failing') return { type: 'failing', ...judgement.failure }
+    this.#note(judgement.type, judgement.type === 'repair' ? judgement.why : [])
+    return judgement
   }
 
-  async fail(code: string, message: string): Promise<void> {
-    if (this.#isClosed) return
+  /** Returns the judgement of an earlier attempt to end the request, which a crash interrupted. */
+  async #continueEnd(): Promise<SessionDelivery> {
+    const state = await this.#governor.state(this.requestId)
+    if (state?.delivered) {
+      this.#note('delivered', [])
+      return { type: 'delivered' }
+    }
+    const why = state?.why ?? []
+    return { type: 'failing', reasons: why.length > 0 ? why : [this.#endingReason()] }
+  }
+
+  async fail(
+    code: string,
+    message: string,
+    options: { readonly leavesWrites?: boolean } = {},
+  ): Promise<FailedSession | undefined> {
     const why = reason(toReasonCode(code), code, message)
-    const delivery = await this.#ending(() => this.#end(why))
-    this.#events.push(deliveryEvent(delivery, this.#timestamp()))
+    const result = await this.#ending(() => this.#governor.cancel(this.requestId, why, options))
+    if (result.state === 'deliver') return undefined
+    const { reasons, undo } = result
+    this.#note('fail_safe', reasons)
+    const own = (await this.#governor.state(this.requestId))?.undo
+    const writes: FailedWrite[] = []
+    for (const one of undo) {
+      const isOwn = own?.has(`${one.request_id}/${one.call}`) === true
+      writes.push({ ...one, ...(await this.#makerOf(one)), isOwn })
+    }
+    return { reasons, writes }
   }
 
-  /** Ends the request; if it has already ended, returns its result. */
-  async #end(why: Reason): Promise<Delivery> {
-    const result = await this.#governor.cancel(this.requestId, why)
-    return result.state === 'deliver'
-      ? { type: 'delivered', result }
-      : { type: 'fail_safe', result }
+  /** Returns who made a write, and its arguments. */
+  async #makerOf({
+    request_id,
+    call,
+  }: Undo): Promise<Pick<FailedWrite, 'threadId' | 'agent' | 'arguments'>> {
+    const { session } = this.#parts
+    const delegate = this.#delegates.get(request_id)
+    const { threadId, agentName: agent } = delegate ?? {
+      threadId: session.threadId,
+      agentName: session.agent.name,
+    }
+    const made = (await this.#governor.state(request_id))?.calls.get(call)
+    const text = made && (await this.#journal.get(made.args_hash))
+    return { threadId, agent, arguments: text === undefined ? null : parseJson(text) }
+  }
+
+  async #undoDecided(decision: WriteDecision): Promise<Pick<Undo, 'status' | 'error'>> {
+    const { requestId, call, found, by } = decision
+    const task = defineTaskClass({ name: 'undo', tools: [], needs: [], verifiers: [] })
+    const actor = { type: 'human', id: by } as const
+    const result = await this.#ending(() =>
+      this.#governor.undoDecided(
+        task,
+        { ...this.#init(), request_id: this.requestId },
+        { request_id: requestId, call, found, by: actor },
+      ),
+    )
+    return result.undo[0] ?? { status: 'done' }
+  }
+
+  /** Adds the event about the delivery. */
+  #note(decision: 'delivered' | 'repair' | 'fail_safe', reasons: readonly Reason[]): void {
+    this.#events.push(deliveryEvent(decision, reasons, this.#timestamp()))
   }
 
   async #ending<T>(end: () => Promise<T>): Promise<T> {
@@ -219,6 +342,7 @@ export class JournaledSession implements SessionGovernor {
       return await end()
     } finally {
       ending.delete(this.requestId)
+      for (const id of this.#delegates.keys()) ending.delete(id)
     }
   }
 
@@ -233,8 +357,8 @@ export class JournaledSession implements SessionGovernor {
   }
 }
 
-function isEnd(event: unknown): boolean {
-  return event === 'delivered' || event === 'failed_safe'
+function parseJson(text: string): JsonValue {
+  return JSON.parse(text) as JsonValue
 }
 
 /**

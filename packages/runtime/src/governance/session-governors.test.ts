@@ -344,17 +344,16 @@ describe('the gate before delivery', () => {
       why: [{ code: 'VERIFICATION_FAILED' }],
     })
     expect(inverted).toEqual([{ id: 'w' }])
-    expect(await governor.deliver('again too long')).toMatchObject({
-      type: 'fail_safe',
-      result: { reasons: [{ code: 'VERIFICATION_FAILED' }, { code: 'REPAIR_EXHAUSTED' }] },
-    })
+    const reasons = [{ code: 'VERIFICATION_FAILED' }, { code: 'REPAIR_EXHAUSTED' }]
+    expect(await governor.deliver('again too long')).toMatchObject({ type: 'failing', reasons })
+    expect(await governor.fail('fail_safe', 'too long')).toMatchObject({ reasons })
     await made.commit(governor)
     expect((await made.events()).at(-1)).toMatchObject({
       decision: 'fail_safe',
       reasonCodes: ['VERIFICATION_FAILED', 'REPAIR_EXHAUSTED'],
     })
     expect(await made.verify()).toMatchObject({ ok: true })
-    expect(await (await made.open()).deliver('good')).toMatchObject({ type: 'fail_safe' })
+    expect(await (await made.open()).deliver('good')).toMatchObject({ type: 'failing', reasons })
   })
 
   test('a task class with a write in doubt fails safe', async () => {
@@ -364,8 +363,8 @@ describe('the gate before delivery', () => {
     const why = [{ code: 'TOOL_ERROR' }] as const
     await governor.settle('w', { type: 'error', reasons: why, effect: 'in_doubt' }, 't')
     expect(await governor.deliver('good')).toMatchObject({
-      type: 'fail_safe',
-      result: { reasons: [{ code: 'TOOL_IN_DOUBT' }] },
+      type: 'failing',
+      reasons: [{ code: 'TOOL_IN_DOUBT' }],
     })
   })
 
@@ -374,8 +373,8 @@ describe('the gate before delivery', () => {
     await made.commit(await made.open())
     const governor = await made.open({ agent: agentOf({ ...taskClass, repair: { max: 0 } }) })
     expect(await governor.deliver('good')).toMatchObject({
-      type: 'fail_safe',
-      result: { reasons: [{ code: 'EVIDENCE_MISSING' }, { code: 'REPAIR_EXHAUSTED' }] },
+      type: 'failing',
+      reasons: [{ code: 'EVIDENCE_MISSING' }, { code: 'REPAIR_EXHAUSTED' }],
     })
   })
 
@@ -385,10 +384,7 @@ describe('the gate before delivery', () => {
     await governor.deliver('first')
     await made.commit(governor)
     const again = await made.open()
-    expect(await again.deliver('second')).toMatchObject({
-      type: 'delivered',
-      result: { value: 'first' },
-    })
+    expect(await again.deliver('second')).toMatchObject({ type: 'delivered' })
     again.takeWrites()
     await again.fail('stopped', 'too late')
     expect(again.takeWrites()).toMatchObject({ audit: [], events: [] })

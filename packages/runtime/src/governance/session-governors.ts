@@ -4,20 +4,21 @@ import {
   type ApprovalAnswer,
   defineTaskClass,
   type GovernedOutcome,
-  type Delivery,
   type GovernedContext,
   governor,
   type GovernorLimits,
   type Policy,
+  type Reason,
   type Settlement,
   standardPolicy,
   governed,
   type GovernedTool,
   type TaskClass,
+  type Undo,
 } from '@skein/governance'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
-import type { RuntimeEvent } from '../contract/event.ts'
+import type { RuntimeEvent, SessionName, WriteLeft } from '../contract/event.ts'
 import type { KernelState } from '../contract/state.ts'
 import type { AuditLine, Blob, Store } from '../store/store.ts'
 import { RuntimeError } from '../contract/error.ts'
@@ -32,8 +33,10 @@ import {
   usableGrant,
   recordGrant,
 } from './approval-desk.ts'
+import type { DelegateSession } from './delegates.ts'
+import { type Finding, recordFinding } from './findings.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
-import { JournaledSession } from './journaled-session.ts'
+import { JournaledSession, type JournaledSessionParts } from './journaled-session.ts'
 import { sessionRequestId } from './session-journal.ts'
 
 /** A session whose calls and result a governor judges. For the governor it is one request. */
@@ -49,10 +52,22 @@ export interface GovernedSession {
   readonly input: JsonValue
   /** The tools of both sides of the conversation, and the tools that their rollbacks name. */
   readonly tools: readonly ToolDefinition[]
+  /** The sessions of threads above that this one works for, the outermost first. */
+  readonly callers?: readonly SessionName[]
+  /**
+   * Finds the sessions of subagents that worked for this one. When it fails, their writes are undone with its own.
+   * Without it, the session has no subagents. See `findDelegates`.
+   */
+  readonly delegates?: (request: {
+    readonly requestId: string
+    readonly from: number
+  }) => Promise<readonly DelegateSession[]>
+  /** Returns the tools of another agent, and the tools that their rollbacks name. */
+  readonly toolsOf?: (agent: ResolvedAgent) => readonly ToolDefinition[]
   /** Whether the thread may have standing grants. Without this function, grants are not looked up. */
   readonly hasGrants?: () => boolean
   /**
-   * Commits at once. `deliver` and `fail` call it before they undo a write, because the governor itself runs
+   * Commits at once. `deliver`, `fail` and `undoDecided` call it before they undo a write, because the governor itself runs
    * the tool that undoes it. Without `commit`, a crash at that moment may undo the write twice.
    */
   readonly commit?: (writes: GovernanceWrites) => Promise<void>
@@ -89,7 +104,10 @@ export interface SessionGovernor {
        */
       readonly id: string
       readonly tool: string
+      /** The parsed arguments, with which the call would run. */
       readonly args: JsonValue
+      /** What the model sent, if the tool has made other arguments of it; people see both. */
+      readonly sent?: JsonValue
       readonly turnId: string
       /** The call's id in events; `id` by default. */
       readonly toolCallId?: string
@@ -116,23 +134,81 @@ export interface SessionGovernor {
    * again.
    */
   settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void>
-  /** Judges the result of the session. If the agent has no rules for results (task class), all are delivered. */
-  deliver(candidate: JsonValue): Promise<Delivery>
-  /** Ends the request of a session that failed, was stopped or terminated, and undoes its writes. */
-  fail(code: string, message: string): Promise<void>
+  /**
+   * Records how a call ended whose outcome was recorded as unknown (in doubt), or never recorded. Returns false, and
+   * records nothing, if the outcome of the call is known, or if the request is being ended.
+   */
+  settleLate(callId: string, outcome: GovernedOutcome, turnId: string): Promise<boolean>
+  /**
+   * Judges the result of the session. If the agent has no rules for results (task class), all are delivered. A session
+   * that fails has undone nothing yet: `fail` does that.
+   */
+  deliver(candidate: JsonValue): Promise<SessionDelivery>
+  /**
+   * Ends the request of a session that failed, was stopped or terminated, and undoes its writes and those of the
+   * subagents that worked for it. Returns what became of each; undefined if the result was delivered before. With
+   * `leavesWrites`, a session above does that.
+   */
+  fail(
+    code: string,
+    message: string,
+    options?: { readonly leavesWrites?: boolean },
+  ): Promise<FailedSession | undefined>
   /** Returns the writes that have to be committed, and clears them. */
   takeWrites(): GovernanceWrites
+}
+
+/** The judgement of the result of a session. */
+export type SessionDelivery =
+  | { readonly type: 'delivered' }
+  | { readonly type: 'repair'; readonly why: readonly Reason[]; readonly undo: readonly Undo[] }
+  | { readonly type: 'failing'; readonly reasons: readonly Reason[] }
+
+/** How a session failed, with every write of it and of its subagents, the last one first. */
+export interface FailedSession {
+  readonly reasons: readonly Reason[]
+  readonly writes: readonly FailedWrite[]
+}
+
+/** A write of a session that failed. */
+export interface FailedWrite extends Undo {
+  /** The thread that made the write, and its agent. */
+  readonly threadId: string
+  readonly agent: string
+  readonly arguments: JsonValue
+  /** Whether this session has undone it, or tried to; else the subagent did when its own session failed. */
+  readonly isOwn: boolean
+}
+
+/** What became of a write after a person's decision. */
+export interface DecidedUndo extends Pick<Undo, 'status' | 'error'> {
+  readonly writes: GovernanceWrites
+}
+
+/** A person's decision about a write in doubt. */
+export interface WriteDecision extends Pick<WriteLeft, 'requestId' | 'call'> {
+  /** A UUID that is the same whenever this decision is carried out. */
+  readonly id: string
+  readonly found: 'applied' | 'absent' | 'unknown'
+  readonly by: string
 }
 
 /** Opens the governor of a session, or restores it from the audit log. */
 export interface SessionGovernors {
   open(session: GovernedSession): Promise<SessionGovernor>
+  /**
+   * Carries out a person's decision about a write that was in doubt when its session failed: a request of its own, whose
+   * last entries have to be committed with the answer. `session.delegates` returns the session that made the write.
+   */
+  undoDecided(session: GovernedSession, decision: WriteDecision): Promise<DecidedUndo>
   /** Signs a person's consent to all calls of a tool in a thread until a time (ms). */
   signGrant(
     grant: Required<Omit<ToolGrant, 'grant'>> & { readonly grantId: string },
   ): Promise<string>
   /** Returns the lines of the audit log that say who has made or revoked a grant, and when. */
   recordGrant(change: GrantChange): Promise<Pick<GovernanceWrites, 'audit' | 'blobs'>>
+  /** Returns the lines of the audit log that say what was found out about a call after its session had ended. */
+  recordFinding(finding: Finding): Promise<Pick<GovernanceWrites, 'audit' | 'blobs'>>
 }
 
 /** Options of `createSessionGovernors`. */
@@ -192,25 +268,31 @@ export function createSessionGovernors(options: SessionGovernorsOptions): Sessio
       return (await desk.signToolGrant(grant)).grant
     },
     recordGrant: (change) => recordGrant({ id, clock, ids, store }, change),
-    open: (session) =>
-      JournaledSession.open({
-        session,
-        requestId: sessionRequestId(session),
-        store,
-        clock,
-        desk,
-        ending,
-        task: tasks(session),
-        govern: (parts) => {
-          const find: GrantPolicyOptions['find'] = async ({ threadId, tool, risk }) => {
-            // A grant that another process has just made is not seen yet: then a person is asked.
-            if (session.hasGrants?.() !== true) return undefined
-            return usableGrant(await options.grants?.(threadId), { threadId, tool, risk })
-          }
-          const own = session.hasGrants ? withGrants(policies, { find, clock }) : policies
-          return governor({ id, clock, ids, policy: own, limits, ...parts })
-        },
-      }),
+    recordFinding: (finding) => recordFinding({ id, clock, ids, store }, finding),
+    open: (session) => JournaledSession.open(partsOf(session, sessionRequestId(session))),
+    undoDecided: (session, decision) =>
+      JournaledSession.undoDecided(partsOf(session, decision.id), decision),
+  }
+
+  function partsOf(session: GovernedSession, requestId: string): JournaledSessionParts {
+    return {
+      session,
+      requestId,
+      store,
+      clock,
+      desk,
+      ending,
+      tasks,
+      govern: (parts) => {
+        const find: GrantPolicyOptions['find'] = async ({ threadId, tool, risk }) => {
+          // A grant that another process has just made is not seen yet: then a person is asked.
+          if (session.hasGrants?.() !== true) return undefined
+          return usableGrant(await options.grants?.(threadId), { threadId, tool, risk })
+        }
+        const own = session.hasGrants ? withGrants(policies, { find, clock }) : policies
+        return governor({ id, clock, ids, policy: own, limits, ...parts })
+      },
+    }
   }
 }
 
@@ -253,7 +335,7 @@ type Invert = (tool: ToolDefinition, args: JsonValue, context: GovernedContext) 
  * Returns the rules for a session: the task class of its agent, with the session's tools. Built once per
  * agent.
  */
-type SessionTasks = (session: Pick<GovernedSession, 'agent' | 'tools'>) => TaskClass
+export type SessionTasks = (session: Pick<GovernedSession, 'agent' | 'tools'>) => TaskClass
 
 /** Creates the function that builds the rules of sessions; `invert` runs a tool in order to undo a write. */
 export function createSessionTasks(invert: Invert): SessionTasks {

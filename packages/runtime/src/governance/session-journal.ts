@@ -1,6 +1,5 @@
 import {
   type Admission,
-  type Delivery,
   type Envelope,
   type Evidence,
   type Identity,
@@ -18,6 +17,7 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import { sha256Hex } from '@skein/base'
 
 type Hash = Parameters<PayloadStore['put']>[0]
+type AuditRow = Awaited<ReturnType<Store['audit']>>[number]
 type Writes = Omit<GovernanceWrites, 'events'>
 
 interface SessionJournalOptions {
@@ -38,7 +38,7 @@ interface SessionJournalOptions {
 export class SessionJournal implements Journal, PayloadStore, SpentStore {
   readonly #options: SessionJournalOptions
   /** The lines that `find` has read; the first `read` uses them. */
-  #found: readonly string[] | undefined
+  #found: readonly AuditRow[] | undefined
   #lines: AuditLine[] = []
   #texts = new Map<string, string>()
   #spent: { readonly jti: string; readonly exp: number }[] = []
@@ -52,16 +52,19 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   }
 
   /**
-   * Reads the request from the audit log. Returns its first and last entries; undefined if it is not there.
+   * Reads the request from the audit log. Returns its first and last entries, and the place of the first one in the
+   * log of the tree; undefined if it is not there.
    */
-  async find(): Promise<{ readonly first: Envelope; readonly last: Envelope } | undefined> {
-    const lines = await this.#readStored(this.#options.requestId)
-    const [first] = lines
-    const last = lines.at(-1)
+  async find(): Promise<
+    { readonly first: Envelope; readonly last: Envelope; readonly from: number } | undefined
+  > {
+    const rows = await this.#readStored(this.#options.requestId)
+    const [first] = rows
+    const last = rows.at(-1)
     if (first === undefined || last === undefined) return undefined
-    this.#found = lines
-    for (const line of lines) this.#noteSpent(line)
-    return { first: toEnvelope(first), last: toEnvelope(last) }
+    this.#found = rows
+    for (const { line } of rows) this.#noteSpent(line)
+    return { first: toEnvelope(first.line), last: toEnvelope(last.line), from: first.index }
   }
 
   append({ request_id, seq, line }: JournalEntry): number | Promise<number> {
@@ -69,7 +72,9 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     const { flush } = this.#options
     // After this entry the governor undoes a write by itself, so the entry is committed here; all other
     // entries are part of the thread's next commit.
-    return flush && line.includes(UNDO_STARTED) ? flush().then(() => seq) : seq
+    // So is the entry after it: a crash would leave it unknown whether the write was undone.
+    const isUndo = line.includes(UNDO_STARTED) || line.includes(UNDO_SETTLED)
+    return flush && isUndo ? flush().then(() => seq) : seq
   }
 
   async *read({ requestId = this.#options.requestId }: LogReadOptions = {}): AsyncGenerator<
@@ -79,13 +84,14 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     const isOwn = requestId === this.#options.requestId
     const found = isOwn ? this.#found : undefined
     if (isOwn) this.#found = undefined
-    let index = 0
-    for (const line of found ?? (await this.#readStored(requestId))) {
-      yield { index: index++, line, envelope: toEnvelope(line) }
+    let count = 0
+    for (const { index, line } of found ?? (await this.#readStored(requestId))) {
+      yield { index, line, envelope: toEnvelope(line) }
+      count++
     }
     if (!isOwn) return
     for (const { seq, line } of [...this.#takenLines, ...this.#lines]) {
-      if (seq === index) yield { index: index++, line, envelope: toEnvelope(line) }
+      if (seq === count) yield { index: UNCOMMITTED + count++, line, envelope: toEnvelope(line) }
     }
   }
 
@@ -126,9 +132,8 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     return { audit, spent, blobs }
   }
 
-  async #readStored(requestId: string): Promise<readonly string[]> {
-    const rows = await this.#options.store.audit(this.#options.tree, { requestId })
-    return rows.map(({ line }) => line)
+  #readStored(requestId: string): Promise<readonly AuditRow[]> {
+    return this.#options.store.audit(this.#options.tree, { requestId })
   }
 
   #noteSpent(line: string): void {
@@ -141,7 +146,11 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
 
 // Quotes inside a JSON string are escaped, so these texts match only a member of a line, never a text in it.
 const UNDO_STARTED = '"uaicp:event":"undo_started"'
+const UNDO_SETTLED = '"uaicp:event":"undo_settled"'
 const REVIEW_ANSWERED = '"uaicp:event":"review_answered"'
+
+/** The place of the first entry that is not committed yet: behind every place in a log. */
+const UNCOMMITTED = 2 ** 52
 
 const utf8 = new TextDecoder()
 const encoder = new TextEncoder()
@@ -190,12 +199,13 @@ export function admissionEvents(admission: Admission, place: GatePlace): readonl
 }
 
 /** Returns the event that records the decision about the delivery. */
-export function deliveryEvent(delivery: Delivery, at: string): RuntimeEvent {
-  const { type: decision } = delivery
+export function deliveryEvent(
+  decision: 'delivered' | 'repair' | 'fail_safe',
+  reasons: readonly Reason[],
+  at: string,
+): RuntimeEvent {
   const event: GateDecided = { type: 'gate_decided', gate: 'pre_deliver', decision, at }
-  if (delivery.type === 'delivered') return event
-  const reasons = delivery.type === 'repair' ? delivery.why : delivery.result.reasons
-  return { ...event, reasonCodes: codesOf(reasons) }
+  return decision === 'delivered' ? event : { ...event, reasonCodes: codesOf(reasons) }
 }
 
 /**
@@ -214,6 +224,9 @@ function codesOf(reasons: readonly Reason[]): readonly string[] {
 
 /** The member of an identity that contains the thread id. Grants are valid only for that thread. */
 export const THREAD_MEMBER = 'skein:thread'
+
+/** The member of an identity with the requests that the session works for, the outermost first. */
+export const CALLERS_MEMBER = 'skein:callers'
 
 /** Returns the id of a session's request: the session's id if it is a UUID, else a UUID derived from it. */
 export function sessionRequestId({
@@ -235,13 +248,20 @@ export function traceIdOf({
  * Returns the identity for which the session acts: the tenant is its owner, and the owner of the thread is
  * its user.
  */
-export function sessionIdentity({ agent, tenant, owner, threadId }: GovernedSession): Identity {
+export function sessionIdentity({
+  agent,
+  tenant,
+  owner,
+  threadId,
+  callers = [],
+}: GovernedSession): Identity {
   return {
     agent_id: agent.name,
     owner_id: tenant || 'default',
     ...(owner && { user_id: owner }),
     control_class: 'human-supervised',
     [THREAD_MEMBER]: threadId,
+    ...(callers.length > 0 && { [CALLERS_MEMBER]: callers.map(sessionRequestId).join(' ') }),
   }
 }
 
@@ -249,7 +269,11 @@ const BARE_UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
 /** Derives a UUID of version 8 (RFC 9562 §5.8) from a text. */
 function uuidOf(text: string): string {
-  const hex = sha256Hex(text)
+  return uuidFrom(sha256Hex(text))
+}
+
+/** Returns the UUID of version 8 with the bits of a hash. */
+export function uuidFrom(hex: string): string {
   const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16)
   const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`]
   return [...parts, `${variant}${hex.slice(17, 20)}`, hex.slice(20, 32)].join('-')

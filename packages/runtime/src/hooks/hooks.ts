@@ -88,6 +88,9 @@ export async function reportAnswer(context: DrainContext, error: HookAnswerError
   context.environment.report(error, context.head.id)
 }
 
+/** The error of `within` for work that took too long. The work itself may still run. */
+export class TimeLimitError extends Error {}
+
 /**
  * Returns the result of `work`, or rejects when it takes longer than `timeoutMs`. The signal that `work`
  * receives is aborted after that time or when the outer signal aborts; an outer abort rejects as well.
@@ -108,7 +111,7 @@ export async function within<T>(
     stop = () => reject(signal.reason as Error)
     if (signal.aborted) return stop()
     signal.addEventListener('abort', stop, { once: true })
-    const late = new Error(`it took longer than ${timeoutMs} ms`)
+    const late = new TimeLimitError(`it took longer than ${timeoutMs} ms`)
     timer = setTimeout(() => controller.abort(late), timeoutMs)
   })
   try {
@@ -225,8 +228,17 @@ export async function afterStored(
 }
 
 function toStored(added: RuntimeMessageAdded): StoredMessage {
-  const { at, turnId, side, isSilent = false, attachments = [], subagentId, metadata } = added
+  const {
+    at,
+    turnId,
+    side,
+    isSilent = false,
+    attachments = [],
+    subagentId,
+    metadata,
+    delivery,
+  } = added
   const message = messageFromJSON(added.message)
   const { id } = message
-  return { id, message, side, isSilent, at, turnId, attachments, subagentId, metadata }
+  return { id, message, side, isSilent, at, turnId, attachments, subagentId, metadata, delivery }
 }

@@ -99,7 +99,7 @@ class HttpSurface implements Http {
       prefix,
       holdsGoverned: options.chat?.hold ?? false,
       a2a: options.a2a ?? {},
-      studio: { sessions, isPlayground },
+      studio: { sessions, isPlayground, needsKey: auth !== 'none' },
       metrics: new Metrics(runtime, streams),
       openapi: () => this.openapi(),
       clientError,
@@ -134,7 +134,8 @@ class HttpSurface implements Http {
       ms: Math.round(performance.now() - startedAt),
       tenant: this.#tenants.get(request),
     }
-    logger[status >= 500 ? 'error' : status >= 400 ? 'warn' : 'info'](details, 'request')
+    const { requestLogLevel = 'info' } = this.#options
+    logger[status >= 500 ? 'error' : status >= 400 ? 'warn' : requestLogLevel](details, 'request')
     return response
   }
 

@@ -23,7 +23,12 @@ export interface Services {
   /** The agent whose A2A card describes the whole server, and the address of the server in such cards. */
   readonly a2a: { readonly agent?: string; readonly url?: string }
   /** The sessions of people who are signed in to Studio, and whether a message may choose another model. */
-  readonly studio: { readonly sessions: StudioSessions; readonly isPlayground: boolean }
+  readonly studio: {
+    readonly sessions: StudioSessions
+    readonly isPlayground: boolean
+    /** Whether requests need a key or a token. */
+    readonly needsKey: boolean
+  }
   readonly openapi: () => object
   /** Reports an error to the operator when no client will receive it. */
   readonly report: (error: unknown) => void
@@ -138,6 +143,8 @@ export interface HttpOptions {
    * tenant) and each unexpected error. A logger of pino fits. Default: none.
    */
   readonly logger?: RuntimeLogger
+  /** The level of requests that succeed. Default `info`. */
+  readonly requestLogLevel?: 'debug' | 'info'
   readonly clock?: Clock
   readonly ids?: IdSource
   readonly timers?: Timers

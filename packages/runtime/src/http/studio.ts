@@ -220,7 +220,13 @@ const me = answer({
   scopes: arrayOf(choice(...ALL_SCOPES)),
   'expiresAt?': string,
   isSignedIn: boolean,
-  server: answer({ name: string, version: string, prefix: string, playground: boolean }),
+  server: answer({
+    name: string,
+    version: string,
+    prefix: string,
+    playground: boolean,
+    needsKey: boolean,
+  }),
 })
 
 /** The operations of Studio's page: who is signed in, sign in and sign out. */
@@ -267,7 +273,7 @@ export const studioOperations: readonly OperationRoute[] = [
 
 interface Described {
   readonly prefix: string
-  readonly studio: { readonly isPlayground: boolean }
+  readonly studio: { readonly isPlayground: boolean; readonly needsKey: boolean }
 }
 
 function described(principal: Principal, isSignedIn: boolean, { prefix, studio }: Described) {
@@ -279,6 +285,12 @@ function described(principal: Principal, isSignedIn: boolean, { prefix, studio }
     scopes,
     expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
     isSignedIn,
-    server: { name: 'Skein', version: '0.1.0', prefix, playground: studio.isPlayground },
+    server: {
+      name: 'Skein',
+      version: '0.1.0',
+      prefix,
+      playground: studio.isPlayground,
+      needsKey: studio.needsKey,
+    },
   }
 }

@@ -8,8 +8,9 @@ import {
   type Store,
   type ThreadChange,
   type ThreadHead,
+  type ThreadQuery,
 } from '../store/store.ts'
-import { descendantsOf } from '../store/thread-head.ts'
+import { descendantsOf, placeOf } from '../store/thread-head.ts'
 
 /** How many threads are checked at a time, and the pause (ms) between two such groups. */
 const SLICE = 100
@@ -81,32 +82,39 @@ export class Retention {
     })
   }
 
-  /** Checks all threads once, the most recently active first, `SLICE` at a time. */
+  /** Checks all threads once, tenant by tenant, the most recently active first, `SLICE` at a time. */
   async sweep({ mayStop = false }: { readonly mayStop?: boolean } = {}): Promise<void> {
     const { store, rules, before } = this.#parts
     await before?.()
     if (rules.length === 0) return
-    const seen = new Set<string>()
-    const kept = rules.map(() => new Map<string, number>())
-    // A thread that becomes active during this loop moves to the front of the list. It is then counted once
+    for (const tenant of await store.tenants()) {
+      if (mayStop && this.#isStopped) return
+      if (rules.every(({ tenants }) => tenants && !tenants.includes(tenant))) continue
+      await this.#sweepTenant(tenant, mayStop)
+    }
+  }
+
+  async #sweepTenant(tenant: string, mayStop: boolean): Promise<void> {
+    const { store, rules } = this.#parts
+    const kept = rules.map(() => ({ count: 0 }))
+    // A thread that becomes active during this loop moves to places that were read before. It is then counted once
     // or missed, never twice, so the loop may keep a thread too many but never removes one too many.
-    for (let offset = 0; ; offset += SLICE) {
-      const page = await store.list({ parentId: null, sort: 'activity', limit: SLICE, offset })
+    for (let after: ThreadQuery['after']; ;) {
+      const query = { tenant, parentId: null, sort: 'activity', limit: SLICE, after } as const
+      const page = await store.list(query)
       const due: { readonly head: ThreadHead; readonly rule: RetentionRule }[] = []
       for (const head of page) {
-        if (seen.has(head.id)) continue
-        seen.add(head.id)
         const rule = rules.find((one, place) => this.#isDue(head, one, kept[place]!))
         if (rule) due.push({ head, rule })
       }
       while (due.length > 0) {
         if (mayStop && this.#isStopped) return
-        const group = due.splice(0, TOGETHER).map((one) => this.#apply(one.head, one.rule))
-        // Removed threads are no longer in the list, so the threads after them have moved up.
-        offset -= (await Promise.all(group)).filter((isGone) => isGone).length
+        await Promise.all(due.splice(0, TOGETHER).map((one) => this.#apply(one.head, one.rule)))
         await this.#pause()
       }
-      if (page.length < SLICE || (mayStop && this.#isStopped)) return
+      const last = page.at(-1)
+      if (!last || page.length < SLICE || (mayStop && this.#isStopped)) return
+      after = placeOf(last)
       await this.#pause()
     }
   }
@@ -117,33 +125,30 @@ export class Retention {
   }
 
   /** Whether a rule applies to this thread, and the thread is too old or exceeds the number of threads to keep. */
-  #isDue(head: ThreadHead, rule: RetentionRule, counts: Map<string, number>): boolean {
+  #isDue(head: ThreadHead, rule: RetentionRule, kept: { count: number }): boolean {
     const { tenants, agents, maxAgeMs = Infinity, maxThreads = Infinity, action } = rule
     if (tenants && !tenants.includes(head.tenant)) return false
     if (agents && !agents.includes(head.agent)) return false
     const isErased = head.lifecycle === 'erased'
     if (isErased && action !== 'remove') return false
-    const count = (counts.get(head.tenant) ?? 0) + (isErased ? 0 : 1)
-    counts.set(head.tenant, count)
-    return count > maxThreads || this.#parts.timers.now() - head.updatedAt > maxAgeMs
+    if (!isErased) kept.count++
+    return kept.count > maxThreads || this.#parts.timers.now() - head.updatedAt > maxAgeMs
   }
 
-  /** Returns whether the thread was removed. */
-  async #apply(head: ThreadHead, rule: RetentionRule): Promise<boolean> {
+  /** Erases or removes a thread that is due, unless it is in use. */
+  async #apply(head: ThreadHead, rule: RetentionRule): Promise<void> {
     const { store, erase, remove, commit, report } = this.#parts
     const { action = 'erase' } = rule
     try {
       const tree = [head, ...(await descendantsOf({ store }, head))]
       if (!tree.every((one) => isAtRest(one, rule))) {
-        await this.#count(head.tenant, 'kept')
-        return false
+        return await this.#count(head.tenant, 'kept')
       }
       const now = this.#parts.timers.now()
       const threads = tree.flatMap((one) => closing(one, now))
       if (threads.length > 0) await commit({ point: 'retention', threads })
       await (action === 'erase' ? erase(head.id) : remove(head.id))
       await this.#count(head.tenant, action === 'erase' ? 'erased' : 'removed')
-      return action === 'remove'
     } catch (error) {
       // The store refused the commit because somebody has written to the thread: the thread is in use.
       const isAtWork = isStoreError(error, 'LOG_MOVED') || isStoreError(error, 'FENCED')
@@ -153,7 +158,6 @@ export class Retention {
         report(error, head.id)
         await this.#count(head.tenant, 'failed').catch(() => undefined)
       }
-      return false
     }
   }
 
@@ -208,7 +212,6 @@ function closing(head: ThreadHead, now: number): readonly ThreadChange[] {
       expectSeq: head.seq,
       fence: head.epoch,
       append: [{ type: 'thread_terminated', at, by: 'retention' }],
-      raisesEpoch: true,
       head: { lifecycle: 'terminated', waiting: 0 },
       wake: { by: now },
     },

@@ -6,9 +6,9 @@ import {
   type StreamEvent,
   type TokenUsage,
   UPPError,
-  zeroUsage,
 } from '@skein/ai'
-import { modelCatalogue } from '@skein/ai/catalogue'
+import { zeroUsage } from '@skein/ai/engine'
+import { modelCatalog } from '@skein/ai/catalog'
 import { findModel, tokenCost } from '@skein/ai/middleware'
 import { RuntimeError } from '../contract/error.ts'
 import type { LimitsReport, SpendingRule } from '../contract/runtime-api.ts'
@@ -57,7 +57,7 @@ interface Held {
 const WAIT_MS = 30_000
 /** How long a thread then waits before it tries again, if reservations of others still fill the limit. */
 const LOOK_AGAIN_MS = 5 * 60_000
-/** The number of output tokens that is reserved when neither the request nor the catalogue of models has a limit. */
+/** The number of output tokens that is reserved when neither the request nor the catalog of models has a limit. */
 const DEFAULT_OUTPUT_TOKENS = 8192
 
 /**
@@ -553,7 +553,7 @@ function outputOf({ params, settings }: LLMRequest, { model, definition }: Resol
       if (typeof value === 'number' && value > 0) return value
     }
   const { provider, modelId } = model
-  const known = findModel(modelCatalogue, provider.name, modelId)?.limits?.outputTokens
+  const known = findModel(modelCatalog, provider.name, modelId)?.limits?.outputTokens
   return definition?.capabilities?.maxOutputTokens ?? known ?? DEFAULT_OUTPUT_TOKENS
 }
 

@@ -1,7 +1,6 @@
 import {
   AssistantMessage,
   ErrorCode,
-  judgeRetry,
   type LLMInstance,
   type Message,
   messageToJSON,
@@ -11,9 +10,10 @@ import {
   UPPError,
   UserMessage,
 } from '@skein/ai'
+import { judgeRetry } from '@skein/ai/engine'
 import { type JsonObject, linkAbort, type MessageJSON } from '@skein/base'
 import { type DrainContext, isStop, type KernelEnvironment } from '../contract/context.ts'
-import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
+import { checksAnswers, type ResolvedModel, type ResolvedSide } from '../definitions/resolved.ts'
 import type {
   InferenceRecorded,
   RuntimeEvent,
@@ -319,6 +319,7 @@ async function answerOf(
     side: side.side,
     agentId: `${context.agent.name}/${side.side}`,
     message: messageToJSON(response),
+    delivery: checksAnswers(context.agent) ? 'pending' : undefined,
     modelName: model.model.modelId,
     providerName: model.model.provider.name,
     finishReason: turn.stopReason,
@@ -503,6 +504,8 @@ export class LiveStep {
     { readonly held: Held; readonly show: (text: string) => ThreadEvent }
   >()
   #prefix: string
+  /** What deltas say of the delivery of their answer. */
+  readonly #mark: { readonly delivery?: 'pending' }
   firstTokenMs: number | undefined
 
   constructor(
@@ -515,6 +518,7 @@ export class LiveStep {
     this.#callIds = callIds
     this.#startedAt = context.environment.clock.now()
     this.#prefix = context.state.session?.turn?.step?.id ?? turnId
+    this.#mark = checksAnswers(context.agent) ? { delivery: 'pending' } : {}
   }
 
   get durationMs(): number {
@@ -541,6 +545,7 @@ export class LiveStep {
     const at = this.#context.at()
     const turnId = this.#turnId
     const blockId = `${this.#prefix}/${index}`
+    const mark = this.#mark
     if (type === 'text_delta' || type === 'reasoning_delta')
       return this.#safe(`${type}${index}`, delta.text ?? '', (text) => ({
         type,
@@ -548,6 +553,7 @@ export class LiveStep {
         turnId,
         blockId,
         text,
+        ...mark,
       }))
     if (type !== 'tool_call_delta') return []
     const { toolName = '', argumentsJson = '' } = delta

@@ -12,6 +12,7 @@ import { messageOf, toJsonSchema } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
 import {
+  checksAnswers,
   modelNamed,
   type ResolvedModel,
   type ResolvedPrompt,
@@ -38,7 +39,7 @@ import {
   waitText,
 } from '../session/session.ts'
 import { type ChosenRun, chosenRun, cutOf, type SideTurn, type Step } from '../contract/state.ts'
-import { childRegistry } from '../thread/facade.ts'
+import { childNote } from '../children/child-list.ts'
 import { overBudget } from '../contract/usage.ts'
 import { askModel, type Prepared } from './ask.ts'
 import { compactIfLong } from './compact.ts'
@@ -139,6 +140,7 @@ async function makeCall(
     side: side.side,
     agentId: `${context.agent.name}/${side.side}`,
     message: messageToJSON(said),
+    delivery: checksAnswers(context.agent) ? 'pending' : undefined,
   })
   await context.commit('handler_end', { events: [answer], isProgress: true })
   await afterStored(context, side, [answer])
@@ -196,6 +198,7 @@ async function answerByHandler(
     side: side.side,
     agentId: name,
     message: messageToJSON(said),
+    delivery: checksAnswers(context.agent) ? 'pending' : undefined,
   })
   const events = [...write.events, answer]
   try {
@@ -256,14 +259,10 @@ function registryNote(context: DrainContext, side: ResolvedSide): readonly Runti
   const isNote = (message: Message): boolean => message.type === 'user' && message.text === last
   const isSeen = last !== undefined && viewOf(state, side.side, side.prompt).some(isNote)
   const told = isSeen ? last : undefined
-  const lines = childRegistry(state).map(({ reference, name, threadName, status, resumable }) => {
-    const label = threadName === undefined ? name : `${name} "${threadName}"`
-    return `- ${label} (reference: ${reference}): ${status}${resumable ? '' : ', not resumable'}`
-  })
+  const note = childNote(state)
   // If the list is empty and the side of the conversation sees none, no note is needed.
-  if (lines.length === 0 && told === undefined) return []
-  const heading = '[runtime] Subagents of this thread:'
-  const text = lines.length === 0 ? `${heading} none.` : [heading, ...lines].join('\n')
+  if (note === undefined && told === undefined) return []
+  const text = note ?? '[runtime] Subagents of this thread: none.'
   return text === told ? [] : [noteMessage(context, text, 'registry')]
 }
 

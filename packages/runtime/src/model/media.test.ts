@@ -171,10 +171,10 @@ test('a model that takes no media is told names and types', async () => {
   await runtime.stop()
 })
 
-test('what the catalogue and the definition say of a model counts', async () => {
+test('what the catalog and the definition say of a model counts', async () => {
   const cases = [
     [openai('gpt-4o', { api: 'chat' }), undefined, true],
-    [openai('gpt-4', { api: 'chat' }), undefined, false], // the catalogue: text alone
+    [openai('gpt-4', { api: 'chat' }), undefined, false], // the catalog: text alone
     [openai('gpt-4', { api: 'chat' }), { supportsImages: true }, true],
     [openai('gpt-4o', { api: 'chat' }), { supportsImages: false }, false],
   ] as const

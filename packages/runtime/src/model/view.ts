@@ -49,7 +49,10 @@ export function viewOf(
     const entry = state.entries[place]!
     // From the first entry whose messages can still change, messages are not kept for the next view.
     const isOpen =
-      entry.calls.length > 0 && (!entry.results || (!includePastTools && entry.turnId === turnId))
+      (entry.calls.length > 0 &&
+        (!entry.results || (!includePastTools && entry.turnId === turnId))) ||
+      // The next entry decides whether a note follows the refused answer.
+      (entry.delivery === 'refused' && place === state.entries.length - 1)
     if (isOpen && messages === start.messages) messages = [...messages]
     // A note of the runtime is shown only to the side of the conversation that its field `for` names.
     const meant = entry.metadata?.['for']
@@ -57,6 +60,7 @@ export function viewOf(
     if (isShown && entry.dropped === 'noted') messages.push(droppedNote(entry.message))
     if (isShown && !entry.dropped)
       messages.push(...messagesOf(entry, side, includePastTools || entry.turnId === turnId))
+    if (isShown && !entry.dropped && isLastRefused(state, place)) messages.push(refusedNote(entry))
     if (messages === start.messages) start.until = place + 1
   }
   if (messages === start.messages) messages = [...messages]
@@ -115,6 +119,30 @@ function droppedNote(dropped: Message): Message {
   return remembered(notes, dropped, () => new UserMessage(text, { id: `${id}.dropped`, timestamp }))
 }
 
+/**
+ * Whether the entry is a refused answer, and no later message already says so: another refused answer with a note of its
+ * own, or the note with which the gate asked for a correction.
+ */
+function isLastRefused({ entries }: KernelState, place: number): boolean {
+  const after = entries[place + 1]
+  return (
+    entries[place]!.delivery === 'refused' &&
+    after?.delivery !== 'refused' &&
+    after?.metadata?.['kind'] !== 'gate'
+  )
+}
+
+/** Returns the note that follows an answer that the gate refused, so that no model takes it for a good answer. */
+function refusedNote({ message, refusal }: Entry): Message {
+  const { id, timestamp } = message
+  const text = `[This answer was not delivered, because the checks refused it${refusal ? `: ${refusal}` : '.'} Do not rely on it.]`
+  return remembered(
+    refusals,
+    message,
+    () => new UserMessage(text, { id: `${id}.refused`, timestamp }),
+  )
+}
+
 /** Returns the user message that is put first if the view would otherwise begin with a message of the model. */
 function openingOf(first: AssistantMessage): Message {
   const { id, timestamp } = first
@@ -135,6 +163,7 @@ export function summaryMessage(summary: string, options: MessageOptions = {}): U
 const summaries = new WeakMap<object, Message>()
 const openings = new WeakMap<Message, Message>()
 const notes = new WeakMap<Message, Message>()
+const refusals = new WeakMap<Message, Message>()
 const nudges = new WeakMap<Message, Message>()
 const withoutCalls = new WeakMap<Message, Message>()
 const asAssistant = new WeakMap<Message, Message>()

@@ -541,7 +541,7 @@ export async function openSharedKeys<T>(
       `This node does not have the same keys as the nodes before it: ${differ.join(', ')}.`,
       {
         code: 'NODE_KEYS_DIFFER',
-        hint: 'Give all nodes the same `secretKey`, `keys` and `nodes.secret`. To replace the secret key while nodes run, see docs/nodes.md; to replace others, stop all nodes and start the first with `nodes.replacesKeys`.',
+        hint: 'Give all nodes the same `secretKey`, `keys` and `nodes.secret`. The page "Several nodes" of the docs says how to replace the secret key while nodes run; to replace others, stop all nodes and start the first with `nodes.replacesKeys`.',
       },
     )
   if (known?.['secretKey'] !== own.secretKey || options.replacesKeys)

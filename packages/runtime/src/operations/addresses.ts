@@ -84,6 +84,7 @@ export const ADDRESSES = {
 
   listLogs: 'GET /threads/{threadId}/logs',
   getLog: 'GET /threads/{threadId}/logs/{logId}',
+  listFailures: 'GET /threads/{threadId}/failures',
   getCost: 'GET /threads/{threadId}/cost',
   getAudit: 'GET /threads/{threadId}/audit',
 

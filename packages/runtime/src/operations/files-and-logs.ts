@@ -1,9 +1,11 @@
+import type { AuditPage, Threads } from '../contract/runtime-api.ts'
 import type { FileStat } from '../contract/thread-state.ts'
 import { HttpError } from './http-error.ts'
 import { done, json, jsonResponse, operation, raw, type OperationRoute } from './operation.ts'
 import { actorOf } from './principal.ts'
 import { ref } from './schemas.ts'
 import { answer, arrayOf, maxText, between, choice } from './shape.ts'
+import { nextTurn } from '../store/next-turn.ts'
 import { viewHtml } from '../view/thread-view.ts'
 import { threadView } from '../view/index.ts'
 import { publicEvent, withoutLongResults } from '../view/public-event.ts'
@@ -182,7 +184,7 @@ export const logOperations: readonly OperationRoute[] = [
           },
         })
       }
-      return new Response(await runtime.threads.export(thread.id), {
+      return new Response(textStream(runtime.threads.exportLines(thread.id)), {
         headers: {
           'content-type': `${LINES}; charset=utf-8`,
           'content-disposition': `attachment; filename="thread.jsonl"`,
@@ -225,6 +227,18 @@ export const logOperations: readonly OperationRoute[] = [
     errors: ['LOG_NOT_FOUND'],
     run: ({ runtime, thread, params }) => runtime.threads.log(thread.id, params.logId),
   }),
+  operation('listFailures', {
+    tag: 'logs',
+    summary: 'What the code of tools threw, with stacks and without secrets.',
+    scope: 'logs:read',
+    answers: [
+      json(
+        'One entry per failed call, the oldest first.',
+        answer({ failures: arrayOf(ref('ToolFailure')) }),
+      ),
+    ],
+    run: async ({ runtime, thread }) => ({ failures: await runtime.threads.failures(thread.id) }),
+  }),
   operation('getCost', {
     tag: 'logs',
     summary: 'Tokens and cost of a thread and its descendants.',
@@ -234,9 +248,55 @@ export const logOperations: readonly OperationRoute[] = [
   }),
   operation('getAudit', {
     tag: 'logs',
-    summary: 'The audit log with a signed checkpoint.',
+    summary:
+      'The audit log with a signed checkpoint. With `limit` or `cursor` a page of it; the last page has the checkpoint of the whole log and no `nextCursor`.',
     scope: 'logs:read',
+    query: { limit: between(1, 5000), cursor: maxText(1000) },
     answers: [json('Lines to verify.', ref('Audit'))],
-    run: ({ runtime, thread }) => runtime.threads.audit(thread.id),
+    async run({ runtime: { threads }, thread, query }) {
+      const isPage = query.limit !== undefined || query.cursor !== undefined
+      const first = await threads.auditPage(thread.id, query)
+      if (isPage || first.nextCursor === undefined) return first
+      return new Response(textStream(auditText(threads, thread.id, first)), {
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+      })
+    },
   }),
 ]
+
+/** Yields a whole audit log as one JSON object. The pages after the first are read while it is sent. */
+async function* auditText(
+  threads: Pick<Threads, 'auditPage'>,
+  threadId: string,
+  first: AuditPage,
+): AsyncGenerator<string, void, undefined> {
+  yield `{"tree":${JSON.stringify(first.tree)},"from":0,"lines":[`
+  for (let page = first; ;) {
+    yield page.lines
+      .map((line, index) => `${page.from + index > 0 ? ',' : ''}${JSON.stringify(line)}`)
+      .join('')
+    const { nextCursor: cursor, checkpoint, publicKey } = page
+    if (cursor === undefined) {
+      yield `],"checkpoint":${JSON.stringify(checkpoint)},"publicKey":${JSON.stringify(publicKey)}}`
+      return
+    }
+    await nextTurn()
+    page = await threads.auditPage(threadId, { cursor })
+  }
+}
+
+/** Converts parts of a text to the body of a response. A part is made only when the client has read the one before. */
+function textStream(parts: AsyncIterable<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  const reader = parts[Symbol.asyncIterator]()
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await reader.next()
+      if (done) controller.close()
+      else controller.enqueue(encoder.encode(value))
+    },
+    async cancel() {
+      await reader.return?.()
+    },
+  })
+}

@@ -90,6 +90,7 @@ export const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   NODE_KEYS_DIFFER: 500,
   NODE_UNREACHABLE: 502,
   TOOL_WORKER_FAILED: 500,
+  RUNTIME_NOT_STARTED: 503,
   RUNTIME_STOPPED: 503,
   LEASE_LOST: 503,
 
@@ -160,7 +161,7 @@ export class HttpError extends SkeinError {
 export function threadNotFound(): HttpError {
   return new HttpError('There is no such thread.', {
     code: 'THREAD_NOT_FOUND',
-    hint: 'Check the id. A thread of somebody else is answered with the same error.',
+    hint: 'Check the id. A thread that belongs to someone else gives the same error.',
   })
 }
 

@@ -18,6 +18,7 @@ import {
   maxText,
   object,
   shape,
+  string,
 } from './shape.ts'
 
 /** The operations on the messages of a thread. */
@@ -134,16 +135,30 @@ function parseMessage(message: object, field: string): Message {
 export const approvalOperations: readonly OperationRoute[] = [
   operation('listApprovals', {
     tag: 'approvals',
-    summary: 'Everything that waits for a person, over all threads and depths.',
+    summary:
+      'What waits for a person, over all threads and depths, the oldest first. `threadIdPart` and `interruptIdPart` are ids, or their beginnings or ends. A page may have fewer items than `limit`; the last page has no `nextCursor`.',
     scope: 'threads:read',
-    query: { rootId: maxText(200), limit: between(1, 1000) },
+    query: {
+      rootId: maxText(200),
+      threadId: maxText(200),
+      threadIdPart: maxText(200),
+      interruptIdPart: maxText(200),
+      agent: maxText(200),
+      owner: maxText(200),
+      kind: choice('approval', 'input', 'in_doubt', 'variables'),
+      limit: between(1, 1000),
+      cursor: maxText(2000),
+    },
     answers: [
-      json('What waits, with what is asked.', answer({ waiting: arrayOf(ref('WaitingItem')) })),
+      json(
+        'What waits, with what is asked.',
+        answer({ waiting: arrayOf(ref('WaitingItem')), 'nextCursor?': string }),
+      ),
     ],
-    async run({ runtime, principal, query }) {
+    run({ runtime, principal, query }) {
       const { tenant, user } = principal
-      const owner = seesAllOwners(principal) ? undefined : user
-      return { waiting: await runtime.inbox.list({ tenant, owner, ...query }) }
+      const owner = seesAllOwners(principal) ? query.owner : user
+      return runtime.inbox.page({ ...query, tenant, owner })
     },
   }),
   operation('getApproval', {

@@ -1,6 +1,7 @@
 import type { JsonSchema, JsonValue } from '@skein/base'
 import type { Services } from '../http/services.ts'
 import type { Runtime, ThreadInfo } from '../contract/runtime-api.ts'
+import { doPart } from '../store/next-turn.ts'
 import { addressOf, type OperationId, type PathParams } from './addresses.ts'
 import type { ApiErrorCode } from './http-error.ts'
 import type { Principal, Scope } from './principal.ts'
@@ -178,7 +179,9 @@ export function operation<
     const { status } = rest.answers.find(
       ({ schema }) => (schema === undefined) === (value === undefined),
     )!
-    return value === undefined ? new Response(null, { status }) : jsonResponse(value, { status })
+    if (value === undefined) return new Response(null, { status })
+    // The texts of long lists that end together would block the process together.
+    return doPart(() => jsonResponse(value, { status }))
   }
   return {
     ...rest,

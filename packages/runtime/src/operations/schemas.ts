@@ -1,13 +1,14 @@
 import type { MessageJSON } from '@skein/ai'
 import type { StoredEvent } from '../contract/event.ts'
 import type {
-  AuditExport,
+  AuditPage,
   ChildInfo,
   CostReport,
   CreateThread,
   ForkedThread,
   ModelLog,
   ModelLogDetail,
+  ToolFailure,
   SendMessage,
   Sent,
   SessionResult,
@@ -84,8 +85,9 @@ interface NamedTypes {
   readonly SessionResult: SessionResult
   readonly ModelLog: ModelLog
   readonly ModelLogDetail: ModelLogDetail
+  readonly ToolFailure: ToolFailure
   readonly Cost: CostReport
-  readonly Audit: AuditExport
+  readonly Audit: AuditPage
   readonly Agent: AgentSummary
   readonly AgentDetail: AgentDetail
 }
@@ -101,6 +103,7 @@ export const LIFECYCLES: readonly ThreadLifecycle[] = [
   'queued',
   'running',
   'waiting',
+  'stopping',
   'stopped',
   'failed',
   'terminated',
@@ -203,6 +206,7 @@ const waitingItem = {
   toolCallId: string,
   toolName: string,
   arguments: anything,
+  'sentArguments?': anything,
   kind: choice('approval', 'input', 'in_doubt', 'variables'),
   'effectId?': string,
   path: arrayOf(string),
@@ -319,6 +323,7 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     attachments: arrayOf(string),
     'subagentId?': string,
     'metadata?': object,
+    'delivery?': choice('pending', 'refused', 'delivered'),
   }),
   Event: outline({ type: string, at: string }),
   StoredEvent: answer({ seq: integer, event: ref('Event'), 'isCut?': boolean }),
@@ -407,6 +412,15 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
     messages: arrayOf(object),
     'messageId?': string,
   }),
+  ToolFailure: answer({
+    toolCallId: string,
+    toolName: string,
+    at: string,
+    'code?': string,
+    message: string,
+    'hint?': string,
+    'stack?': string,
+  }),
   Cost: answer({
     threadId: string,
     tokens: number,
@@ -416,8 +430,10 @@ export const SCHEMAS: { readonly [Name in keyof NamedTypes]: Shape<NamedTypes[Na
   }),
   Audit: outline({
     tree: string,
+    from: integer,
     lines: arrayOf(string),
-    checkpoint: string,
+    'nextCursor?': string,
+    'checkpoint?': string,
     publicKey: object,
   }),
   Agent: answer({

@@ -1,9 +1,11 @@
 import { type ThreadView } from '../view/thread-view.ts'
 import type { CreateThread, ThreadInfo, Runtime } from '../contract/runtime-api.ts'
-import type { ThreadQuery, Store } from '../store/store.ts'
+import type { ListPlace, ThreadQuery, Store } from '../store/store.ts'
+import { placeOf } from '../store/thread-head.ts'
+import { decodeCursor, encodeCursor } from '../contract/cursor.ts'
 import { threadView } from '../view/index.ts'
 import type { Services } from '../http/services.ts'
-import { HttpError } from './http-error.ts'
+import { HttpError, invalidInput } from './http-error.ts'
 import { toSendMessage } from './messages.ts'
 import {
   done,
@@ -15,7 +17,17 @@ import {
 } from './operation.ts'
 import { actorOf, byClientId, hasScope, seesAllOwners, type Principal } from './principal.ts'
 import { decisionReason, grantTime, lifecycle, ref, tags, type ThreadBody } from './schemas.ts'
-import { answer, between, boolean, integer, arrayOf, choice, shape, maxText } from './shape.ts'
+import {
+  answer,
+  between,
+  boolean,
+  integer,
+  arrayOf,
+  choice,
+  shape,
+  maxText,
+  string,
+} from './shape.ts'
 import { ViewFold } from '../view/view-fold.ts'
 
 const MAX_OFFSET = 10_000_000
@@ -30,6 +42,7 @@ const listQuery = {
   roots: boolean,
   waiting: boolean,
   search: maxText(200),
+  idPart: maxText(200),
   tag: maxText(100),
   tool: maxText(200),
   forkedFrom: maxText(200),
@@ -37,33 +50,38 @@ const listQuery = {
   sort: choice('activity', 'created', 'oldest'),
   limit: between(1, 1000),
   offset: between(0, MAX_OFFSET),
+  cursor: maxText(1000),
 }
 
 /** The operations that find, create, read and remove threads. */
 export const threadOperations: readonly OperationRoute[] = [
   operation('listThreads', {
     tag: 'threads',
-    summary: 'Threads that you may see, the latest first.',
+    summary:
+      'Threads that you may see, the latest first. `idPart` is an id, or its beginning or end. Continue with `nextCursor`: a page then costs the same wherever it is, and no thread that changes meanwhile is listed twice.',
     scope: 'threads:read',
     query: listQuery,
     answers: [
       json(
         'A page of threads.',
-        answer({ threads: arrayOf(ref('Thread')), 'nextOffset?': integer }),
+        answer({ threads: arrayOf(ref('Thread')), 'nextOffset?': integer, 'nextCursor?': string }),
       ),
     ],
     async run({ runtime, principal, query }) {
-      const { limit = DEFAULT_LIMIT, offset = 0, clientId } = query
+      const { limit = DEFAULT_LIMIT, offset = 0, clientId, cursor, sort = 'activity' } = query
       if (clientId !== undefined) {
         const thread = await byClientId(runtime, principal, clientId)
         return { threads: thread ? [thread] : [] }
       }
       const threads = await runtime.threads.list({
         ...threadQuery(query, principal),
+        after: cursor === undefined ? undefined : placeIn(cursor, sort),
         limit,
         offset,
       })
-      return { threads, nextOffset: threads.length === limit ? offset + limit : undefined }
+      const last = threads.at(-1)
+      if (!last || threads.length < limit) return { threads }
+      return { threads, nextOffset: offset + limit, nextCursor: cursorOf(last, sort) }
     },
   }),
   operation('createThread', {
@@ -150,12 +168,31 @@ export const threadOperations: readonly OperationRoute[] = [
   }),
 ]
 
+type ListSort = 'activity' | 'created' | 'oldest'
+
+/** Returns the cursor of the page after a thread. It names the order, because a place means nothing in another. */
+function cursorOf(thread: ThreadInfo, sort: ListSort): string {
+  const { at, id } = placeOf(thread, sort)
+  return encodeCursor([sort, at, id])
+}
+
+function placeIn(cursor: string, sort: ListSort): ListPlace {
+  const types = ['string', 'number', 'string'] as const
+  const [order, at, id] = decodeCursor<[string, number, string]>(cursor, types, 'a list of threads')
+  if (order === sort) return { at, id }
+  throw invalidInput(
+    `The cursor is of a list in the order "${order.slice(0, 20)}".`,
+    'query.cursor',
+  )
+}
+
 /** Converts the query of a list. Clients without `threads:all` only see the threads of their own user. */
 function threadQuery(
   query: OperationCall<'listThreads', typeof listQuery, unknown>['query'],
   principal: Principal,
 ): ThreadQuery {
-  const { agent, owner, lifecycle: wanted, rootId, search, tag, tool, forkedFrom, sort } = query
+  const { agent, owner, lifecycle: wanted, rootId, search, idPart, tag, tool } = query
+  const { forkedFrom, sort } = query
   return {
     tenant: principal.tenant,
     owner: seesAllOwners(principal) ? owner : principal.user,
@@ -165,6 +202,7 @@ function threadQuery(
     rootId,
     isWaiting: query.waiting,
     search,
+    idPart,
     tag,
     tool,
     forkedFrom,

@@ -10,6 +10,7 @@ import {
   type Session,
   spentBy,
 } from '../contract/state.ts'
+import { argumentsToRun } from '../fold/calls.ts'
 
 /** The decision about what happens after a finished step. */
 export type StepDecision =
@@ -51,11 +52,10 @@ export function decideStep(facts: StepFacts): StepDecision {
       return handoff(facts, tool.agent, call.toolCallId)
   }
   const text = messageText(entry)
-  if (text.trim() !== '' && !lacksCall(side, entry)) {
-    // Without a stop tool, any text ends the turn; otherwise the turn would never end.
-    const isOver = side.stopOnResponse ? entry.calls.length === 0 : side.stopTool === undefined
-    if (isOver) return { type: 'yield', reason: 'response', text }
-  }
+  // Without a stop tool, words without calls end the turn whatever `stopOnResponse` says; otherwise it would never end.
+  const mayYield = side.stopOnResponse || side.stopTool === undefined
+  if (mayYield && entry.calls.length === 0 && text.trim() !== '' && !lacksCall(side, entry))
+    return { type: 'yield', reason: 'response', text }
   return limit(facts) ?? { type: 'continue', nudge: nudge(facts) }
 }
 
@@ -96,21 +96,26 @@ export function endByTool({ session, side, entry }: StepFacts): StepDecision | u
  * its result.
  */
 export function boundMessage(
-  { call, outcome }: Pick<CallState, 'call' | 'outcome'>,
+  {
+    call,
+    outcome,
+    parsed,
+  }: Pick<CallState, 'call' | 'outcome'> & Partial<Pick<CallState, 'parsed'>>,
   binding: ResolvedBinding,
 ): string {
   const { messageProperty } = binding
-  if (messageProperty !== undefined) return toText(call.arguments[messageProperty])
+  if (messageProperty !== undefined)
+    return toText(argumentsToRun({ call, parsed })[messageProperty])
   return outcome?.type === 'done' ? toText(outcome.result) : ''
 }
 
 /** Returns the file paths (one path or a list) in the argument that the declaration of the tool (binding) names. */
 export function boundAttachments(
-  { call }: Pick<CallState, 'call'>,
+  { call, parsed }: Pick<CallState, 'call'> & Partial<Pick<CallState, 'parsed'>>,
   { attachmentsProperty }: ResolvedBinding,
 ): readonly string[] {
   if (attachmentsProperty === undefined) return []
-  const value = call.arguments[attachmentsProperty]
+  const value = argumentsToRun({ call, parsed })[attachmentsProperty]
   const paths: readonly unknown[] = Array.isArray(value) ? value : [value]
   return paths.filter((path) => typeof path === 'string' && path !== '') as string[]
 }
@@ -124,10 +129,13 @@ export function toText(value: unknown): string {
  * Returns the text of a stop tool: the configured property of its arguments or, if it is missing or null, of its
  * JSON result.
  */
-export function stopText({ call, outcome }: CallState, side: ResolvedSide): string | undefined {
+export function stopText(
+  { call, outcome, parsed }: CallState,
+  side: ResolvedSide,
+): string | undefined {
   const property = side.stopToolResponseProperty
   if (property === undefined) return undefined
-  const given = call.arguments[property]
+  const given = argumentsToRun({ call, parsed })[property]
   if (given !== undefined && given !== null) return toText(given)
   let result: unknown = outcome?.type === 'done' ? outcome.result : undefined
   if (typeof result === 'string')
@@ -225,6 +233,7 @@ function kindOf({ prompt }: ResolvedSide, { toolName }: ToolCall): CallKind {
   if (tool?.kind === 'tool') return tool.tool.governance.risk === 'read_only' ? 'read' : 'write'
   if (tool?.kind === 'prompt') return 'read'
   if (tool?.kind === 'subagent') return 'child'
+  if (toolName === 'subagent_list') return 'read'
   const isLifecycle = toolName === 'subagent_create' || toolName === 'subagent_message'
   const hasResumable = prompt.tools.some(
     (one) => one.kind === 'subagent' && one.relation.isResumable,

@@ -1,9 +1,11 @@
 import type { DrainContext } from '../contract/context.ts'
-import type { ResolvedSide } from '../definitions/resolved.ts'
+import { checksAnswers, type ResolvedSide } from '../definitions/resolved.ts'
 import { agentRegistrations, type RuntimeEvent } from '../contract/event.ts'
 import {
   endSession,
+  judged,
   noteMessage,
+  notDelivered,
   type SessionEnding,
   stepEnd,
   stepStart,
@@ -11,7 +13,8 @@ import {
   turnStart,
 } from './session.ts'
 import { messageText, type StepDecision } from './decide.ts'
-import { spentBy } from '../contract/state.ts'
+import { settleLateCalls } from './late.ts'
+import { type KernelState, spentBy } from '../contract/state.ts'
 import type { JsonValue } from '@skein/base'
 
 /** Carries out the decision about a finished step and commits it. */
@@ -113,6 +116,7 @@ function composedMessage(context: DrainContext, text: string): RuntimeEvent[] {
       message: { id, type: 'assistant', timestamp: at, content: [{ type: 'text', text }] },
       side: turn.side,
       agentId: `${agent.name}/${turn.side}`,
+      delivery: checksAnswers(agent) ? 'pending' : undefined,
     },
   ]
 }
@@ -133,6 +137,7 @@ async function handOff(context: DrainContext, side: ResolvedSide, to: string): P
   const events: RuntimeEvent[] = [
     ...stepEnd(context),
     ...turnEnd(context, 'completed', 'handoff'),
+    ...judged(context, 'delivered'),
     { type: 'session_end', at, sessionId: session.id, outcome: 'completed', reason: 'handoff' },
     { type: 'agent_handoff', at, turnId: turn.id, fromAgentId, toAgentId },
     ...agentRegistrations(next, at),
@@ -164,21 +169,30 @@ async function endGoverned(context: DrainContext, ending: SessionEnding): Promis
 async function passesGate(context: DrainContext, candidate: JsonValue): Promise<boolean> {
   const { agent, state } = context
   if (!agent.definition.taskClass && !state.session?.isGoverned) return true
+  await settleLateCalls(context)
   const delivery = await (await context.governor()).deliver(candidate)
   if (delivery.type === 'delivered') return true
-  const reasons = delivery.type === 'repair' ? delivery.why : delivery.result.reasons
-  const text = reasons
-    .map(({ code, detail }) => (detail === undefined ? code : `${code} (${detail})`))
-    .join(', ')
-  if (delivery.type === 'fail_safe') {
-    const message = `The result was not delivered: ${text}.`
+  if (delivery.type === 'failing') {
+    const message = notDelivered(delivery.reasons)
     await endSession(context, { outcome: 'failed', reason: 'fail_safe', message })
     return false
   }
-  const note = `Your answer was not delivered: ${text}. Correct this and answer again.`
-  const events = [...stepEnd(context), noteMessage(context, note, 'gate')]
+  const text = delivery.why
+    .map(({ code, detail }) => (detail === undefined ? code : `${code} (${detail})`))
+    .join(', ')
+  const undone = delivery.undo.filter(({ status }) => status === 'done').map(({ tool }) => tool)
+  const gone = undone.length > 0 ? ` These calls were undone: ${undone.join(', ')}.` : ''
+  const note = `Your answer was not delivered: ${text}.${gone} Correct this and answer again.`
+  const refused = judged(context, 'refused', { reason: text, ids: answerOfStep(state) })
+  const events = [...refused, ...stepEnd(context), noteMessage(context, note, 'gate')]
   await context.commit('repair', { events, isProgress: true })
   return false
+}
+
+/** Returns the answer of the running step, if the gate has not judged it. What was said before it waits for the end. */
+function answerOfStep({ session, entries }: KernelState): readonly string[] {
+  const id = entries[session?.turn?.step?.entry ?? -1]?.message.id
+  return id !== undefined && session?.pending.has(id) ? [id] : []
 }
 
 /** The parsed answer, or a description of why it does not have the declared shape. */

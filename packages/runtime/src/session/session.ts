@@ -1,5 +1,5 @@
 import type { DrainContext, KernelEnvironment, Write } from '../contract/context.ts'
-import type { ResolvedSide } from '../definitions/resolved.ts'
+import { checksAnswers, type ResolvedSide } from '../definitions/resolved.ts'
 import type {
   FailureCause,
   RuntimeEvent,
@@ -20,9 +20,17 @@ import {
   waitingCount,
 } from '../contract/state.ts'
 import type { Side } from '../contract/thread-state.ts'
-import { type JsonValue, messageOf, SkeinError } from '@skein/base'
+import type { Reason } from '@skein/governance'
+import type { DeliveryChanged } from '@skein/threads'
+import { type JsonValue, messageOf, redactSecrets, SkeinError } from '@skein/base'
+import { callIdOf } from '../fold/calls.ts'
+import { questionsAbout, undoneEvents, textOfWrites } from '../governance/failed-writes.ts'
+import type { FailedSession } from '../governance/session-governors.ts'
+import { hasEnded, stopBelow } from '../children/running-below.ts'
 import { reportToParent } from '../children/report.ts'
 import type { KernelAction } from '../next.ts'
+import { settleLateCalls } from './late.ts'
+import { endOpenCalls } from './open-calls.ts'
 import { isStoreError, type ThreadChange, type ThreadLifecycle } from '../store/store.ts'
 
 /** Starts a session with the queued messages. `side` (A or B) is the side of the conversation that answers them. */
@@ -68,15 +76,16 @@ export async function commitTaken(
 }
 
 /**
- * Returns the events that move every queued message into the history, in order. The hooks of `side`, the side of the
- * conversation that will answer, process them. Messages that these hooks queue stay queued until the next step.
+ * Returns the events that move every queued message into the history, in order, and before them the news of earlier
+ * calls. The hooks of `side`, the side of the conversation that will answer, process them. Messages that these hooks
+ * queue stay queued until the next step.
  */
 export async function takeQueue(
   context: DrainContext,
   side: ResolvedSide,
 ): Promise<RuntimeMessageAdded[]> {
   const taken: RuntimeMessageAdded[] = []
-  const waiting = [...context.state.queue]
+  const waiting = [...context.state.news, ...context.state.queue]
   for (const queued of waiting) {
     const { queueId, role, message, attachments, subagentId, metadata, userId } = queued
     const added: RuntimeMessageAdded = {
@@ -160,6 +169,32 @@ export function turnEnd(
   return [{ type: 'turn_end', at: context.at(), turnId: turn.id, outcome, reason }]
 }
 
+/**
+ * Returns the event that says what became of answers that the gate had not judged: of those in `ids`, by default of all
+ * that this session has, and of the answers among `spoken`, which are added in the same commit. None if there are none.
+ */
+export function judged(
+  context: DrainContext,
+  delivery: DeliveryChanged['delivery'],
+  {
+    reason,
+    spoken = [],
+    ids = [...(context.state.session?.pending ?? [])],
+  }: {
+    readonly reason?: string
+    readonly spoken?: readonly RuntimeEvent[]
+    readonly ids?: readonly string[]
+  } = {},
+): RuntimeEvent[] {
+  const added = spoken.flatMap((event) =>
+    event.type === 'message_added' && event.delivery === 'pending' ? event.message.id : [],
+  )
+  const messageIds = [...ids, ...added]
+  if (messageIds.length === 0) return []
+  const at = context.at()
+  return [{ type: 'delivery_changed', at, messageIds, delivery, reason: reason || undefined }]
+}
+
 /** How a session ends. */
 export interface SessionEnding {
   readonly outcome: SessionOutcome
@@ -182,32 +217,34 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const { state } = context
   const { session } = state
   if (!session) return
-  const { outcome, reason, message, hint, attachments = [], data, spoken = [] } = ending
-  if (outcome !== 'completed' && session.isGoverned) await failGoverned(context, ending)
+  if (await waitsForStops(context, ending)) return
+  const { outcome, reason, hint, attachments = [], data, spoken = [] } = ending
+  // Each open call gets a result that says why it did not finish, because vendors refuse a history with calls
+  // that have no result.
+  const ended = await endOpenCalls(context, { why: whyEnded(outcome) })
+  const failed =
+    outcome !== 'completed' && (session.isGoverned || reachesChildren(context))
+      ? await failGoverned(context, ending)
+      : undefined
+  const { message, undone, questions } = await consequencesOf(context, ending, failed)
+  const cut = ended.filter(({ type }) => type !== 'interrupt_opened')
+  const asked = [...withoutAsked(context, ended, questions), ...questions]
   const isCut = outcome === 'stopped' || outcome === 'terminated'
-  const reports = await reportToParent(context, { ...ending, attachments })
-  const isUndelivered = state.parent !== undefined && reports.length === 0 && !isCut
+  const reports = await reportToParent(context, { ...ending, message, attachments })
+  const { blobs } = reports
+  const isUndelivered = state.parent !== undefined && reports.changes.length === 0 && !isCut
   // A child that is not resumable ends with its result (Standard Agents §7.3): it takes no more
   // messages and reports only once. `next` then terminates the child's own children.
   const isOver = isDisposable(state) && outcome !== 'terminated'
   const turnOutcome =
     outcome === 'completed' || ending.isTurnOver ? 'completed' : isCut ? 'interrupted' : 'failed'
-  // Each open call gets a result that says why it did not finish, because vendors refuse a history with calls
-  // that have no result.
-  const why =
-    outcome === 'stopped' ? 'The user stopped the run.' : `The session ended (${outcome}).`
-  const cut = openCalls(state).map(({ call: { toolCallId, toolName } }) => ({
-    type: 'tool_execution_end' as const,
-    at: context.at(),
-    turnId: session.turn?.id ?? '',
-    toolCallId,
-    toolName,
-    outcome: 'interrupted' as const,
-    result: `${why} This call has no result.`,
-  }))
   const eventsIf = (isUndelivered: boolean): RuntimeEvent[] => [
     ...cut,
+    ...undone.own,
     ...spoken,
+    ...(outcome === 'completed'
+      ? judged(context, 'delivered', { spoken })
+      : judged(context, 'refused', { spoken, reason: message })),
     ...stepEnd(context),
     ...turnEnd(context, turnOutcome, reason),
     {
@@ -224,20 +261,153 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
       cause: ending.cause,
     },
     ...(isOver ? [reportedEnd(context)] : []),
+    ...asked,
   ]
-  const others = [...reports, ...(outcome === 'stopped' ? stopAwaited(context) : [])]
+  const others = [
+    ...reports.changes,
+    ...undone.others,
+    ...(outcome === 'stopped' ? stopAwaited(context) : []),
+  ]
   const lifecycle = isOver ? 'terminated' : outcome === 'completed' ? 'idle' : outcome
-  // The session's calls no longer wait, but effects (scheduled work) that ask people and requests for variables do.
-  const effects = openForPeople(state).filter(({ effectId }) => effectId !== undefined)
+  // The session's calls no longer wait. What people are asked about calls with an unknown outcome and about writes stays, and
+  // so do the questions of effects (scheduled work) and requests for variables, unless the thread is over.
+  const isLast = isOver || state.terminated !== undefined
+  const stays = openForPeople(state).filter(({ isDetached, effectId }) =>
+    isOver ? false : isDetached || (!isLast && effectId !== undefined),
+  )
   const variables = openVariables(state, context.environment.clock.now())
-  const waiting = isOver || state.terminated ? 0 : effects.length + variables.length
+  const waiting = asked.length + stays.length + (isLast ? 0 : variables.length)
   const head = { waiting, lifecycle } as const
   const events = eventsIf(isUndelivered)
   const undelivered = eventsIf(!isCut)
-  const write: Write = { events, undelivered, others, isProgress: true, head }
+  const write: Write = { events, undelivered, others, blobs, isProgress: true, head }
   // Usually the work on the thread ends next, and one commit then writes the end of the session and of the work.
   await context.commit('session_end', { ...write, joinsNext: true })
   context.dropGovernor()
+}
+
+function whyEnded(outcome: SessionOutcome): string {
+  if (outcome === 'stopped') return 'The user stopped the run.'
+  if (outcome === 'terminated') return 'The thread was terminated.'
+  return `The session ended (${outcome}).`
+}
+
+/**
+ * Returns the questions about calls that have ended, except those about writes of the failed session, because the question
+ * about such a write also decides whether it is undone.
+ */
+function withoutAsked(
+  { state }: DrainContext,
+  ended: readonly RuntimeEvent[],
+  questions: readonly RuntimeEvent[],
+): readonly RuntimeEvent[] {
+  const writes = new Set(
+    questions.flatMap((event) => ('write' in event && event.write ? event.write.call : [])),
+  )
+  return ended.filter(
+    (event) =>
+      event.type === 'interrupt_opened' && !writes.has(callIdOf(state, event.interrupt.toolCallId)),
+  )
+}
+
+/**
+ * Whether the failing session has promised that the writes of its subagents are undone with its own. Without a task
+ * class, a session leaves alone the subagents that it does not wait for (Standard Agents §7).
+ */
+function reachesChildren({ state, environment }: DrainContext): boolean {
+  const agent = environment.registry.agents.get(state.agent)
+  return agent !== undefined && checksAnswers(agent) && state.children.size > 0
+}
+
+/**
+ * If subagents still work for a session that fails, asks them to stop and returns true: the session ends when they have
+ * (`endFailing`), because their writes and its own are undone in the reverse order in which they happened. A session that
+ * has to end now, e.g. because it cannot continue, does not wait.
+ */
+async function waitsForStops(context: DrainContext, ending: SessionEnding): Promise<boolean> {
+  const { state } = context
+  const { session } = state
+  const { outcome, reason, message, hint, attachments, data, spoken = [], cause } = ending
+  if (!session || session.failing || session.leavesWrites || !reachesChildren(context)) return false
+  if (outcome === 'completed' || outcome === 'terminated') return false
+  if (cause !== undefined || reason === 'no_progress') return false
+  for (let tries = 0; tries < MOST_STOP_TRIES; tries++) {
+    const { running: below, changes: others } = await stopBelow(context)
+    if (others.length === 0) return false
+    const at = context.at()
+    const failing = { outcome, reason, message, hint, attachments, data, below }
+    const events: RuntimeEvent[] = [
+      ...spoken,
+      { type: 'session_failing', at, sessionId: session.id, ...failing },
+      { type: 'status_changed', at, status: 'stopping', ...asTold(state) },
+    ]
+    try {
+      const head = { lifecycle: 'stopping' } as const
+      // The commit must not be made again with the same changes: a subagent may have taken the message meanwhile.
+      const write = { events, others, head, isProgress: true, expectsNoMail: true }
+      await context.commit('session_failing', write)
+      return true
+    } catch (error) {
+      if (!isStoreError(error, 'LOG_MOVED')) throw error
+      await context.catchUp()
+    }
+  }
+  return false
+}
+
+/** How often the subagents of a session that fails are read again because one of them has just taken a message. */
+const MOST_STOP_TRIES = 5
+
+/** Ends a session that fails if the subagents that work for it have stopped; returns whether they have. */
+export async function endFailing(context: DrainContext): Promise<boolean> {
+  const { failing } = context.state.session ?? {}
+  if (!failing) return true
+  for (const one of failing.below)
+    if (!(await hasEnded(context.environment.store, one))) return false
+  await endSession(context, failing)
+  return true
+}
+
+/** Returns the text of a session that was not delivered. */
+export function notDelivered(reasons: readonly Reason[]): string {
+  const text = reasons
+    .map(({ code, detail }) => (detail === undefined ? code : `${code} (${detail})`))
+    .join(', ')
+  return `The result was not delivered: ${text}.`
+}
+
+/** What follows from the writes of a session that failed, besides its end. */
+interface Consequences {
+  readonly message: string
+  readonly undone: Awaited<ReturnType<typeof undoneEvents>>
+  /** The questions to people about writes that were not undone. */
+  readonly questions: readonly RuntimeEvent[]
+}
+
+/**
+ * Returns the result of a session that failed, which says what became of each write, and what the logs and the inbox
+ * get. Only agents with a task class promise that their writes are undone or named.
+ */
+async function consequencesOf(
+  context: DrainContext,
+  { message, reason }: SessionEnding,
+  failed: FailedSession | undefined,
+): Promise<Consequences> {
+  const { writes = [], reasons = [] } = failed ?? {}
+  const undone = await undoneEvents(
+    context,
+    writes.filter(({ isOwn }) => isOwn),
+  )
+  const { agent: name } = context.state
+  const agent = context.environment.registry.agents.get(name)
+  if (!failed || !agent || !checksAnswers(agent)) return { message, undone, questions: [] }
+  const why = reason === 'fail_safe' ? notDelivered(reasons) : message
+  const text = textOfWrites(name, writes)
+  return {
+    message: [why, text].filter((one) => one !== '').join('\n\n'),
+    undone,
+    questions: questionsAbout(context, writes),
+  }
 }
 
 /** Whether the thread is a child that ends with its first result, because it is not resumable. */
@@ -257,14 +427,17 @@ function reportedEnd(context: DrainContext): RuntimeEvent {
 async function failGoverned(
   context: DrainContext,
   { reason, message, cause }: SessionEnding,
-): Promise<void> {
+): Promise<FailedSession | undefined> {
   const { state, environment } = context
+  const { leavesWrites } = state.session ?? {}
   try {
-    await (await context.governor()).fail(reason, message)
+    await settleLateCalls(context)
+    return await (await context.governor()).fail(reason, message, { leavesWrites })
   } catch (error) {
     const mayFail = cause !== undefined || !environment.registry.agents.has(state.agent)
     if (!mayFail || isStoreError(error)) throw error
     context.dropGovernor()
+    return undefined
   }
 }
 
@@ -285,7 +458,8 @@ export function stopAwaited(context: DrainContext): ThreadChange[] {
 
 /**
  * Ends the session, because a user pressed stop or because the thread was terminated. In a terminated thread without
- * a session, the messages that wait in the queue are withdrawn, and the parent gets an answer to those it waits for.
+ * a session, the messages that wait in the queue are withdrawn, and the parent gets an answer to those it waits for;
+ * the questions about calls with an unknown outcome, which nothing waits for, are asked again.
  */
 export async function close(
   context: DrainContext,
@@ -295,11 +469,16 @@ export async function close(
   const ending = { outcome, reason: outcome, message, attachments: [] }
   if (context.state.session) return endSession(context, ending)
   const at = context.at()
-  const events = context.state.queue.map(
-    ({ queueId }) => ({ type: 'message_unqueued', at, queueId }) as const,
-  )
-  const others = await reportToParent(context, ending)
-  await context.commit('session_end', { events, others, isProgress: true })
+  const { queue, interrupts } = context.state
+  const events: RuntimeEvent[] = queue.map(({ queueId }) => ({
+    type: 'message_unqueued',
+    at,
+    queueId,
+  }))
+  for (const { interrupt, turnId, isDropped, write } of interrupts.values())
+    if (isDropped) events.push({ type: 'interrupt_opened', at, turnId, interrupt, write })
+  const { changes: others, blobs } = await reportToParent(context, ending)
+  await context.commit('session_end', { events, others, blobs, isProgress: true })
 }
 
 /** Answers an interrupt (a waiting call) that has expired with an error, which the model gets as the call's result. */
@@ -321,7 +500,7 @@ export async function cascade(context: DrainContext, references: readonly string
     const head = await context.environment.store.head(id)
     if (!head || head.lifecycle === 'terminated' || head.lifecycle === 'erased') continue
     const append: RuntimeEvent[] = [{ type: 'thread_terminated', at }]
-    others.push({ id, append, raisesEpoch: true, head: { lifecycle: 'terminated' }, wake })
+    others.push({ id, append, head: { lifecycle: 'terminated' }, wake })
   }
   const events = references.map(
     (reference) => ({ type: 'subagent_ended', at, reference, outcome: 'terminated' }) as const,
@@ -350,6 +529,7 @@ export async function park(
   let lifecycle: Exclude<ThreadLifecycle, 'erased'> =
     stop === 'stopped' ? 'stopped' : lastSession?.outcome === 'failed' ? 'failed' : 'idle'
   if (session) lifecycle = isLong || waitsForAnswer ? 'waiting' : 'running'
+  if (session?.failing) lifecycle = 'stopping'
   if (state.terminated) lifecycle = 'terminated'
   const text = retry && waitText(retry)
   const isNew = lifecycle !== state.status || (retry && text !== state.statusText)
@@ -388,7 +568,7 @@ export function toldToParent(context: DrainContext): {
   const isAwaiting =
     state.parent !== undefined &&
     state.session !== undefined &&
-    (openForPeople(state).length > 0 || waitsBelow(state))
+    (openForPeople(state).some(({ isDetached }) => !isDetached) || waitsBelow(state))
   const field = isAwaiting ? ({ awaitsPerson: true } as const) : {}
   // Outside a session nothing is corrected: the end of a session is reported to the parent separately.
   if (isAwaiting === state.isToldAwaiting || !state.session) return { others: [], field }
@@ -534,7 +714,7 @@ const withoutFolders = (word: string): string =>
 /** Describes an error for the log of the thread that failed because of it. */
 export function failureCause(error: unknown): FailureCause {
   const { code, hint } = SkeinError.is(error) ? error : { code: undefined, hint: undefined }
-  const lines = (error instanceof Error ? (error.stack ?? '') : '').split('\n')
+  const lines = stackOf(error).split('\n')
   const stack = lines
     .filter((line) => line.trimStart().startsWith('at '))
     .slice(0, STACK_LINES)
@@ -548,12 +728,22 @@ export function failureCause(error: unknown): FailureCause {
     )
   const cause = {
     code,
-    message: messageOf(error),
+    message: redactSecrets(messageOf(error), []),
     hint,
     stack: stack.length > 0 ? stack.join('\n') : undefined,
   }
   // The conversion removes undefined members, which an event must not have.
   return JSON.parse(JSON.stringify(cause)) as FailureCause
+}
+
+/** Returns the stack of an error, without secrets. Code of the application may throw anything, e.g. a proxy. */
+function stackOf(error: unknown): string {
+  try {
+    const { stack } = error as { readonly stack?: unknown }
+    return typeof stack === 'string' ? redactSecrets(stack, []) : ''
+  } catch {
+    return ''
+  }
 }
 
 /**
@@ -579,11 +769,13 @@ export async function failStuck(context: DrainContext, cause: FailureCause): Pro
   // The parent needs an answer if there was no session to end, or if one of its calls still waits for
   // the answer to a message in the queue.
   const isHeard = hadSession && !isAwaited(context.state)
-  const others = isHeard ? [] : await reportToParent(context, { ...ending, attachments: [] })
+  const { changes: others, blobs } = isHeard
+    ? { changes: [], blobs: [] }
+    : await reportToParent(context, { ...ending, attachments: [] })
   const isOver = isDisposable(context.state)
   const events = isOver && !context.state.terminated ? [error, reportedEnd(context)] : [error]
   const lifecycle = isOver ? 'terminated' : 'failed'
-  const write: Write = { events, others, head: { lifecycle }, releases: true }
+  const write: Write = { events, others, blobs, head: { lifecycle }, releases: true }
   for (;;) {
     // A request to resume may just have arrived; its wake-up must not be removed. A child that is over
     // must run once more to terminate its own children.

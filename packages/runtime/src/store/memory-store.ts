@@ -26,8 +26,11 @@ import {
   removalsOf,
   type UserOf,
   type UserValue,
+  type WaitingQuery,
+  type WaitingRow,
 } from './store.ts'
-import { claimedHead, dueThreads, selectThreads } from './thread-head.ts'
+import { below, claimedHead, dueThreads, selectThreads } from './thread-head.ts'
+import { selectWaiting, type WaitingChange } from './waiting-rows.ts'
 
 /**
  * Creates a store in memory, which is lost when the process ends: for tests, experiments and temporary
@@ -61,6 +64,8 @@ class MemoryStore implements Store {
   /** The values of each user by key. */
   readonly #userValues = new Map<string, Map<string, UserValue>>()
   readonly #settings = new Map<string, string>()
+  /** The open questions of each thread by their ids. A thread without questions has no entry. */
+  readonly #waiting = new Map<string, Map<string, WaitingRow>>()
   readonly #snapshots = new Map<
     string,
     { readonly logId: number; readonly parts: ReadonlyMap<number, Uint8Array> }
@@ -152,6 +157,17 @@ class MemoryStore implements Store {
     return selectThreads(this.#heads.values(), query)
   }
 
+  async waiting(query: WaitingQuery): Promise<readonly WaitingRow[]> {
+    this.#mustBeOpen()
+    const rows = [...this.#waiting.values()].flatMap((own) => [...own.values()])
+    return selectWaiting(rows, query)
+  }
+
+  async tenants(): Promise<readonly string[]> {
+    this.#mustBeOpen()
+    return [...new Set([...this.#heads.values()].map(({ tenant }) => tenant))].sort()
+  }
+
   async events(
     threadId: string,
     { after = 0, limit = Infinity }: { readonly after?: number; readonly limit?: number } = {},
@@ -177,15 +193,14 @@ class MemoryStore implements Store {
 
   async treeUsage(rootId: string): Promise<TreeUsage> {
     this.#mustBeOpen()
-    const sum = { tokens: 0, costUsd: 0, unpriced: 0, waiting: 0 }
-    for (const head of this.#heads.values()) {
-      if (head.rootId !== rootId) continue
-      sum.tokens += head.tokens
-      sum.costUsd += head.costUsd
-      sum.unpriced += head.unpriced
-      sum.waiting += head.waiting
-    }
-    return sum
+    return sumOf([...this.#heads.values()].filter((head) => head.rootId === rootId))
+  }
+
+  async subtreeUsage(threadIds: readonly string[]): Promise<ReadonlyMap<string, TreeUsage>> {
+    this.#mustBeOpen()
+    const all = [...this.#heads.values()]
+    const heads = threadIds.flatMap((id) => this.#heads.get(id) ?? [])
+    return new Map(heads.map((head) => [head.id, sumOf([head, ...below(all, head.id)])]))
   }
 
   async totals(): Promise<StoreTotals> {
@@ -205,24 +220,28 @@ class MemoryStore implements Store {
 
   async audit(
     tree: string,
-    { from = 0, requestId }: { readonly from?: number; readonly requestId?: string } = {},
+    { from = 0, requestId, limit = Infinity }: Parameters<Store['audit']>[1] = {},
   ): Promise<readonly { index: number; line: string }[]> {
     this.#mustBeOpen()
-    return (this.#audit.get(tree) ?? [])
-      .filter((row) => row.index >= from && (!requestId || row.requestId === requestId))
+    // Lines are numbered from 0 without gaps, so the index is also the place in the list.
+    const lines = (this.#audit.get(tree) ?? []).slice(Math.max(from, 0))
+    return (requestId ? lines.filter((row) => row.requestId === requestId) : lines)
+      .slice(0, limit)
       .map(({ index, line }) => ({ index, line }))
   }
 
   async erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void> {
     this.#mustBeOpen()
-    const { head, events, blobNames } = planErase(threadId, skeleton, {
+    const { head, before, events, blobNames } = planErase(threadId, skeleton, {
       head: (id) => this.#heads.get(id),
       newLogId: () => ++this.#lastLogId,
       newChange: () => ++this.#lastChange,
     })
     this.#setHead(head)
+    this.#countRemoval(before)
     this.#events.delete(threadId)
     this.#snapshots.delete(threadId)
+    this.#waiting.delete(threadId)
     this.#append(events)
     this.#forgetBlobs(threadId, blobNames)
   }
@@ -234,13 +253,13 @@ class MemoryStore implements Store {
     this.#heads.delete(threadId)
     this.#events.delete(threadId)
     this.#snapshots.delete(threadId)
+    this.#waiting.delete(threadId)
     this.#forgetHead(head)
     for (const { requestId, seq } of this.#audit.get(threadId) ?? [])
       this.#auditKeys.delete(keyOf(requestId, seq))
     this.#audit.delete(threadId)
     this.#forgetBlobs(threadId, [])
-    const removals = removalsOf(head.tenant)
-    this.#counters.set(removals, (this.#counters.get(removals) ?? 0) + 1)
+    this.#countRemoval(head)
   }
 
   async userValues(of: UserOf, prefix = ''): Promise<readonly UserValue[]> {
@@ -292,6 +311,7 @@ class MemoryStore implements Store {
       this.#setHead(head)
     }
     this.#append(plan.events)
+    for (const change of plan.waiting) this.#ask(change)
     for (const { hash, bytes } of plan.blobs)
       if (!this.#blobs.has(hash)) this.#blobs.set(hash, bytes.slice())
     this.#nameBlobs(plan.blobNames)
@@ -310,6 +330,11 @@ class MemoryStore implements Store {
       if (json === null) values.delete(key)
       else values.set(key, deepFreeze({ key, value: JSON.parse(json), version, updatedAt }))
     }
+  }
+
+  #countRemoval({ tenant }: ThreadHead): void {
+    const name = removalsOf(tenant)
+    this.#counters.set(name, (this.#counters.get(name) ?? 0) + 1)
   }
 
   #valuesOf({ tenant, user }: UserOf): Map<string, UserValue> | undefined {
@@ -346,6 +371,21 @@ class MemoryStore implements Store {
     }
   }
 
+  #ask(change: WaitingChange): void {
+    const { threadId, closesAll, closesRequests, closedIds, closedSubjects, opened, labels } =
+      change
+    const before = closesAll ? [] : [...(this.#waiting.get(threadId)?.values() ?? [])]
+    const rows = before
+      .filter(({ until }) => !closesRequests || until === null)
+      .filter(
+        (row) => !closedIds.includes(row.interruptId) && !closedSubjects.includes(row.subject),
+      )
+      .map((row) => (labels ? { ...row, ...labels } : row))
+    const all = new Map([...rows, ...opened].map((row) => [row.interruptId, deepFreeze(row)]))
+    if (all.size > 0) this.#waiting.set(threadId, all)
+    else this.#waiting.delete(threadId)
+  }
+
   #nameBlobs(names: readonly BlobName[]): void {
     for (const { hash, threadId } of names) {
       const users = this.#blobUsers.get(hash) ?? new Set()
@@ -375,4 +415,15 @@ function listIn<T>(lists: Map<string, T[]>, key: string): T[] {
   const list = lists.get(key) ?? []
   lists.set(key, list)
   return list
+}
+
+function sumOf(heads: readonly ThreadHead[]): TreeUsage {
+  const sum = { tokens: 0, costUsd: 0, unpriced: 0, waiting: 0 }
+  for (const head of heads) {
+    sum.tokens += head.tokens
+    sum.costUsd += head.costUsd
+    sum.unpriced += head.unpriced
+    sum.waiting += head.waiting
+  }
+  return sum
 }

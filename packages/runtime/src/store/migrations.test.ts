@@ -7,9 +7,11 @@ import { valueSet } from '../testing/contract.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { newThread } from '../testing/contract.ts'
 import { packText, rowSum } from './packed-text.ts'
-import { listStatement } from './sqlite-rows.ts'
+import { readPlans } from '../../test/read-plans.ts'
 import { migrate, migrations, type StoreMigration } from './migrations.ts'
+import { loadSqliteStore } from './sqlite-copy.ts'
 import { sqliteStore } from './sqlite-store.ts'
+import { readSqliteStore } from './sqlite-verify.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-migrations-'))
 const version1 = readFileSync(join(import.meta.dirname, '../../test/fixtures/store-v1.sql'), 'utf8')
@@ -234,15 +236,85 @@ test('a search by tool reads the index and no log, also with 10,000 threads', as
   await cpuMs('rare') // prepares the statement
   expect(await cpuMs('rare')).toBeLessThan(20)
   expect(await cpuMs('look')).toBeLessThan(200)
-  const { sql, values } = listStatement({ tool: 'rare', parentId: null, tenant: 'acme' })
-  const database = new DatabaseSync(path, { readOnly: true })
-  const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values)
-  database.close()
-  const steps = plan.map((row) => String(row['detail']))
+  const plans = await readPlans(path, () =>
+    store.list({ tool: 'rare', parentId: null, tenant: 'acme' }),
+  )
+  const steps = plans.flatMap((plan) => plan.steps)
   expect(steps.filter((step) => step.includes('thread_tools'))).not.toEqual([])
   for (const step of steps) if (step.includes('thread_tools')) expect(step).toMatch(/^SEARCH/)
   expect(steps.join()).not.toContain('SCAN threads')
   await store.close()
+})
+
+test('the questions in logs of version 8 wait after the step to version 9, also when a crash stops the first attempt', async () => {
+  const path = join(folder, 'v8.db')
+  const store = sqliteStore({ path })
+  const at = new Date(5).toISOString()
+  const asks = (id: string, toolCallId: string, kind: 'approval' | 'input', request = {}) => {
+    const interrupt = { id, toolCallId, kind, request }
+    return { type: 'interrupt_opened', at, turnId: 't', interrupt } as const
+  }
+  const created = { type: 'thread_created', at, agent: 'helper', depth: 0, version: 1 } as const
+  const answer = { type: 'approve' } as const
+  const logs: Readonly<Record<string, readonly RuntimeEvent[]>> = {
+    one: [
+      { ...created, threadId: 'one' },
+      asks('q1', 'c1', 'approval'),
+      asks('q2', 'c2', 'approval'),
+      { type: 'interrupt_answered', at, interruptId: 'q1', answer },
+    ],
+    // In logs of the first version, a question about a call in doubt has the kind of a question to a client.
+    two: [{ ...created, threadId: 'two' }, asks('q3', 'c1', 'input', { type: 'in_doubt' })],
+    none: [{ ...created, threadId: 'none' }],
+  }
+  for (const [id, append] of Object.entries(logs))
+    await store.commit({
+      point: 'test',
+      threads: [
+        { id, create: newThread(id, { owner: 'ada', tags: ['x', 'x'] }), append },
+        { id, head: { waiting: append.length > 1 ? 1 : 0 } },
+      ],
+    })
+  await store.close()
+  const old = new DatabaseSync(path)
+  old.exec(`DROP TABLE waiting; DROP TRIGGER thread_tags_added; DROP TRIGGER thread_tags_changed;
+    DROP TABLE thread_tags; DROP INDEX thread_tools_by_root; DROP INDEX threads_by_owner;
+    DROP INDEX threads_by_lifecycle; PRAGMA user_version = 8`)
+  const step = migrations.at(-1)!
+  expect(step.version).toBe(9)
+  const crashes = {
+    ...step,
+    fill(database: DatabaseSync) {
+      step.fill?.(database)
+      throw new Error('The process dies.')
+    },
+  }
+  expect(() => migrate(old, path, [...migrations.slice(0, -1), crashes])).toThrow('dies')
+  expect(old.prepare('PRAGMA user_version').get()).toEqual({ user_version: 8 })
+  old.close()
+  const again = sqliteStore({ path })
+  expect(
+    (await again.waiting({ tenant: 'acme', owner: 'ada' })).map(
+      ({ interruptId, kind, threadId }) => [threadId, interruptId, kind],
+    ),
+  ).toEqual([
+    ['one', 'q2', 'approval'],
+    ['two', 'q3', 'in_doubt'],
+  ])
+  expect((await again.list({ tenant: 'acme', tag: 'x' })).map(({ id }) => id).sort()).toEqual([
+    'none',
+    'one',
+    'two',
+  ])
+  expect(await again.check()).toEqual([])
+  await again.close()
+  const copy = join(folder, 'v9-copy.db')
+  const rows = readSqliteStore(path)
+  await loadSqliteStore(copy, rows.rows())
+  await rows.close()
+  const copied = sqliteStore({ path: copy })
+  expect((await copied.waiting({})).map(({ interruptId }) => interruptId)).toEqual(['q2', 'q3'])
+  await copied.close()
 })
 
 test('a step that was released has not been changed since', () => {

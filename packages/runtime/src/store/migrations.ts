@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { rowSum, unpackText } from './packed-text.ts'
+import { fillWaitingRows } from './sqlite-waiting.ts'
 import { StoreError } from './store.ts'
 import { calledTools } from './thread-head.ts'
 
@@ -8,6 +9,8 @@ import { calledTools } from './thread-head.ts'
 export interface StoreMigration {
   readonly version: number
   readonly sql: string
+  /** Fills new tables with what SQL alone cannot compute. Runs after `sql`, in the same transaction. */
+  readonly fill?: (database: DatabaseSync) => void
 }
 
 /** All steps of the schema, in order; a new database is created by applying all of them. */
@@ -237,6 +240,68 @@ ALTER TABLE threads ADD COLUMN granted_until INTEGER;
 CREATE INDEX threads_by_grant ON threads (granted_until) WHERE granted_until IS NOT NULL;
 `,
   },
+  {
+    version: 9,
+    sql: `
+-- Lists are of one tenant, so the tenant comes first. The indexes of sets (a tree, a parent, the forks of a thread) leave
+-- out the time of the last activity, which changes with every commit. Threads at work (queued, running) have no index,
+-- because every turn would write it three times; they are found among the latest activity.
+DROP INDEX threads_by_activity;
+DROP INDEX threads_by_creation;
+DROP INDEX threads_by_root;
+DROP INDEX threads_by_parent;
+DROP INDEX threads_waiting;
+CREATE INDEX threads_by_activity ON threads (tenant, updated_at, id);
+CREATE INDEX threads_by_owner ON threads (tenant, owner, updated_at, id) WHERE owner IS NOT NULL;
+CREATE INDEX threads_waiting ON threads (tenant, updated_at, id) WHERE waiting > 0;
+CREATE INDEX threads_by_lifecycle ON threads (tenant, lifecycle, updated_at, id)
+  WHERE lifecycle IN ('waiting', 'stopped', 'failed', 'terminated', 'erased');
+CREATE INDEX threads_by_creation ON threads (tenant, created_at, id);
+CREATE INDEX threads_by_root ON threads (root_id, created_at, id);
+CREATE INDEX threads_by_parent ON threads (parent_id, created_at, id) WHERE parent_id IS NOT NULL;
+CREATE INDEX thread_tools_by_root ON thread_tools (tool, root_id);
+
+-- The tags of threads as rows to search. The triggers keep them like the list in the row of the thread.
+CREATE TABLE thread_tags (
+  tenant TEXT NOT NULL, tag TEXT NOT NULL, thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+  PRIMARY KEY (tenant, tag, thread_id)
+) WITHOUT ROWID;
+CREATE INDEX thread_tags_by_thread ON thread_tags (thread_id);
+CREATE TRIGGER thread_tags_added AFTER INSERT ON threads WHEN NEW.tags <> '[]' BEGIN
+  INSERT OR IGNORE INTO thread_tags SELECT NEW.tenant, value, NEW.id FROM json_each(NEW.tags);
+END;
+CREATE TRIGGER thread_tags_changed AFTER UPDATE OF tags ON threads
+  WHEN NEW.tags <> OLD.tags AND json_valid(NEW.tags) BEGIN
+  DELETE FROM thread_tags WHERE thread_id = NEW.id;
+  INSERT OR IGNORE INTO thread_tags SELECT NEW.tenant, value, NEW.id FROM json_each(NEW.tags);
+END;
+INSERT OR IGNORE INTO thread_tags
+  SELECT tenant, value, threads.id FROM threads, json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END);
+
+-- The questions that wait for people and clients, written with the events that open and close them.
+CREATE TABLE waiting (
+  thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+  interrupt_id TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  opened_at INTEGER NOT NULL,
+  until INTEGER,
+  tenant TEXT NOT NULL,
+  owner TEXT,
+  agent TEXT NOT NULL,
+  root_id TEXT NOT NULL,
+  PRIMARY KEY (thread_id, interrupt_id)
+) WITHOUT ROWID;
+CREATE INDEX waiting_by_time ON waiting (opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_tenant ON waiting (tenant, opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_owner ON waiting (tenant, owner, opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_agent ON waiting (tenant, agent, opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_kind ON waiting (tenant, kind, opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_root ON waiting (root_id, opened_at, thread_id, interrupt_id);
+CREATE INDEX waiting_by_id ON waiting (interrupt_id, opened_at, thread_id);
+`,
+    fill: fillWaitingRows,
+  },
 ]
 
 /** The application id that identifies our database files ("skei"). */
@@ -298,10 +363,11 @@ function checkOwn(database: DatabaseSync, path: string, newest: number): number 
   return version
 }
 
-function apply(database: DatabaseSync, { version, sql }: StoreMigration): void {
+function apply(database: DatabaseSync, { version, sql, fill }: StoreMigration): void {
   database.exec('BEGIN IMMEDIATE')
   try {
     database.exec(sql)
+    fill?.(database)
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
     database.exec(`PRAGMA user_version = ${version}`)
     database.exec('COMMIT')

@@ -12,6 +12,7 @@ import {
 } from './store.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { changeHead, erasedHead, isStorable, newHead } from './thread-head.ts'
+import { type WaitingChange, waitingChange } from './waiting-rows.ts'
 import { isPlainObject } from '@skein/base'
 
 /** The current contents of a store, as far as `planCommit` needs them. */
@@ -47,6 +48,8 @@ export interface CommitPlan {
   /** The counters that change, with their new values; `null` removes one. */
   readonly counters: ReadonlyMap<string, number | null>
   readonly userValues: readonly UserValueRow[]
+  /** The questions that are closed and opened, in order. */
+  readonly waiting: readonly WaitingChange[]
   readonly result: CommitResult
 }
 
@@ -84,10 +87,14 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   const counters = newCounters(commit, view)
   const heads = new Map(before)
   const number = commit.threads.length > 0 ? view.newChange() : 0
+  const waiting: WaitingChange[] = []
   const events = commit.threads.flatMap((change) => {
     const head = heads.get(change.id)
     if (!head) throw notFound(change.id)
-    heads.set(change.id, changeHead(head, change, number))
+    const changed = changeHead(head, change, number)
+    heads.set(change.id, changed)
+    const asked = waitingChange(change.append ?? [], changed, change.create ? undefined : head)
+    if (asked) waiting.push(asked)
     return eventRows(change, head.seq)
   })
   const audit = numberAudit(commit, view)
@@ -105,6 +112,7 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
     spent: commit.spent ?? [],
     counters,
     userValues,
+    waiting,
     result: {
       seqs: new Map([...heads].map(([id, { seq }]) => [id, seq])),
       auditFrom: audit[0]?.index,
@@ -120,11 +128,15 @@ export function planErase(
   threadId: string,
   skeleton: readonly RuntimeEvent[],
   view: Pick<StoreView, 'head' | 'newLogId' | 'newChange'>,
-): { readonly head: ThreadHead } & Pick<CommitPlan, 'events' | 'blobNames'> {
+): { readonly head: ThreadHead; readonly before: ThreadHead } & Pick<
+  CommitPlan,
+  'events' | 'blobNames'
+> {
   const before = view.head(threadId)
   if (!before) throw notFound(threadId)
   const events = eventRows({ id: threadId, append: skeleton }, 0)
   return {
+    before,
     head: erasedHead(before, skeleton, { logId: view.newLogId(), change: view.newChange() }),
     events,
     blobNames: blobNames({ point: 'erase', threads: [] }, events),

@@ -13,18 +13,24 @@ import {
   textFrom,
 } from './sqlite-rows.ts'
 import { LOW } from './sqlite-tables.ts'
+import { fillWaitingRows } from './sqlite-waiting.ts'
 import { StoreError, type StoreRow, type ThreadHead } from './store.ts'
-import { newHead } from './thread-head.ts'
+import { completeHead } from './thread-head.ts'
 
 /** Settings whose names begin with a space are about the file, not about the store; `sqliteRows` leaves them out. */
 const OWN_SETTING = ' '
 const USER_VERSION = 'user_version'
 
+/** The methods of a `DatabaseSync` of `node:sqlite` with which a whole store is read. */
+export interface SqliteReader {
+  prepare(sql: string): { iterate(): Iterable<unknown> }
+}
+
 /**
  * Yields everything in an open database, threads first. The caller has begun a transaction, so that all rows are from
  * the same moment. Every row is checked against its checksum; the first damaged row ends the reading with an error.
  */
-export function* sqliteRows(database: DatabaseSync): Generator<StoreRow, void, undefined> {
+export function* sqliteRows(database: SqliteReader): Generator<StoreRow, void, undefined> {
   const all = (sql: string): Iterable<Row> => database.prepare(sql).iterate() as Iterable<Row>
   for (const row of all('SELECT * FROM threads ORDER BY id')) {
     const { logId: _, lease: __, ...head } = headFrom(row)
@@ -180,21 +186,19 @@ class RowWriter {
     }
   }
 
-  /** Writes the counters that a store updates with each commit and never computes from all threads. */
+  /** Writes what a store keeps with each commit and never computes from all threads: counters, and open questions. */
   finish(): void {
     this.#counter('log_id', this.#logs.size)
     this.#counter('change', this.#lastChange)
     for (const [name, value] of this.#sums) this.#counter(name, value)
+    fillWaitingRows(this.#database)
   }
 
   #thread(head: Extract<StoreRow, { type: 'thread' }>['head']): void {
     const logId = this.#logs.size + 1
     this.#logs.set(head.id, logId)
-    // A thread from an older store may lack fields that were added later.
-    const { change = 0 } = head
-    const made = newHead(head.id, head, logId, change)
-    const whole: ThreadHead = { ...made, ...head, logId, lease: null }
-    this.#lastChange = Math.max(this.#lastChange, change)
+    const whole: ThreadHead = { ...completeHead(head), logId, lease: null }
+    this.#lastChange = Math.max(this.#lastChange, whole.change)
     this.#run(insertHead, ...newRow(whole))
     const add = (name: string, value: number): void =>
       void this.#sums.set(name, (this.#sums.get(name) ?? 0) + value)

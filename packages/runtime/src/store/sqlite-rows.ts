@@ -6,10 +6,9 @@ import {
   StoreError,
   type ThreadHead,
   type ThreadLifecycle,
-  type ThreadQuery,
   type UserValue,
 } from './store.ts'
-import { pageOf, searchText } from './thread-head.ts'
+import { searchText } from './thread-head.ts'
 
 /** A row as SQLite returns it. */
 export type Row = Record<string, SQLOutputValue>
@@ -124,11 +123,11 @@ export function damaged(what: string, why = 'its checksum is wrong'): StoreError
 
 /** Inserts a new thread, with the values of `newRow`. */
 export const insertHead = `INSERT INTO threads (
-  id, tenant, parent_id, root_id, client_id, created_at,
-  owner, agent, title, tags, tools, first_words, forked_from, forked_at, search,
+  id, tenant, parent_id, root_id, created_at,
+  client_id, owner, agent, title, tags, tools, first_words, forked_from, forked_at, search,
   lifecycle, waiting, granted_until, tokens, output_tokens, cached_tokens, cost_usd, unpriced, updated_at, seq, change, log_id, epoch,
   wake_at, attempts, lease_owner, lease_until, deaths, survived, on_trial, lease_address
-) VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?)`
+) VALUES (?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** The columns that change with nearly every commit, in the order of `progress`. */
 const PROGRESS =
@@ -159,12 +158,12 @@ export function headUpdate(
  * indexes and the search text is slow.
  */
 export const updateLabels =
-  'UPDATE threads SET owner = ?, agent = ?, title = ?, tags = ?, tools = ?, first_words = ?, forked_from = ?, forked_at = ?, search = ? WHERE id = ?'
+  'UPDATE threads SET client_id = ?, owner = ?, agent = ?, title = ?, tags = ?, tools = ?, first_words = ?, forked_from = ?, forked_at = ?, search = ? WHERE id = ?'
 
 /** Returns the values for `insertHead`. */
 export function newRow(head: ThreadHead): SQLInputValue[] {
-  const { id, tenant, parentId, rootId, clientId, createdAt } = head
-  return [id, tenant, parentId, rootId, clientId, createdAt, ...labels(head), ...progress(head)]
+  const { id, tenant, parentId, rootId, createdAt } = head
+  return [id, tenant, parentId, rootId, createdAt, ...labels(head), ...progress(head)]
 }
 
 /** Returns the values of the columns `PROGRESS`. */
@@ -190,47 +189,8 @@ const noLease = {
 
 /** Returns the values for `updateLabels`. */
 export function labels(head: ThreadHead): SQLInputValue[] {
-  const { owner, agent, title, tags, tools, firstWords, forkedFrom } = head
+  const { clientId, owner, agent, title, tags, tools, firstWords, forkedFrom } = head
   const fork = [forkedFrom?.threadId ?? null, forkedFrom?.messageId ?? null]
   const names = [JSON.stringify(tags), JSON.stringify(tools)]
-  return [owner, agent, title, ...names, firstWords, ...fork, searchText(head)]
-}
-
-const orders = {
-  activity: 'updated_at DESC, id DESC',
-  created: 'created_at DESC, id DESC',
-  oldest: 'created_at, id',
-  change: 'change DESC, id DESC',
-}
-
-/** Builds the SQL statement that lists the threads of a query. Values are always passed as parameters. */
-export function listStatement(query: ThreadQuery): { sql: string; values: SQLInputValue[] } {
-  const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
-  const { forkedFrom, changedAfter, tool, grantedAfter } = query
-  const parts: [condition: string, ...values: SQLInputValue[]][] = []
-  if (tenant !== undefined) parts.push(['tenant = ?', tenant])
-  if (owner !== undefined) parts.push(['owner = ?', owner])
-  if (agent !== undefined) parts.push(['agent = ?', agent])
-  if (lifecycle !== undefined) parts.push(['lifecycle = ?', lifecycle])
-  if (parentId === null) parts.push(['parent_id IS NULL'])
-  else if (parentId !== undefined) parts.push(['parent_id = ?', parentId])
-  if (rootId !== undefined) parts.push(['root_id = ?', rootId])
-  if (isWaiting !== undefined) parts.push([isWaiting ? 'waiting > 0' : 'waiting <= 0'])
-  if (search !== undefined) parts.push(['instr(search, ?) > 0', search.toLowerCase()])
-  if (tag !== undefined)
-    parts.push(['EXISTS (SELECT 1 FROM json_each(tags) WHERE json_each.value = ?)', tag])
-  if (tool !== undefined) {
-    const called = (column: string): string => `SELECT ${column} FROM thread_tools WHERE tool = ?`
-    parts.push([`id IN (${called('thread_id')} UNION ${called('root_id')})`, tool, tool])
-  }
-  if (grantedAfter !== undefined) parts.push(['granted_until > ?', grantedAfter])
-  if (forkedFrom !== undefined) parts.push(['forked_from = ?', forkedFrom])
-  if (changedAfter) parts.push(['(change, id) > (?, ?)', changedAfter.change, changedAfter.id])
-  const where = parts.length > 0 ? `WHERE ${parts.map(([text]) => text).join(' AND ')}` : ''
-  const { limit, offset } = pageOf(query)
-  const order = changedAfter ? 'change, id' : orders[query.sort ?? 'activity']
-  return {
-    sql: `SELECT * FROM threads ${where} ORDER BY ${order} LIMIT ? OFFSET ?`,
-    values: [...parts.flatMap(([, ...values]) => values), limit, offset],
-  }
+  return [clientId, owner, agent, title, ...names, firstWords, ...fork, searchText(head)]
 }

@@ -294,7 +294,7 @@ describe('many commits at once', () => {
   })
 })
 
-test('a list of many threads does not read them all', async () => {
+test('the next due threads are found without reading the others', async () => {
   const path = newPath()
   await makeStore(path)
   const database = new DatabaseSync(path)
@@ -304,9 +304,6 @@ test('a list of many threads does not read them all', async () => {
       .all()
       .map((row) => `${row['detail']}`)
       .join('; ')
-  expect(plan('SELECT * FROM threads ORDER BY updated_at DESC, id DESC LIMIT 50')).toContain(
-    'threads_by_activity',
-  )
   expect(plan('SELECT id FROM threads WHERE wake_at <= 1 ORDER BY wake_at, id LIMIT 5')).toContain(
     'threads_by_wake',
   )

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { type Clock, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
+import { doPart, nextTurn } from './next-turn.ts'
 import { planCommit, planErase, storedText } from './plan-commit.ts'
 import {
   createPrivately,
@@ -136,7 +137,12 @@ class FileStore implements SqliteStore {
   readonly headByClientId: Store['headByClientId'] = (tenant, clientId, owner) =>
     this.#read((tables) => tables.headByClientId(tenant, clientId, owner))
 
-  readonly list: Store['list'] = (query) => this.#read((tables) => tables.list(query))
+  readonly list: Store['list'] = (query) => this.#readInParts((tables) => tables.list(query))
+
+  readonly waiting: Store['waiting'] = (query) =>
+    doPart(() => this.#read((tables) => tables.waiting(query)))
+
+  readonly tenants: Store['tenants'] = () => this.#read((tables) => tables.tenants())
 
   events(
     threadId: string,
@@ -153,18 +159,17 @@ class FileStore implements SqliteStore {
   readonly treeUsage: Store['treeUsage'] = (rootId) =>
     this.#read((tables) => tables.treeUsage(rootId))
 
+  readonly subtreeUsage: Store['subtreeUsage'] = (threadIds) =>
+    this.#readInParts((tables) => tables.subtreeUsage(threadIds))
+
   readonly totals: Store['totals'] = () => this.#read((tables) => tables.totals())
 
   readonly counters: Store['counters'] = (prefix) => this.#read((tables) => tables.counters(prefix))
 
   readonly blob: Store['blob'] = (hash) => this.#read((tables) => tables.blob(hash))
 
-  audit(
-    tree: string,
-    { from = 0, requestId }: { readonly from?: number; readonly requestId?: string } = {},
-  ): Promise<readonly { readonly index: number; readonly line: string }[]> {
-    return this.#read((tables) => tables.audit(tree, from, requestId))
-  }
+  readonly audit: Store['audit'] = (tree, options) =>
+    doPart(() => this.#read((tables) => tables.audit(tree, options)))
 
   async erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void> {
     await this.#write(() => {
@@ -258,6 +263,18 @@ class FileStore implements SqliteStore {
       return work(this.#tables)
     } catch (error) {
       throw sqliteFailure(error, this.path)
+    }
+  }
+
+  /** Reads in parts, between which other work of the process has its turn. */
+  async #readInParts<T>(
+    begin: (tables: SqliteTables) => Generator<void, T, undefined>,
+  ): Promise<T> {
+    const parts = await this.#read(begin)
+    for (;;) {
+      const step = await doPart(() => this.#read(() => parts.next()))
+      if (step.done) return step.value
+      await nextTurn()
     }
   }
 

@@ -9,7 +9,6 @@ import {
   headUpdate,
   insertHead,
   labels,
-  listStatement,
   newRow,
   type Row,
   textFrom,
@@ -21,6 +20,7 @@ import {
   type ClaimOptions,
   type HeldThread,
   removalsOf,
+  type Store,
   type StoreTotals,
   type ThreadHead,
   type ThreadLifecycle,
@@ -28,11 +28,13 @@ import {
   type TreeUsage,
   type UserOf,
   type UserValue,
+  type WaitingQuery,
+  type WaitingRow,
 } from './store.ts'
+import { LIFECYCLE_COUNTER, listThreads, tenantsIn } from './sqlite-list.ts'
+import { subtreeUsages, usageFrom } from './sqlite-usage.ts'
+import { listWaiting, writeWaiting } from './sqlite-waiting.ts'
 import { claimedHead } from './thread-head.ts'
-
-/** The names of counters that count the threads of a lifecycle begin with this text. */
-const THREADS = 'threads '
 
 /** Masks the lower 32 bits of a row's id, which number the row within its log; the higher bits name the log. */
 export const LOW = 0xff_ff_ff_ff
@@ -87,8 +89,10 @@ export class SqliteTables implements StoreView {
 
   headByClientId(tenant: string, clientId: string, owner?: string | null): ThreadHead | undefined {
     const own = owner === undefined ? '' : 'AND owner IS ?'
+    // Otherwise SQLite would read the threads of the tenant in the order of their creation.
     const row = this.#get(
-      `SELECT * FROM threads WHERE tenant = ? AND client_id = ? ${own} ORDER BY created_at, id LIMIT 1`,
+      `SELECT * FROM threads INDEXED BY threads_by_client_id
+      WHERE tenant = ? AND client_id = ? ${own} ORDER BY created_at, id LIMIT 1`,
       tenant,
       clientId,
       ...(owner === undefined ? [] : [owner]),
@@ -183,9 +187,17 @@ export class SqliteTables implements StoreView {
     return count
   }
 
-  list(query: ThreadQuery): ThreadHead[] {
-    const { sql, values } = listStatement(query)
-    return this.#all(sql, ...values).map(headFrom)
+  /** Lists threads. Yields where the caller may let other work run: see `listThreads`. */
+  list(query: ThreadQuery): Generator<void, readonly ThreadHead[], undefined> {
+    return listThreads((sql, ...values) => this.#all(sql, ...values), query)
+  }
+
+  waiting(query: WaitingQuery): readonly WaitingRow[] {
+    return listWaiting((sql, ...values) => this.#all(sql, ...values), query)
+  }
+
+  tenants(): readonly string[] {
+    return tenantsIn((sql, ...values) => this.#all(sql, ...values))
   }
 
   events(threadId: string, after: number, limit: number): StoredEvent[] {
@@ -238,24 +250,27 @@ export class SqliteTables implements StoreView {
       FROM threads WHERE root_id = ?`,
       rootId,
     )
-    return {
-      tokens: Number(row?.['tokens']),
-      costUsd: Number(row?.['cost']),
-      unpriced: Number(row?.['unpriced']),
-      waiting: Number(row?.['waiting']),
-    }
+    return usageFrom(row)
+  }
+
+  /** Sums over subtrees. Yields where the caller may let other work run. */
+  subtreeUsage(
+    threadIds: readonly string[],
+  ): Generator<void, ReadonlyMap<string, TreeUsage>, undefined> {
+    const heads = threadIds.flatMap((id) => this.head(id) ?? [])
+    return subtreeUsages((sql, ...values) => this.#all(sql, ...values), heads)
   }
 
   totals(): StoreTotals {
     const values = new Map(
       this.#all(
         `SELECT name, value FROM counters WHERE name IN ('tokens', 'cost_usd')
-        OR name BETWEEN '${THREADS}' AND '${THREADS}~'`,
+        OR name BETWEEN '${LIFECYCLE_COUNTER}' AND '${LIFECYCLE_COUNTER}~'`,
       ).map((row) => [row['name'] as string, row['value'] as number]),
     )
     const threads = [...values].flatMap(([name, count]) =>
-      name.startsWith(THREADS)
-        ? [[name.slice(THREADS.length) as ThreadLifecycle, count] as const]
+      name.startsWith(LIFECYCLE_COUNTER)
+        ? [[name.slice(LIFECYCLE_COUNTER.length) as ThreadLifecycle, count] as const]
         : [],
     )
     const { tokens = 0, cost_usd: costUsd = 0 } = Object.fromEntries(values)
@@ -271,16 +286,22 @@ export class SqliteTables implements StoreView {
     return bytes
   }
 
-  audit(tree: string, from: number, requestId?: string): { index: number; line: string }[] {
+  audit(
+    tree: string,
+    { from = 0, requestId, limit = Infinity }: NonNullable<Parameters<Store['audit']>[1]> = {},
+  ): { index: number; line: string }[] {
     // Without `INDEXED BY`, SQLite reads all lines of the tree to find those of the request.
     const own = requestId === undefined ? '' : 'AND request_id = ?3'
     const index = requestId === undefined ? '' : 'INDEXED BY audit_by_request'
+    // Each turn reads all lines of its request: without a LIMIT, for which SQLite prepares a statement anew.
+    const end = limit === Infinity ? '' : requestId === undefined ? 'LIMIT ?3' : 'LIMIT ?4'
     return this.#all(
       `SELECT id & ${LOW} AS idx, line, sum FROM audit ${index}
-      WHERE ${inTree()} ${own} ORDER BY id`,
+      WHERE ${inTree()} ${own} ORDER BY id ${end}`,
       tree,
       from,
       ...(requestId === undefined ? [] : [requestId]),
+      ...(limit === Infinity ? [] : [rowCount(limit)]),
     ).map((row) => {
       const index = row['idx'] as number
       const line = textFrom(tree, index, row['line'], row['sum'])
@@ -306,6 +327,8 @@ export class SqliteTables implements StoreView {
     this.#count(plan.heads.map(({ head, before }) => ({ before, after: head })))
     for (const { head, before } of plan.heads) this.#writeHead(head, before)
     this.#append(plan.events, new Map(plan.heads.map(({ head }) => [head.id, head.logId])))
+    for (const change of plan.waiting)
+      writeWaiting((sql, ...values) => this.#run(sql, ...values), change)
     for (const { hash, bytes } of plan.blobs) {
       // Many commits bring the same blob again, e.g. the system text and tools of a model request.
       if (this.#written.has(hash)) continue
@@ -394,7 +417,9 @@ export class SqliteTables implements StoreView {
     this.#count([{ before, after: head }])
     this.#deleteLog(head.id)
     this.#run('DELETE FROM blob_names WHERE thread_id = ?', head.id)
+    this.#run('DELETE FROM waiting WHERE thread_id = ?', head.id)
     if (before) this.#updateHead(head, before)
+    this.#add(new Map([[removalsOf(head.tenant), 1]]))
     this.#updateLabels(head)
     this.#append(events, new Map([[head.id, head.logId]]))
     this.#nameBlobs(names)
@@ -452,8 +477,8 @@ export class SqliteTables implements StoreView {
     }
     for (const { before, after } of changes) {
       if (after?.lifecycle !== before?.lifecycle) {
-        if (before) add(`${THREADS}${before.lifecycle}`, -1)
-        if (after) add(`${THREADS}${after.lifecycle}`, 1)
+        if (before) add(`${LIFECYCLE_COUNTER}${before.lifecycle}`, -1)
+        if (after) add(`${LIFECYCLE_COUNTER}${after.lifecycle}`, 1)
       }
       add('tokens', (after?.tokens ?? 0) - (before?.tokens ?? 0))
       add('cost_usd', (after?.costUsd ?? 0) - (before?.costUsd ?? 0))

@@ -5,12 +5,18 @@ import { messageOf } from '@skein/base'
 import { checkStoreVersion } from './migrations.ts'
 import { rowSum } from './packed-text.ts'
 import { COUNTERS } from './plan-commit.ts'
-import { sqliteRows } from './sqlite-copy.ts'
+import { type SqliteReader, sqliteRows } from './sqlite-copy.ts'
 import { sqliteFailure } from './sqlite-file.ts'
 import { damaged, headFrom, type Row, textFrom, userValueFrom } from './sqlite-rows.ts'
 import { LOW, SqliteTables } from './sqlite-tables.ts'
 import { removalsOf, type Store, StoreError, type StoreRow, type ThreadHead } from './store.ts'
 import { searchText } from './thread-head.ts'
+
+/** Options of functions that read a whole store file. */
+export interface ReadOptions {
+  /** Is called with each row: how many bytes were read so far, and about how many there are. */
+  readonly onRead?: (bytes: number, totalBytes: number) => void
+}
 
 /** The result of reading a whole store. */
 export interface StoreReport {
@@ -26,10 +32,10 @@ export interface StoreReport {
  * Reads everything in a store file (events, summaries of threads, audit lines, blobs, settings, counters) and
  * checks it against its checksums and hashes. The file is only read, so a running owner is not disturbed.
  */
-export function verifyStore(path: string): StoreReport {
+export function verifyStore(path: string, { onRead }: ReadOptions = {}): StoreReport {
   const database = openToRead(path)
   try {
-    return verifyDatabase(database)
+    return verifyDatabase(onRead ? countBytes(database, onRead) : database)
   } catch (error) {
     throw sqliteFailure(error, path)
   } finally {
@@ -41,7 +47,10 @@ export function verifyStore(path: string): StoreReport {
  * Opens a store file to read it as it is now. Nothing is written and no lease is ended, so a running owner
  * is not disturbed. Close it soon: as long as it is open, SQLite keeps the old state, and the file grows.
  */
-export function readSqliteStore(path: string): Pick<Store, 'list' | 'events' | 'close'> & {
+export function readSqliteStore(
+  path: string,
+  { onRead }: ReadOptions = {},
+): Pick<Store, 'list' | 'events' | 'close'> & {
   /** Yields everything that was in the store when it was opened, for a copy or a backup. */
   rows(): Iterable<StoreRow>
 } {
@@ -55,17 +64,25 @@ export function readSqliteStore(path: string): Pick<Store, 'list' | 'events' | '
     }
   }
   return {
-    list: (query) => read(() => tables.list(query)),
+    list: (query) => read(() => wholeList(tables.list(query))),
     events: (threadId, { after = 0, limit = Infinity } = {}) =>
       read(() => tables.events(threadId, after, limit)),
     *rows() {
       try {
-        yield* sqliteRows(database)
+        yield* sqliteRows(onRead ? countBytes(database, onRead) : database)
       } catch (error) {
         throw sqliteFailure(error, path)
       }
     },
     close: () => read(() => database.close()),
+  }
+}
+
+/** Reads a list to its end without pauses: no other work shares the process with this reader. */
+function wholeList(list: Generator<void, readonly ThreadHead[], undefined>): readonly ThreadHead[] {
+  for (;;) {
+    const step = list.next()
+    if (step.done) return step.value
   }
 }
 
@@ -95,9 +112,33 @@ const AUDIT = `SELECT tree, id & ${LOW} AS idx, line, sum
 /** The largest number of problems that a report lists. */
 const MAX_PROBLEMS = 100
 
-/** The methods of a `DatabaseSync` of `node:sqlite` that are used here. */
-interface SqliteReader {
-  prepare(sql: string): { iterate(): Iterable<unknown> }
+/** Returns the same database, which reports what is read from it. */
+function countBytes(
+  database: DatabaseSync,
+  onRead: NonNullable<ReadOptions['onRead']>,
+): SqliteReader {
+  const pragma = (name: string): number =>
+    Number(Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0])
+  const total = (pragma('page_count') - pragma('freelist_count')) * pragma('page_size')
+  let bytes = 0
+  return {
+    prepare: (sql) => ({
+      *iterate() {
+        onRead(bytes, total)
+        for (const row of database.prepare(sql).iterate()) {
+          for (const value of Object.values(row)) bytes += bytesOf(value)
+          onRead(bytes, total)
+          yield row
+        }
+      },
+    }),
+  }
+}
+
+/** About how much of the file a value takes. */
+function bytesOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  return value instanceof Uint8Array ? value.length : 4
 }
 
 /** Checks an open database as `verifyStore` does. */

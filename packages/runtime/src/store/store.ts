@@ -3,7 +3,15 @@ import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 
 /** The state of a thread in lists. `docs/http.md` has the table of transitions. */
 export type ThreadLifecycle =
-  'idle' | 'queued' | 'running' | 'waiting' | 'stopped' | 'failed' | 'terminated' | 'erased'
+  | 'idle'
+  | 'queued'
+  | 'running'
+  | 'waiting'
+  | 'stopping'
+  | 'stopped'
+  | 'failed'
+  | 'terminated'
+  | 'erased'
 
 /** The head of a thread: one row with the facts that lists and queries need, so that they need not read its log. */
 export interface ThreadHead {
@@ -229,7 +237,10 @@ export interface UserValueChange extends UserOf {
   readonly expectVersion?: number | null
 }
 
-/** Returns the name of the counter that counts the removed threads of a tenant. */
+/**
+ * Returns the name of the counter that counts the threads of a tenant that were removed or erased. An erased thread
+ * has no owner, so its former owner learns from this counter that it is gone.
+ */
 export function removalsOf(tenant: string): string {
   return `removed ${tenant}`
 }
@@ -290,6 +301,8 @@ export interface ThreadQuery {
   /** Whether the thread waits for a person, e.g. with a call that needs approval. */
   readonly isWaiting?: boolean
   readonly search?: string
+  /** Only threads whose id begins or ends with this text. */
+  readonly idPart?: string
   readonly tag?: string
   /** Only threads that have called this tool, and the root threads above them. */
   readonly tool?: string
@@ -304,9 +317,57 @@ export interface ThreadQuery {
   readonly changedAfter?: Pick<ThreadHead, 'change' | 'id'>
   /** The order. Default `activity`. All except `oldest` begin with the latest. */
   readonly sort?: 'activity' | 'created' | 'oldest' | 'change'
+  /** Only threads that come after this place in the order of `sort`: see `placeOf`. Not with `changedAfter`. */
+  readonly after?: ListPlace
   /** Default 50, at most 1000. */
   readonly limit?: number
   readonly offset?: number
+}
+
+/** The place of a thread in an order: the number by which threads are sorted, and the id for equal numbers. */
+export interface ListPlace {
+  readonly at: number
+  readonly id: string
+}
+
+/** What a person or a client is asked for: see `WaitingItem` of the API. */
+export type WaitingKind = 'approval' | 'input' | 'in_doubt' | 'variables'
+
+/**
+ * A question that waits for a person or a client. The store derives these rows from the events of each commit
+ * and writes them in the same transaction, so lists of questions need not read any log.
+ */
+export interface WaitingRow extends Pick<ThreadHead, 'tenant' | 'owner' | 'agent' | 'rootId'> {
+  readonly threadId: string
+  /** The id of the interrupt, or of the request for variables. */
+  readonly interruptId: string
+  /** What is asked about, e.g. a call. A later question about the same subject replaces this one. */
+  readonly subject: string
+  readonly kind: WaitingKind
+  /** When the question was opened, in ms. */
+  readonly openedAt: number
+  /** When a request for variables expires, in ms; null for questions that stay open until their thread closes them. */
+  readonly until: number | null
+}
+
+/** The place of a question in the order of questions: the oldest first, and by ids for the same time. */
+export type WaitingPlace = Pick<WaitingRow, 'openedAt' | 'threadId' | 'interruptId'>
+
+/** Selects the questions that `waiting` returns. Absent conditions do not filter. */
+export interface WaitingQuery extends Partial<
+  Pick<WaitingRow, 'tenant' | 'agent' | 'rootId' | 'threadId' | 'interruptId' | 'kind'>
+> {
+  readonly owner?: string
+  /** Only questions of threads whose id begins or ends with this text. */
+  readonly threadIdPart?: string
+  /** Only questions whose id begins or ends with this text. */
+  readonly interruptIdPart?: string
+  /** Leaves out the requests that have expired by this time. */
+  readonly openAt?: number
+  /** Only questions after this place. */
+  readonly after?: WaitingPlace
+  /** Default 50, at most 1000. */
+  readonly limit?: number
 }
 
 /** The sums over all threads of a store. */
@@ -355,6 +416,10 @@ export interface Store {
     owner?: string | null,
   ): Promise<ThreadHead | undefined>
   list(query: ThreadQuery): Promise<readonly ThreadHead[]>
+  /** Returns the questions that wait for people and clients, the oldest first. The work depends on the page alone. */
+  waiting(query: WaitingQuery): Promise<readonly WaitingRow[]>
+  /** Returns the tenants that have threads, in order. */
+  tenants(): Promise<readonly string[]>
   /** Returns the events after a number, in order. */
   events(
     threadId: string,
@@ -370,6 +435,11 @@ export interface Store {
   nextWake(after?: number): Promise<number | undefined>
   /** Returns the tokens and the cost of a root thread with all descendants. */
   treeUsage(rootId: string): Promise<TreeUsage>
+  /**
+   * Returns the tokens and the cost of each of these threads with all its descendants, by id. Threads that do not exist
+   * are left out. The cost is that of the threads that are summed, not of the trees that they are in.
+   */
+  subtreeUsage(threadIds: readonly string[]): Promise<ReadonlyMap<string, TreeUsage>>
   /** Returns how many threads there are and what they have used. These sums are stored, not computed on demand. */
   totals(): Promise<StoreTotals>
   /** Returns the counters that commits change (`CounterChange`) whose names begin with `prefix`. */
@@ -377,9 +447,13 @@ export interface Store {
   blob(hash: string): Promise<Uint8Array | undefined>
   audit(
     tree: string,
-    options?: { readonly from?: number; readonly requestId?: string },
+    options?: { readonly from?: number; readonly requestId?: string; readonly limit?: number },
   ): Promise<readonly { readonly index: number; readonly line: string }[]>
-  /** Replaces all events of a thread with those of `skeleton`, and deletes the blobs that only this thread needed. */
+  /**
+   * Replaces all events of a thread with those of `skeleton`, deletes the blobs that only this thread needed and its
+   * open questions, forgets its owner, the client's id, labels and tools, and adds 1 to the counter that `removalsOf`
+   * names.
+   */
   erase(threadId: string, skeleton: readonly RuntimeEvent[]): Promise<void>
   /**
    * Removes a thread with its events, audit log and blobs, and adds 1 to the counter that `removalsOf`

@@ -1,14 +1,17 @@
 import { isPlainObject } from '@skein/base'
 import { safeText } from '@skein/base/safe-text'
 import type { RuntimeEvent } from '../contract/event.ts'
+import { nextTurn } from './next-turn.ts'
 import type {
   ClaimOptions,
   HeldThread,
   Lease,
   NewThread,
   Store,
+  StoreRow,
   ThreadChange,
   ThreadHead,
+  ListPlace,
   ThreadQuery,
 } from './store.ts'
 
@@ -46,6 +49,22 @@ export function newHead(id: string, thread: NewThread, logId: number, change: nu
     attempts: 0,
     lease: null,
   }
+}
+
+type StoredHead = Extract<StoreRow, { type: 'thread' }>['head']
+
+/** Completes a thread from an older store or backup: fields that it lacks, because they are newer, get defaults. */
+export function completeHead(head: StoredHead): StoredHead {
+  const defaults: Partial<StoredHead> = {
+    owner: null,
+    parentId: null,
+    title: null,
+    tags: [],
+    clientId: null,
+  }
+  const first = { ...defaults, ...head }
+  const { logId: _, lease: __, ...made } = newHead(head.id, first, 0, 0)
+  return { ...made, ...head }
 }
 
 /**
@@ -232,7 +251,10 @@ function lifecycleAfter(
   }
 }
 
-/** Returns the head (summary row) of a thread after its contents were erased; owner and cost are kept. */
+/**
+ * Returns the head (summary row) of a thread after its contents were erased; its agent, times and cost are kept. The
+ * owner and the id that the client chose may name a person, so they go too.
+ */
 export function erasedHead(
   head: ThreadHead,
   skeleton: readonly { at: string }[],
@@ -240,6 +262,8 @@ export function erasedHead(
 ): ThreadHead {
   return {
     ...head,
+    owner: null,
+    clientId: null,
     title: null,
     firstWords: null,
     tags: [],
@@ -278,7 +302,7 @@ export function isParked(
   now: number,
 ): boolean {
   const { lifecycle, wakeAt } = thread
-  if (lifecycle === 'running' || lifecycle === 'queued') return false
+  if (lifecycle === 'running' || lifecycle === 'queued' || lifecycle === 'stopping') return false
   return wakeAt === null || new Date(wakeAt).getTime() > now
 }
 
@@ -324,7 +348,7 @@ export function selectThreads(
 ): readonly ThreadHead[] {
   const { limit, offset } = pageOf(query)
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
-  const { forkedFrom, changedAfter, tool, grantedAfter } = query
+  const { forkedFrom, changedAfter, tool, grantedAfter, after, idPart } = query
   const all = [...heads]
   const called = tool === undefined ? [] : all.filter(({ tools }) => tools.includes(tool))
   const ids = new Set(called.flatMap(({ id, rootId }) => [id, rootId]))
@@ -337,15 +361,23 @@ export function selectThreads(
     (rootId === undefined || head.rootId === rootId) &&
     (isWaiting === undefined || head.waiting > 0 === isWaiting) &&
     (search === undefined || searchText(head).includes(search.toLowerCase())) &&
+    (idPart === undefined || isPart(idPart, head.id)) &&
     (tag === undefined || head.tags.includes(tag)) &&
     (tool === undefined || ids.has(head.id)) &&
     (grantedAfter === undefined || (head.grantedUntil ?? 0) > grantedAfter) &&
     (forkedFrom === undefined || head.forkedFrom?.threadId === forkedFrom) &&
-    (changedAfter === undefined || byChange(changedAfter, head) < 0)
+    (changedAfter === undefined || byChange(changedAfter, head) < 0) &&
+    (after === undefined || order(headAt(after), head) < 0)
+  const order = changedAfter ? byChange : orders[query.sort ?? 'activity']
   return all
     .filter(matches)
-    .toSorted(changedAfter ? byChange : orders[query.sort ?? 'activity'])
+    .toSorted(order)
     .slice(offset, offset + limit)
+}
+
+/** Whether an id begins or ends with a text. */
+export function isPart(part: string, id: string): boolean {
+  return id.startsWith(part) || id.endsWith(part)
 }
 
 /** Returns limit and offset of a query: 50 entries by default, at most 1000. */
@@ -356,8 +388,28 @@ export function pageOf({ limit = 50, offset = 0 }: ThreadQuery): { limit: number
   }
 }
 
-const orders: Readonly<
-  Record<NonNullable<ThreadQuery['sort']>, (a: ThreadHead, b: ThreadHead) => number>
+/**
+ * Returns the place of a thread in an order, from which the next page of a list continues (`ThreadQuery.after`). Times
+ * are numbers in stores and texts in the API.
+ */
+export function placeOf(
+  thread: { readonly id: string } & Readonly<Record<'updatedAt' | 'createdAt', number | string>>,
+  sort: Exclude<ThreadQuery['sort'], 'change'> = 'activity',
+): ListPlace {
+  const at = sort === 'activity' ? thread.updatedAt : thread.createdAt
+  return { at: typeof at === 'number' ? at : Date.parse(at), id: thread.id }
+}
+
+type Ordered = Pick<ThreadHead, 'id' | 'updatedAt' | 'createdAt' | 'change'>
+
+/** A head at a place, for comparisons in any order. */
+function headAt({ at, id }: ListPlace): Ordered {
+  return { id, updatedAt: at, createdAt: at, change: at }
+}
+
+/** Compares threads in each order. */
+export const orders: Readonly<
+  Record<NonNullable<ThreadQuery['sort']>, (a: Ordered, b: Ordered) => number>
 > = {
   activity: (a, b) => b.updatedAt - a.updatedAt || byId(b, a),
   created: (a, b) => b.createdAt - a.createdAt || byId(b, a),
@@ -382,20 +434,23 @@ export async function descendantsOf(
   { store }: { readonly store: Pick<Store, 'list'> },
   { id, rootId }: Pick<ThreadHead, 'id' | 'rootId'>,
 ): Promise<readonly ThreadHead[]> {
+  // Most threads below a root have no children, and then the tree need not be read.
+  if (id !== rootId && (await store.list({ parentId: id, sort: 'oldest', limit: 1 })).length === 0)
+    return []
   return below(await treeOf(store, rootId), id)
 }
 
 /** Returns all threads of a tree, the oldest first. */
-export async function treeOf(
-  store: Pick<Store, 'list'>,
-  rootId: string,
-): Promise<readonly ThreadHead[]> {
+async function treeOf(store: Pick<Store, 'list'>, rootId: string): Promise<readonly ThreadHead[]> {
   const tree: ThreadHead[] = []
-  for (let offset = 0; ; offset += PAGE) {
+  for (let after: ListPlace | undefined; ;) {
     // Sorted by age, so that pages neither overlap nor skip threads while the threads change.
-    const page = await store.list({ rootId, sort: 'oldest', limit: PAGE, offset })
+    const page = await store.list({ rootId, sort: 'oldest', limit: PAGE, after })
     tree.push(...page)
-    if (page.length < PAGE) return tree
+    const last = page.at(-1)
+    if (!last || page.length < PAGE) return tree
+    after = placeOf(last, 'oldest')
+    await nextTurn()
   }
 }
 

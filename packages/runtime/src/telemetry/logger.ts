@@ -78,8 +78,16 @@ function textLine(name: Level, line: { readonly time: number; readonly msg: stri
     const { code, message, hint } = err as LoggedError
     parts.push(`${message}${code === undefined ? '' : ` [${code}]`}${hint ? ` ${hint}` : ''}`)
   }
-  return safeText(parts.join(' '), { isLine: true })
+  // A stack of several lines is what a developer looks for when something failed.
+  const stack = name === 'error' ? ((err as LoggedError | undefined)?.stack ?? '') : ''
+  const calls = stack.split('\n').filter((text) => text.trimStart().startsWith('at '))
+  return [parts.join(' '), ...calls.slice(0, STACK_LINES)]
+    .map((text) => safeText(text, { isLine: true }))
+    .join('\n')
 }
+
+/** How many lines of a stack are written for people. */
+const STACK_LINES = 8
 
 /** An error in the form in which it is logged; pino treats it like an `Error`. */
 interface LoggedError {

@@ -2,6 +2,7 @@ import type { TestFunctions } from '@skein/base'
 import type { Commit, Store, ThreadChange } from '../store/store.ts'
 import { addThreads, claimed, newThread, refused, same, valueSet } from './contract.ts'
 import { leaseCases } from './store-contract-leases.ts'
+import { listCases } from './store-contract-lists.ts'
 import { readingCases, userCases } from './store-contract-reading.ts'
 
 /** The store that `describeStore` tests. */
@@ -23,7 +24,8 @@ export interface StoreContract {
 export function describeStore(functions: TestFunctions, contract: StoreContract): void {
   const { name, open, reopen, pass = sleep } = contract
   functions.describe(`store ${name}`, () => {
-    for (const [title, body] of Object.entries({ ...writingCases, ...readingCases, ...userCases }))
+    const cases = { ...writingCases, ...readingCases, ...listCases, ...userCases }
+    for (const [title, body] of Object.entries(cases))
       functions.test(title, async () => {
         const store = await open()
         await body(store)

@@ -82,6 +82,7 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
       attempts: 0,
       runningEpoch: undefined,
       interruptId: undefined,
+      late: undefined,
     })
     return scheduled.effectId
   }

@@ -122,7 +122,8 @@ test('entries that are not committed cover those of the thread, and null removes
 
 test.each([
   ['true', true],
-  [' TRUE\n', true],
+  ['TRUE', true],
+  ['true ', false],
   ['1', true],
   ['Yes', true],
   ['on', false],

@@ -49,7 +49,7 @@ export function createEnvReader(options: EnvReaderOptions): EnvReader {
 
 /** Whether a value switches an optional subagent on: `true`, `1` or `yes`, in upper or lower case. */
 export function isEnabled(value: string | undefined): boolean {
-  return value !== undefined && ['true', '1', 'yes'].includes(value.trim().toLowerCase())
+  return value !== undefined && ['true', '1', 'yes'].includes(value.toLowerCase())
 }
 
 /** Throws when a variable switches this kind of child off, also if a call of the same message has just done so. */

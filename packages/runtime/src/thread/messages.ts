@@ -266,6 +266,7 @@ function linesOf(entry: Entry): StoredMessage[] {
     attachments: message === entry.message ? entry.attachments : [],
     subagentId: entry.subagentId,
     metadata: entry.metadata,
+    delivery: message === entry.message ? entry.delivery : undefined,
   })
   return entry.results ? [line(entry.message), line(entry.results)] : [line(entry.message)]
 }

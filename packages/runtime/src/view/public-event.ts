@@ -1,3 +1,4 @@
+import type { RuntimeEvent } from '../contract/event.ts'
 import type { NumberedEvent } from '../contract/runtime-api.ts'
 
 type AnyEvent = NumberedEvent['event']
@@ -16,7 +17,10 @@ export function publicEventJson(event: AnyEvent): string {
   return json
 }
 
-/** Returns an event without encrypted values, approval tokens and signed grants, which clients must not see. */
+/**
+ * Returns an event without encrypted values, approval tokens, signed grants and the stacks of tools that threw, which
+ * clients must not see.
+ */
 export function publicEvent<Event extends AnyEvent>(event: Event): Event {
   return withoutSecrets(event) as Event // removing values does not change the type of an event
 }
@@ -41,9 +45,20 @@ function withoutSecrets(event: AnyEvent): AnyEvent {
     }
     case 'grant_made':
       return { ...event, grant: HIDDEN }
+    case 'tool_execution_end':
+      return withoutCause(event)
     default:
       return event
   }
+}
+
+/** Removes what a tool threw, which only operators see. */
+export function withoutCause(
+  event: Extract<RuntimeEvent, { type: 'tool_execution_end' }>,
+): RuntimeEvent {
+  if (event.cause === undefined) return event
+  const { cause: _, ...shown } = event
+  return shown
 }
 
 /**
@@ -60,7 +75,7 @@ export function withoutLongResults<Event extends AnyEvent>(
 function shortened(event: AnyEvent, maxChars: number): AnyEvent | undefined {
   // Most events are short. `publicEventJson` caches the JSON, which readers of streams need anyway.
   if (publicEventJson(event).length <= maxChars) return undefined
-  if (event.type === 'tool_execution_end') {
+  if (event.type === 'tool_execution_end' || event.type === 'late_result') {
     const result = startOf(event.result, maxChars)
     return result === undefined ? undefined : { ...event, result }
   }

@@ -2,7 +2,8 @@ import { isObject } from '@skein/base'
 import type { ThreadLifecycle } from '../store/store.ts'
 import type { CostUsd, ThreadInfo } from '../contract/runtime-api.ts'
 import { safeJson, safeText } from '@skein/base/safe-text'
-import type { LoggedOutcome } from '@skein/threads'
+import type { DeliveryStatus, LoggedOutcome } from '@skein/threads'
+import type { UndoStatus } from '@skein/governance'
 import type { SessionOutcome } from '../contract/event.ts'
 
 /**
@@ -27,6 +28,8 @@ export interface ThreadView {
   readonly items: readonly ViewItem[]
   /** The part of the next message that the model has streamed so far. */
   readonly draft?: string
+  /** `pending` if a gate will check what the model streams. */
+  readonly draftDelivery?: 'pending'
   /** Messages in the queue: the thread has not taken them up yet. */
   readonly queued: readonly ViewMessage[]
   /** Everything that the thread waits for, the oldest first. */
@@ -69,6 +72,8 @@ export interface ViewMessage {
   readonly media: readonly string[]
   /** Paths of attached files of the thread. */
   readonly attachments: readonly string[]
+  /** Whether people may rely on the message, if it is the answer of an agent with a task class. */
+  readonly delivery?: DeliveryStatus
 }
 
 /** A call of a tool. */
@@ -78,13 +83,20 @@ export interface ViewCall {
   readonly at: string
   readonly agentId?: string
   readonly toolName: string
+  /** The arguments with which the call runs; until the tool has parsed them, those that the model sent. */
   readonly arguments: unknown
+  /** What the model sent, if the tool has made other arguments of it. */
+  readonly sentArguments?: unknown
   /**
    * `requested` before the call runs, `waiting` while somebody has to answer, `running`, then the outcome of the call.
    */
   readonly state: 'requested' | 'waiting' | 'running' | LoggedOutcome
   readonly result?: unknown
   readonly endedAt?: string
+  /** How the call really ended, if that was reported after its outcome had been recorded as unknown. */
+  readonly late?: { readonly at: string; readonly outcome: LoggedOutcome; readonly result: unknown }
+  /** What became of the write, if its session failed. */
+  readonly undo?: { readonly at: string; readonly status: UndoStatus; readonly error?: string }
   /** The id of the child thread that the call created. */
   readonly childId?: string
 }
@@ -168,13 +180,16 @@ ${waiting.map((wait) => article(`waits for ${wait.for} since ${wait.since}`, wai
 `
 }
 
+const MARKS = { pending: 'not checked yet', refused: 'not delivered' } as const
+
 function itemHtml(item: ViewItem): string {
   switch (item.type) {
     case 'message': {
-      const { from, agentId, userId, at, text, media, attachments } = item
+      const { from, agentId, userId, at, text, media, attachments, delivery } = item
       const who = from === 'user' ? (userId ?? 'user') : (agentId ?? 'agent')
       const extra = [...media, ...attachments].map((one) => `\n[${one}]`).join('')
-      return article(`${who}, ${at}`, `${text}${extra}`)
+      const mark = delivery && delivery !== 'delivered' ? `, ${MARKS[delivery]}` : ''
+      return article(`${who}, ${at}${mark}`, `${text}${extra}`)
     }
     case 'call': {
       const { toolName, at, state, arguments: args, result } = item

@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject, type MessageJSON } from '@skein/base'
+import { isPlainObject, isSameJson, type JsonObject, type MessageJSON } from '@skein/base'
 import type { RuntimeUsageRecorded } from '../contract/event.ts'
 import type { CostUsd, NumberedEvent } from '../contract/runtime-api.ts'
 import type {
@@ -62,6 +62,8 @@ export class ViewFold {
   readonly #children = new Map<string, Draft<ViewChild>>()
   readonly #failures: ViewFailure[] = []
   #agentId: string | undefined
+  /** The status of the last event that names one. */
+  #logged: ThreadView['status'] = 'idle'
   /** The status before the thread was `queued`. */
   #rest: 'idle' | 'stopped' | 'failed' = 'idle'
   /** The id of the request whose usage was counted last; a second event about the same request adds nothing. */
@@ -102,6 +104,7 @@ export class ViewFold {
     thread_erased: () => this.#end('erased'),
     status_changed: ({ status, text }) => {
       this.#view.status = status
+      this.#logged = status
       this.#view.statusText = text
     },
     session_start: ({ agent }) => {
@@ -110,11 +113,19 @@ export class ViewFold {
     session_end: ({ outcome, reason, message, hint, at }) => {
       this.#view.status = outcome === 'completed' ? 'idle' : outcome
       this.#view.result = { outcome, reason, message, ...(hint !== undefined && { hint }) }
-      this.#view.draft = undefined
+      this.#write()
       this.#waiting.clear()
       if (outcome === 'failed')
         this.#failures.push({ at, code: reason, message: message ?? 'The session failed.', hint })
     },
+    session_failing: ({ at }) =>
+      this.#note(at, 'The session fails. Its subagents were asked to stop first.'),
+    write_undone: ({ at, call: callId, toolName, status, error }) => {
+      const call = this.#calls.get(callId.slice(callId.indexOf(':') + 1))
+      if (call) call.undo = error === undefined ? { at, status } : { at, status, error }
+      this.#note(at, `${toolName}: ${UNDO_NOTE[status]}`)
+    },
+    undo_decided: nothing,
 
     message_queued: (event) => {
       const { queueId, message, at, isSilent, userId, attachments, subagentId, resumes } = event
@@ -136,7 +147,7 @@ export class ViewFold {
       for (const { toolCallId, toolName, arguments: args } of toolCalls)
         this.#changed.set(toolCallId, { toolName, arguments: args })
     },
-    call_changed: ({ at, toolCallId, changedTo: id }) => {
+    call_changed: ({ at, toolCallId, changedTo: id, parsed }) => {
       const [before, made] = [this.#calls.get(toolCallId), this.#changed.get(id)]
       if (!before || !made) return
       const call: ViewCall = {
@@ -149,42 +160,62 @@ export class ViewFold {
       }
       this.#items.splice(this.#items.indexOf(before) + 1, 0, call)
       this.#calls.set(id, call)
+      this.#setParsed(id, parsed?.arguments)
     },
     message_removed: ({ messageId }) => {
       this.#items = this.#items.filter((item) => item.type !== 'message' || item.id !== messageId)
     },
 
+    delivery_changed: ({ messageIds, delivery }) => {
+      for (const item of this.#items)
+        if (item.type === 'message' && messageIds.includes(item.id)) item.delivery = delivery
+    },
+
     turn_start: ({ agentId, continues }) => {
       this.#agentId = agentId
       this.#view.status = 'running'
-      this.#view.draft = undefined
+      this.#write()
       if (continues === undefined) this.#spend({ turns: 1 })
     },
-    turn_end: () => void (this.#view.draft = undefined),
+    turn_end: () => this.#write(),
     step_start: ({ stepId }) => {
       this.#view.status = 'running'
-      this.#view.draft = undefined // of a process that died in this step
+      this.#write() // of a process that died in this step
       this.#waiting.delete(stepId)
     },
-    step_reset: () => void (this.#view.draft = undefined),
+    step_reset: () => this.#write(),
     step_failed: ({ at, code, message, hint, retryAt, stepId }) => {
-      this.#view.draft = undefined
+      this.#write()
       this.#failures.push({ at, code, message, hint, retryAt })
       if (retryAt !== undefined)
         this.#waiting.set(stepId, { for: 'model', since: at, until: retryAt, reason: message })
     },
-    text_delta: ({ text }) => void (this.#view.draft = (this.#view.draft ?? '') + text),
+    text_delta: ({ text, delivery }) => this.#write((this.#view.draft ?? '') + text, delivery),
 
-    tool_execution_start: ({ toolCallId }) => {
+    tool_execution_start: (event) => {
+      const { toolCallId } = event
+      if ('schema' in event && event.schema !== undefined)
+        this.#setParsed(toolCallId, event.arguments)
       if (this.#view.status === 'queued') this.#view.status = 'running'
       this.#setCall(toolCallId, { state: 'running' })
     },
     tool_execution_end: ({ toolCallId, outcome, result, at }) =>
       this.#setCall(toolCallId, { state: outcome, result, endedAt: at }),
+    late_result: ({ toolCallId, toolName, outcome, result, at }) => {
+      const call = this.#calls.get(toolCallId)
+      if (call?.endedAt !== undefined) call.late = { at, outcome, result }
+      for (const [id, wait] of this.#waiting)
+        if (wait.toolCallId === toolCallId) this.#waiting.delete(id)
+      this.#note(at, `${toolName} ended after its outcome was recorded as unknown: ${outcome}.`)
+    },
     call_reset: ({ toolCallId }) => this.#setCall(toolCallId, { state: 'requested' }),
     interrupt_opened: (event) => {
       const { id: interruptId, toolCallId, kind, request } = event.interrupt
-      this.#setCall(toolCallId, { state: 'waiting' })
+      const write = 'write' in event ? event.write : undefined
+      // A question about a call that has ended without a known outcome does not change the call.
+      if (!write && this.#calls.get(toolCallId)?.endedAt === undefined)
+        this.#setCall(toolCallId, { state: 'waiting' })
+      if ('parsed' in event) this.#setParsed(toolCallId, event.parsed?.arguments)
       const reason = isPlainObject(request) ? request['reason'] : undefined
       this.#waiting.set(interruptId, {
         for:
@@ -197,14 +228,19 @@ export class ViewFold {
         until: 'expiresAt' in event ? event.expiresAt : undefined,
         interruptId,
         toolCallId,
-        toolName: this.#calls.get(toolCallId)?.toolName,
+        toolName: write?.toolName ?? this.#calls.get(toolCallId)?.toolName,
         reason: typeof reason === 'string' ? reason : undefined,
       })
+      // The log does not say again that the thread waits if it has not said since that it runs.
+      const isRunning = [...this.#calls.values()].some(({ state }) => state === 'running')
+      if (this.#logged === 'waiting' && !isRunning) this.#view.status = 'waiting'
     },
     interrupt_answered: ({ interruptId }) => {
       const wait = this.#waiting.get(interruptId)
       if (!wait) return
       this.#waiting.delete(interruptId)
+      const call = this.#calls.get(wait.toolCallId ?? '')
+      if (!call || call.endedAt !== undefined) return
       if (this.#waiting.size === 0) this.#view.status = 'queued'
       if (wait.toolCallId !== undefined) this.#setCall(wait.toolCallId, { state: 'requested' })
     },
@@ -231,7 +267,12 @@ export class ViewFold {
       this.#note(at, 'Earlier messages were replaced by a summary in what the model sees.'),
     gate_decided: ({ at, decision, reasonCodes = [] }) => {
       if (decision === 'repair') this.#note(at, `Not delivered yet: ${reasonCodes.join(', ')}.`)
-      if (decision === 'fail_safe') this.#note(at, `Not delivered: ${reasonCodes.join(', ')}.`)
+      // A session that was stopped also fails safe; nothing was kept back if no gate checks its answers.
+      const isKeptBack = this.#items.some(
+        (item) => item.type === 'message' && item.delivery === 'pending',
+      )
+      if (decision === 'fail_safe' && isKeptBack)
+        this.#note(at, `Not delivered: ${reasonCodes.join(', ')}.`)
     },
     error_raised: ({ at, code, message, hint }) =>
       void this.#failures.push({ at, code, message, hint }),
@@ -299,7 +340,7 @@ export class ViewFold {
     if (event.isSilent) return
     const isAgent = message.type === 'assistant'
     const agentId = isAgent ? (event.agentId ?? this.#agentId) : undefined
-    if (isAgent) this.#view.draft = undefined
+    if (isAgent) this.#write()
     const words = wordsOf(message)
     if (!isAgent || words.text !== '' || words.media.length > 0)
       this.#items.push({
@@ -311,6 +352,7 @@ export class ViewFold {
         subagentId,
         ...words,
         attachments,
+        delivery: event.delivery,
       })
     if (!isAgent) return
     for (const { toolCallId: id, toolName, arguments: args } of message.toolCalls ?? []) {
@@ -338,6 +380,15 @@ export class ViewFold {
       if (wait.toolCallId === toolCallId) this.#waiting.delete(id)
   }
 
+  /** Shows the arguments with which a call runs and, if the model sent others, both. */
+  #setParsed(toolCallId: string, parsed: unknown): void {
+    const call = this.#calls.get(toolCallId)
+    if (!call || parsed === undefined) return
+    const { arguments: shown, sentArguments: sent = shown } = call
+    call.arguments = parsed
+    call.sentArguments = isSameJson(sent, parsed) ? undefined : sent
+  }
+
   #setChild(reference: string, change: Pick<ViewChild, 'status' | 'statusText'>): void {
     const child = this.#children.get(reference)
     if (child && child.status !== 'terminated') Object.assign(child, change)
@@ -351,13 +402,18 @@ export class ViewFold {
     this.#view.status = 'queued'
   }
 
+  /** Sets what the model has streamed so far; without arguments, nothing. */
+  #write(text?: string, delivery?: 'pending'): void {
+    Object.assign(this.#view, { draft: text, draftDelivery: delivery })
+  }
+
   #note(at: string, text: string): void {
     this.#items.push({ type: 'note', at, text })
   }
 
   #end(status: 'terminated' | 'erased'): void {
     this.#view.status = status
-    this.#view.draft = undefined
+    this.#write()
     this.#waiting.clear()
     this.#queued.clear()
   }
@@ -399,6 +455,16 @@ function wordsOf(message: MessageJSON): Pick<ViewMessage, 'id' | 'text' | 'reaso
   }
   const reasoning = thoughts.length > 0 ? thoughts.join('') : undefined
   return { id: message.id, text: texts.join(''), reasoning, media }
+}
+
+const UNDO_NOTE: Readonly<Record<EventOf<'write_undone'>['status'], string>> = {
+  done: 'undone, because the session failed.',
+  failed: 'undoing it failed.',
+  skipped: 'not undone: it has no rollback.',
+  manual: 'not undone: a person has to do that.',
+  impossible: 'not undone: that is impossible.',
+  in_doubt: 'not undone: nobody knows whether it happened.',
+  unknown: 'undone or not: nobody knows.',
 }
 
 /** A time that people read, to the minute. */

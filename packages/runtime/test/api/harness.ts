@@ -8,6 +8,7 @@ import {
   EditListeners,
   type FoldCache,
 } from '../../src/api/api-context.ts'
+import { waitingLists } from '../../src/api/waiting-lists.ts'
 import { createInbox } from '../../src/api/inbox.ts'
 import { createThreads } from '../../src/api/threads.ts'
 import { createRegistry, type RegistryOptions } from '../../src/definitions/load/registry.ts'
@@ -68,7 +69,13 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     clock,
     ids: sequentialIds('id'),
     vault: aesVault({ key: new Uint8Array(32).fill(7) }),
-    governors: { open: noGovernor, signGrant: noGovernor, recordGrant: noGovernor },
+    governors: {
+      open: noGovernor,
+      signGrant: noGovernor,
+      recordGrant: noGovernor,
+      recordFinding: noGovernor,
+      undoDecided: noGovernor,
+    },
     limits: limits ?? testLimits,
     timers: manualTimers(clock),
     instanceEnv: {},
@@ -80,6 +87,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     },
     onEdit: () => () => {},
     show: (threadId, events) => live.show(threadId, events),
+    late: () => {},
     report: () => {},
     live,
     dispatcher,
@@ -97,7 +105,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     environment,
     folds,
     threads: createThreads(environment),
-    inbox: createInbox(environment, sign),
+    inbox: { ...createInbox(environment, sign), ...waitingLists(environment) },
     drained,
     points,
     signed,
@@ -138,6 +146,7 @@ export const testLimits: ApiEnvironment['limits'] = {
   maxMessageBytes: 2000,
   maxToolCalls: 128,
   maxToolResultBytes: 256 * 1024,
+  stopGraceMs: 100,
   interruptTtlMs: 1000,
   variablesTtlMs: 1000,
   loopBlockedMs: Infinity,

@@ -156,8 +156,8 @@ test('cut: a call that has started ends, one that has not does not run, and both
 })
 
 test.each([
-  ['a read is told to stop', 'read_only', '= A new message came.'],
-  ['a write runs to its end', 'write_low_risk', '= written'],
+  ['a read is dropped', 'read_only', '= A new message came. This call has no result.'],
+  ['a write that ends in its grace is kept', 'write_low_risk', '= written'],
 ] as const)('cut: %s', async (_, risk, told) => {
   const [entered, released] = [deferred(), deferred()]
   const slow = defineTool({

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { says, scripted } from '@skein/ai/testing'
 import {
-  catalogue,
+  catalog,
   createRegistry,
   defineAgent,
   DefinitionError,
@@ -25,7 +25,7 @@ const pair = defineAgent({
 test('definitions of Standard Agents 0.2.0 load beside those of 0.1.0', async () => {
   const registry = await discover(pack)
   expect(registry.warnings).toEqual([])
-  expect(catalogue(registry)).toMatchObject([
+  expect(catalog(registry)).toMatchObject([
     { name: 'classic', type: 'dual_ai' },
     { name: 'counter', type: 'dual_ai', sides: { b: 'counter/b' } },
     { name: 'desk', type: 'ai_human', sides: { b: null }, tools: ['count_words', 'classic'] },

@@ -31,6 +31,7 @@ const log = async (threadId: string): Promise<RuntimeEvent[]> =>
 describe('inbox', () => {
   test('lists what waits in all threads with its path, by tenant and owner', async () => {
     await wait(id)
+    const childId = `${id}-child` // questions of the same time are sorted by these ids
     const create = {
       tenant: 'default',
       owner: 'ann',
@@ -45,16 +46,16 @@ describe('inbox', () => {
     const created: RuntimeEvent = {
       type: 'thread_created',
       at,
-      threadId: 'child',
+      threadId: childId,
       agent: 'worker',
       version: 1,
       depth: 1,
     }
     await harness.store.commit({
       point: 'test',
-      threads: [{ id: 'child', create, append: [created] }],
+      threads: [{ id: childId, create, append: [created] }],
     })
-    await wait('child', 'i2')
+    await wait(childId, 'i2')
     const other = (await harness.threads.create({ agent: 'support', tenant: 'other' })).id
     await wait(other, 'i3', 'input')
     const items = await harness.inbox.list({ tenant: 'default' })
@@ -70,7 +71,7 @@ describe('inbox', () => {
         risk: 'write_high_risk',
         request: { digest: 'sha256:1' },
       },
-      { threadId: 'child', rootId: id, interruptId: 'i2', path: ['support', 'worker'] },
+      { threadId: childId, rootId: id, interruptId: 'i2', path: ['support', 'worker'] },
     ])
     expect(await harness.inbox.list()).toHaveLength(3)
     expect(await harness.inbox.list({ owner: 'nobody' })).toEqual([])

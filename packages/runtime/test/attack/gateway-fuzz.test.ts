@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { says, scripted } from '@skein/ai/testing'
 import { gateway } from '@skein/ai/gateway'
 import { KEYS, startKit, type Kit } from '../http/http-kit.ts'
+import { countOf } from '../../../../conformance/support/counts.ts'
 
-const RUNS = process.env['SKEIN_DEEP'] ? 5000 : 400
+const RUNS = countOf({ fast: 100, all: 400, deep: 5000 })
 const SEED = Number(process.env['SKEIN_SEED'] ?? 77)
 /** No answer takes longer; one that does hangs. */
 const LIMIT_MS = 10_000

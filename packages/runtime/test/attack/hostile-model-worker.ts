@@ -1,5 +1,5 @@
-// Plays one hostile model in a thread of its own, so that a frozen event loop is seen from outside.
-import { parentPort, workerData } from 'node:worker_threads'
+// Plays hostile models, one after the other, in a thread of its own, so that a frozen event loop is seen from outside.
+import { parentPort } from 'node:worker_threads'
 import { openaiCompatible } from '@skein/ai/openai-compatible'
 import { says, scripted } from '@skein/ai/testing'
 import {
@@ -133,21 +133,30 @@ export const MODELS: Readonly<Record<string, Model>> = {
   ],
 }
 
-const notes: string[] = []
-const payments: number[] = []
-const errors: string[] = []
-let requests = 0
+/** What a model has caused so far. */
+interface Tally {
+  readonly notes: string[]
+  readonly payments: number[]
+  readonly errors: string[]
+  requests: number
+}
+
+/** How long a thread may take to end by itself; one of them never would. */
+function patienceMs(name: string): number {
+  return name === 'a new child for ever' ? 1500 : 10_000
+}
 
 async function play(name: string): Promise<Played> {
-  const runtime = await startRuntime(MODELS[name]!)
+  const tally: Tally = { notes: [], payments: [], errors: [], requests: 0 }
+  const runtime = await startRuntime(MODELS[name]!, tally)
   const beats = watchBeats()
   const { id } = await runtime.threads.create({ agent: 'desk' })
   const calm = await runtime.threads.create({ agent: 'calm' })
   await runtime.threads.send(id, 'Go.')
   const neighbour = runtime.threads.run(calm.id, 'Hello')
   const result = await runtime.threads
-    .settled(id, { signal: AbortSignal.timeout(10_000) })
-    .catch((): Promise<Partial<SessionResult>> => endByHand(runtime, id))
+    .settled(id, { signal: AbortSignal.timeout(patienceMs(name)) })
+    .catch((): Promise<Partial<SessionResult>> => endByHand(runtime, id, tally))
   const { text: said } = await neighbour
   const { text: later } = await runtime.threads.run(calm.id, 'Still there?')
   const stallMs = beats()
@@ -168,27 +177,31 @@ async function play(name: string): Promise<Played> {
     reason: result.reason ?? '',
     text: (result.text ?? '').slice(0, 200),
     waiting: result.waiting?.length ?? 0,
-    requests,
-    notes: notes.slice(0, 10),
+    requests: tally.requests,
+    notes: tally.notes.slice(0, 10),
     results: results.length,
     callIds: new Set(called.map(({ toolCallId }) => toolCallId)).size,
-    paid: payments.length,
+    paid: tally.payments.length,
     threads: threads.length,
     stallMs,
     calm: `${said} ${later}`,
     logBytes: log.length,
     isPolluted: 'polluted' in {},
-    errors,
+    errors: tally.errors,
   }
 }
 
 /** Ends a tree that would go on; an operator can do as much. No model is asked any more afterwards. */
-async function endByHand(runtime: EmbeddedRuntime, id: string): Promise<Partial<SessionResult>> {
+async function endByHand(
+  runtime: EmbeddedRuntime,
+  id: string,
+  tally: Tally,
+): Promise<Partial<SessionResult>> {
   await runtime.threads.terminate(id)
   await runtime.threads.settled(id, { signal: AbortSignal.timeout(5000) })
-  const before = requests
+  const before = tally.requests
   await new Promise((resolve) => setTimeout(resolve, 300))
-  return { reason: requests === before ? 'ended by hand' : 'goes on after its end' }
+  return { reason: tally.requests === before ? 'ended by hand' : 'goes on after its end' }
 }
 
 /**
@@ -213,9 +226,9 @@ function watchBeats(): () => number {
   }
 }
 
-async function startRuntime(model: Model): Promise<EmbeddedRuntime> {
+async function startRuntime(model: Model, tally: Tally): Promise<EmbeddedRuntime> {
   const fetch = async (_: string, init: RequestInit): Promise<Response> => {
-    const frames = model(requests++, String(init.body))[Symbol.iterator]()
+    const frames = model(tally.requests++, String(init.body))[Symbol.iterator]()
     const encoder = new TextEncoder()
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
@@ -238,7 +251,7 @@ async function startRuntime(model: Model): Promise<EmbeddedRuntime> {
       args: z.looseObject({ text: z.string() }),
       risk: 'write_low_risk',
       execute: (_, args) => {
-        notes.push(args.text.slice(0, 100))
+        tally.notes.push(args.text.slice(0, 100))
         return 'noted'
       },
     }),
@@ -253,7 +266,7 @@ async function startRuntime(model: Model): Promise<EmbeddedRuntime> {
         payload: { text: `${amount}` },
       }),
       execute: (_, { amount }) => {
-        payments.push(amount)
+        tally.payments.push(amount)
         return 'paid'
       },
     }),
@@ -298,15 +311,15 @@ async function startRuntime(model: Model): Promise<EmbeddedRuntime> {
   })
   const runtime = await createRuntime({
     agents: [person('desk', 'other'), person('other', 'desk'), worker, calm],
-    onError: (error) => errors.push(String(error).slice(0, 300)),
+    onError: (error) => tally.errors.push(String(error).slice(0, 300)),
   })
   await runtime.start()
   return runtime
 }
 
-if (parentPort) {
-  const played = await play(String(workerData)).catch((error: unknown) => ({
+parentPort?.on('message', async (name: string) => {
+  const played = await play(name).catch((error: unknown) => ({
     failure: error instanceof Error ? error.stack : String(error),
   }))
-  parentPort.postMessage(played)
-}
+  parentPort?.postMessage(played)
+})

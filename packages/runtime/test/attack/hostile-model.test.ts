@@ -1,25 +1,35 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { MODELS, type Played } from './hostile-model-worker.ts'
 
 /** Longer than the thread may take by its own limits; after it the event loop counts as frozen. */
 const FROZEN_MS = 30_000
 
+let worker: Worker | undefined
+afterAll(() => worker?.terminate())
+
+/** Plays a model in the thread that played the one before, or in a new one if that froze. */
 function play(name: string): Promise<Played> {
-  const worker = new Worker(join(import.meta.dirname, 'hostile-model-worker.ts'), {
-    workerData: name,
+  const current = (worker ??= new Worker(join(import.meta.dirname, 'hostile-model-worker.ts'), {
     execArgv: ['--conditions=@skein/source', '--disable-warning=ExperimentalWarning'],
-  })
-  return new Promise<Played>((resolve, reject) => {
+  }))
+  const played = new Promise<Played>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`"${name}" froze the process.`)), FROZEN_MS)
-    worker.once('error', reject)
-    worker.once('message', (played: Played | { readonly failure: string }) => {
+    current.once('error', reject)
+    current.once('message', (answer: Played | { readonly failure: string }) => {
       clearTimeout(timer)
-      if ('failure' in played) reject(new Error(played.failure))
-      else resolve(played)
+      current.off('error', reject)
+      if ('failure' in answer) reject(new Error(answer.failure))
+      else resolve(answer)
     })
-  }).finally(() => worker.terminate())
+  })
+  current.postMessage(name)
+  return played.catch((error: unknown) => {
+    worker = undefined
+    void current.terminate()
+    throw error
+  })
 }
 
 const FINE = { outcome: 'completed', text: 'done' }

@@ -1,13 +1,3 @@
-import {
-  AbstractChat,
-  DefaultChatTransport,
-  lastAssistantMessageIsCompleteWithApprovalResponses,
-  lastAssistantMessageIsCompleteWithToolCalls,
-  type ChatInit,
-  type ChatState,
-  type ChatStatus,
-  type UIMessage,
-} from 'ai'
 import { z } from 'zod'
 import type { LLMRequest } from '@skein/ai'
 import { calls, fails, says, scripted, waits, type ScriptPart } from '@skein/ai/testing'
@@ -162,14 +152,6 @@ export interface ChatKit {
   readonly runtime: EmbeddedRuntime
   readonly http: Http
   fetch(who: Who, path: string, init?: RequestInit): Promise<Response>
-  chat(
-    who: Who,
-    options?: ChatInit<UIMessage> & {
-      readonly api?: string
-      /** The number of the last event of the history; resuming begins there. */
-      readonly seq?: number
-    },
-  ): Chat
   stop(): Promise<void>
 }
 
@@ -191,52 +173,7 @@ export async function startChatKit(
     runtime,
     http,
     fetch,
-    chat: (who, { api = '/agents/desk/chat', seq, ...init } = {}) =>
-      new Chat({
-        ...init,
-        transport: new DefaultChatTransport({
-          api,
-          prepareReconnectToStreamRequest: ({ id }) =>
-            seq === undefined ? {} : { api: `${api}/${id}/stream?after=${seq}` },
-          fetch: (input, request) => fetch(who, String(input), request),
-        }),
-      }),
     stop: () => runtime.stop({ graceMs: 0 }),
-  }
-}
-
-class State implements ChatState<UIMessage> {
-  status: ChatStatus = 'ready'
-  error: Error | undefined = undefined
-  messages: UIMessage[]
-
-  constructor(messages: UIMessage[] = []) {
-    this.messages = messages
-  }
-
-  pushMessage = (message: UIMessage): void => {
-    this.messages = [...this.messages, structuredClone(message)]
-  }
-  popMessage = (): void => {
-    this.messages = this.messages.slice(0, -1)
-  }
-  replaceMessage = (index: number, message: UIMessage): void => {
-    this.messages = this.messages.with(index, structuredClone(message))
-  }
-  snapshot = <T>(value: T): T => structuredClone(value)
-}
-
-/** The chat class behind `useChat`, without React. */
-export class Chat extends AbstractChat<UIMessage> {
-  constructor({ messages, ...init }: ChatInit<UIMessage>) {
-    super({
-      onError: () => undefined,
-      sendAutomaticallyWhen: (chat) =>
-        lastAssistantMessageIsCompleteWithApprovalResponses(chat) ||
-        lastAssistantMessageIsCompleteWithToolCalls(chat),
-      ...init,
-      state: new State(messages),
-    })
   }
 }
 

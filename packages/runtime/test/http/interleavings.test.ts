@@ -14,9 +14,10 @@ import {
   type Store,
 } from '../../src/index.ts'
 import { createHttp } from '../../src/http/index.ts'
+import { countOf } from '../../../../conformance/support/counts.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
 
-const SEEDS = process.env['SKEIN_DEEP'] ? 20_000 : 300
+const SEEDS = countOf({ fast: 30, all: 300, deep: 20_000 })
 /** With this variable one order is run again. */
 const ONLY = process.env['SKEIN_SEED']
 const FIRST = Number(ONLY ?? 1)

@@ -62,7 +62,9 @@ test('a query parameter that an operation does not have is refused, with its nam
       error: {
         code: 'INPUT_INVALID',
         message: 'This operation has no query parameter "lifecicle".',
-        hint: expect.stringMatching(/^It has agent, owner, lifecycle, .*, limit, offset\.$/),
+        hint: expect.stringMatching(
+          /^It has agent, owner, lifecycle, .*, limit, offset, cursor\.$/,
+        ),
         problems: [{ field: 'query.lifecicle', message: 'is not a known parameter' }],
       },
     },

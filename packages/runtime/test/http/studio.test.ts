@@ -111,7 +111,7 @@ describe('a session', () => {
       user: 'ada',
       isSignedIn: true,
       scopes: KEYS.ada.scopes,
-      server: { name: 'Skein', prefix: '', playground: false },
+      server: { name: 'Skein', prefix: '', playground: false, needsKey: true },
     })
     expect(set).toMatch(/^skein-studio=[\w.-]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/)
     expect(set).not.toContain(KEYS.ada.key)
@@ -274,7 +274,7 @@ describe('a session', () => {
       tenant: 'default',
       name: 'local',
       isSignedIn: false,
-      server: { playground: true },
+      server: { playground: true, needsKey: false },
     })
     await open.stop()
   })

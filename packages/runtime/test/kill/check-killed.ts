@@ -1,6 +1,7 @@
 import type { Store, ThreadHead } from '@skein/runtime'
 import { expect } from 'vitest'
 import { foldKernel } from '../../src/fold/fold.ts'
+import type { SentMessage } from '../simulation/clients.ts'
 import { callsHaveOneResult } from '../simulation/invariants/calls.ts'
 import { childrenAreHeardOnce } from '../simulation/invariants/children.ts'
 import type { Finished, FinishedThread } from '../simulation/invariants/finished.ts'
@@ -20,6 +21,36 @@ export async function allHeads(store: Pick<Store, 'list'>): Promise<readonly Thr
   }
 }
 
+/** Reads every thread of a store. */
+export async function finishedThreads(store: Store): Promise<Map<string, FinishedThread>> {
+  const threads = new Map<string, FinishedThread>()
+  for (const head of await allHeads(store)) {
+    const log = await store.events(head.id)
+    threads.set(head.id, {
+      head,
+      log,
+      events: log.map(({ event }) => event),
+      state: foldKernel(log),
+    })
+  }
+  return threads
+}
+
+/** What must be true of all threads, whatever befell them. Returns what is not. */
+export function checkThreads(
+  threads: ReadonlyMap<string, FinishedThread>,
+  sent: readonly SentMessage[] = [],
+): string[] {
+  const violations: string[] = []
+  const world = { violate: (what: string) => violations.push(what) }
+  const run = { threads, world, clients: { sent } } as unknown as Finished // what the checks look at
+  numbersAreWhole(run)
+  messagesAreTakenOnce(run)
+  callsHaveOneResult(run)
+  childrenAreHeardOnce(run)
+  return violations
+}
+
 /** What must be true of the agents of `kill-agents.ts` when all their work is done, whoever died meanwhile. */
 export async function checkKilled(
   store: Store,
@@ -32,24 +63,8 @@ export async function checkKilled(
     readonly effects: EffectsFile
   },
 ): Promise<{ readonly threads: number; readonly outcomes: Record<string, number> }> {
-  const threads = new Map<string, FinishedThread>()
-  for (const head of await allHeads(store)) {
-    const log = await store.events(head.id)
-    threads.set(head.id, {
-      head,
-      log,
-      events: log.map(({ event }) => event),
-      state: foldKernel(log),
-    })
-  }
-  const violations: string[] = []
-  const world = { violate: (what: string) => violations.push(what) }
-  const run = { threads, world, clients: { sent: [] } } as unknown as Finished // what the checks look at
-  numbersAreWhole(run)
-  messagesAreTakenOnce(run)
-  callsHaveOneResult(run)
-  childrenAreHeardOnce(run)
-  expect(violations).toEqual([])
+  const threads = await finishedThreads(store)
+  expect(checkThreads(threads)).toEqual([])
   checkConversations(threads, wanted)
   return { threads: threads.size, outcomes: checkEffects(threads, effects.lines()) }
 }

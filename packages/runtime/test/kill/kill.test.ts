@@ -8,13 +8,12 @@ import { seededRandom } from '@skein/base'
 import { sqliteStore } from '@skein/runtime'
 import { checkKilled } from './check-killed.ts'
 import { EffectsFile } from './kill-agents.ts'
+import { countOf } from '../../../../conformance/support/counts.ts'
 
-// In CI ten kills, which take about half a minute; fifty with SKEIN_DEEP.
-const isDeep = process.env['SKEIN_DEEP'] !== undefined
-const KILLS = isDeep ? 50 : 10
-const THREADS = 20
-const MESSAGES = 15
-const THINK_MS = isDeep ? 120 : 40
+const KILLS = countOf({ fast: 2, all: 10, deep: 50 })
+const THREADS = countOf({ fast: 8, all: 20, deep: 20 })
+const MESSAGES = countOf({ fast: 8, all: 15, deep: 15 })
+const THINK_MS = countOf({ fast: 40, all: 40, deep: 120 })
 const folder = mkdtempSync(join(tmpdir(), 'skein-kill-'))
 const random = seededRandom(Number(process.env['SKEIN_SEED'] ?? 5))
 

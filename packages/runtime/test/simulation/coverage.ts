@@ -8,6 +8,8 @@ function namesOf(point: string): ReadonlySet<string> {
 /** How often each commit point was passed, and how often a process died there. */
 export class Coverage {
   readonly points: Map<string, { passed: number; before: number; after: number }> = new Map()
+  /** What befell calls, and where: `stop @ call_start`. */
+  readonly strikes: Map<string, number> = new Map()
 
   pass(point: string): void {
     for (const name of namesOf(point)) this.#of(name).passed++
@@ -17,9 +19,16 @@ export class Coverage {
     for (const name of namesOf(point)) this.#of(name)[moment]++
   }
 
+  strike(kind: string, moment: string): void {
+    const name = `${kind} @ ${moment}`
+    this.strikes.set(name, (this.strikes.get(name) ?? 0) + 1)
+  }
+
   /** Adds what another one counted. */
-  add(other: ReturnType<Coverage['toJSON']>): void {
-    for (const [point, { passed, before, after }] of Object.entries(other)) {
+  add({ points, strikes }: ReturnType<Coverage['toJSON']>): void {
+    for (const [name, count] of Object.entries(strikes))
+      this.strikes.set(name, (this.strikes.get(name) ?? 0) + count)
+    for (const [point, { passed, before, after }] of Object.entries(points)) {
       const own = this.#of(point)
       own.passed += passed
       own.before += before
@@ -27,8 +36,14 @@ export class Coverage {
     }
   }
 
-  toJSON(): Record<string, { passed: number; before: number; after: number }> {
-    return Object.fromEntries(this.points)
+  toJSON(): {
+    readonly points: Record<string, { passed: number; before: number; after: number }>
+    readonly strikes: Record<string, number>
+  } {
+    return {
+      points: Object.fromEntries(this.points),
+      strikes: Object.fromEntries(this.strikes),
+    }
   }
 
   table(): string {
@@ -37,7 +52,11 @@ export class Coverage {
       ([point, { passed, before, after }]) =>
         `${point.padEnd(28)}${String(passed).padStart(9)}${String(before).padStart(8)}${String(after).padStart(8)}`,
     )
-    return ['commit point                   passed  before   after', ...lines].join('\n')
+    const strikes = [...this.strikes]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, count]) => `${name.padEnd(45)}${String(count).padStart(8)}`)
+    const title = 'commit point                   passed  before   after'
+    return [title, ...lines, '', 'what befell calls, and where', ...strikes].join('\n')
   }
 
   #of(point: string): { passed: number; before: number; after: number } {

@@ -13,6 +13,7 @@ import {
   type Commit,
   type EmbeddedRuntime,
   type HookDefinition,
+  type PromptTool,
   type Store,
   type ToolDefinition,
 } from '@skein/runtime'
@@ -171,4 +172,99 @@ test('a thread that is worked on without having been due is due, and taken up af
   await open()
   await play()
   expect((await store.head(id))?.lifecycle).toBe('idle')
+})
+
+test('a call that may run again and is cut while its hook runs has one result', async () => {
+  const store = memoryStore()
+  const commit = store.commit.bind(store)
+  let isCutting = (): void => {}
+  const cutting = new Promise<void>((resolve) => (isCutting = resolve))
+  const moment = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20))
+  // The hook ends while the cut is committed, and the end of its call would be committed after that.
+  store.commit = async (one: Commit) => {
+    if (one.point === 'cut') isCutting()
+    if (one.point === 'cut' || one.point === 'call_end') await moment()
+    return commit(one)
+  }
+  const hook = defineHook({
+    id: 'slow',
+    hook: 'after_tool_call_success',
+    async execute(state) {
+      await runtime.threads.send(state.threadId, { text: 'stop that', ifBusy: 'cut' })
+      await cutting
+    },
+  }) as HookDefinition
+  const script = [[calls('look'), calls('pay')], says('Done.')]
+  const agent = agentOf(script, [look, pay(() => {})], { parallel: true, hooks: [hook] })
+  const runtime = await createRuntime({ agents: [agent], store })
+  await runtime.start()
+  const { id } = await runtime.threads.create({ agent: 'a' })
+  await runtime.threads.run(id, 'go')
+  const ended = (await store.events(id)).flatMap(({ event }) =>
+    event.type === 'tool_execution_end' ? event.toolName : [],
+  )
+  expect(ended.toSorted()).toEqual(['look', 'pay'])
+  await runtime.stop({ graceMs: 0 })
+})
+
+test('a session that fails while its subagent takes a message asks it to stop, and ends', async () => {
+  const store = memoryStore()
+  const commit = store.commit.bind(store)
+  const claim = store.claim.bind(store)
+  let isFailing = (): void => {}
+  let hasStarted = (): void => {}
+  const failing = new Promise<void>((resolve) => (isFailing = resolve))
+  const started = new Promise<void>((resolve) => (hasStarted = resolve))
+  // The child takes its message between the moment when its parent looks and the commit that withdraws the message.
+  store.claim = async (id, options) => {
+    if ((await store.head(id))?.parentId) await failing
+    return claim(id, options)
+  }
+  store.commit = async (one: Commit) => {
+    if (one.point.includes('session_failing')) {
+      isFailing()
+      await started
+    }
+    const result = await commit(one)
+    const isChild = (await store.head(one.threads[0]?.id ?? ''))?.parentId
+    if (isChild && one.point.startsWith('session_start')) hasStarted()
+    return result
+  }
+  const prompt = (name: string, model: ReturnType<typeof scripted>, tools: PromptTool[]) =>
+    definePrompt({ name, prompt: '', model, tools })
+  const child = defineAgent({
+    name: 'child',
+    type: 'dual_ai',
+    exposeAsTool: true,
+    toolDescription: 'child',
+    sideA: { prompt: prompt('c', scripted([says('Hm.')]), []) },
+    sideB: {
+      prompt: prompt('d', scripted([calls('look')]), [look]),
+      sessionStop: { name: 'look' },
+    },
+  })
+  const parent = defineAgent({
+    name: 'a',
+    sideA: {
+      prompt: prompt('p', scripted([calls('child', { message: 'go' }), says('Claimed.')]), [
+        { name: child, blocking: false },
+        pay(() => {}),
+        look,
+      ]),
+    },
+    taskClass: {
+      name: 'proven',
+      verifiers: [],
+      needs: [{ type: 'tool_result', source: 'pay' }],
+      repair: { max: 0 },
+    },
+  })
+  const runtime = await createRuntime({ agents: [parent], store })
+  await runtime.start()
+  const { id } = await runtime.threads.create({ agent: 'a' })
+  const { outcome } = await runtime.threads.run(id, 'go')
+  expect(outcome).toBe('failed')
+  const log = await store.events(id)
+  expect(log.filter(({ event }) => event.type === 'session_failing')).toHaveLength(1)
+  await runtime.stop({ graceMs: 0 })
 })

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest'
+import { countOf } from '../../../../conformance/support/counts.ts'
 import { blamePlants, runBlameSeed, type BlameKind } from './laws-blame.ts'
 
-const isDeep = process.env['SKEIN_DEEP'] !== undefined
-const timeout = isDeep ? 3_600_000 : 120_000
+const seeds: Readonly<Record<BlameKind, number>> = {
+  lease: countOf({ fast: 30, all: 500, deep: 6_000 }),
+  blame: countOf({ fast: 20, all: 200, deep: 3_000 }),
+  fair: countOf({ fast: 15, all: 100, deep: 1_000 }),
+}
 
-const seeds: Readonly<Record<BlameKind, number>> = isDeep
-  ? { lease: 6_000, blame: 3_000, fair: 1_000 }
-  : { lease: 500, blame: 200, fair: 100 }
+const timeout = 60_000 + 600 * seeds.lease
 
 test.each(Object.entries(seeds) as [BlameKind, number][])(
   'two processes on one store, %s: the laws hold in %i seeds',

@@ -10,6 +10,7 @@ import type { KernelState } from '../../src/contract/state.ts'
 import type { Lane } from '../../src/testing/simulation.ts'
 import type { Finished } from './invariants/finished.ts'
 import { Grants } from './laws-grants.ts'
+import { actOutside, TOOL_LIMIT_MS } from './simulated-acts.ts'
 import type { World } from './world.ts'
 
 /** The effects below: one that must not run twice, one that may, one that a person has to approve. */
@@ -25,7 +26,7 @@ const RISKY: ReadonlySet<string> = new Set(['pay', 'charge'])
 
 /** Effects that write in the ledger, with a turn before and one after, so that a crash may fall between. */
 export function simulatedEffects(world: World, lane: Lane): readonly EffectDefinition[] {
-  const { chance, ledger, repeats } = world
+  const { bugs, plan, time } = world
   const args = z.looseObject({ ref: z.string() })
   const options = {
     bill: {},
@@ -36,13 +37,12 @@ export function simulatedEffects(world: World, lane: Lane): readonly EffectDefin
     defineEffect({
       name,
       ...options[name],
-      ...(repeats.effects && { idempotent: true }),
+      timeoutMs: plan.hasSlowCalls ? time.scaled(TOOL_LIMIT_MS) : undefined,
+      ...(bugs.has('repeatable effects') && { idempotent: true }),
       args,
-      async execute({ threadId }, { ref }, { idempotencyKey: key }) {
-        await lane.turn(`effect ${name}`)
-        if (chance.happens(0.1)) throw new Error(`${name} is busy`)
-        ledger.note({ key, tool: name, ref, threadId, mayRepeat: name === 'sync' })
-        await lane.turn(`effect ${name} done`)
+      async execute({ threadId }, given, { effectId: callId, signal }) {
+        const { ref } = given
+        await actOutside(world, lane, { tool: name, threadId, callId, ref, args: given }, signal)
       },
     }),
   )

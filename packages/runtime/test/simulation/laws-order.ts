@@ -1,5 +1,6 @@
 import type { Commit, RuntimeEvent, Store } from '@skein/runtime'
 import type { Finished, FinishedThread } from './invariants/finished.ts'
+import type { PlantParts } from './plants.ts'
 
 /** How often the simulated agents may hand over: few, so that runs reach the limit. */
 export const MAX_HANDOFFS = 1
@@ -91,7 +92,7 @@ function* progress({ events }: FinishedThread): Generator<string> {
     if (event.type === 'error_raised' && event.code === 'NO_PROGRESS') yield event.message
 }
 
-type OrderPlant = (store: Store, parts: { readonly mislabel: () => void }) => Store
+type OrderPlant = (store: Store, parts: Pick<PlantParts, 'spoilTools'>) => Store
 
 /** Planted bugs against these laws; see `plants.ts`. */
 export const orderPlants: Readonly<Record<string, OrderPlant>> = {
@@ -116,8 +117,8 @@ export const orderPlants: Readonly<Record<string, OrderPlant>> = {
     }),
 
   /** Writes are taken for reads, so they do not wait for the calls before them. */
-  'early-write': (store, { mislabel }) => {
-    mislabel()
+  'early-write': (store, { spoilTools }) => {
+    spoilTools('writes that only read')
     return store
   },
 

@@ -5,6 +5,8 @@ import { busyPlants } from './laws-busy.ts'
 import { grantPlants } from './laws-grants.ts'
 import { limitPlants } from './laws-limits.ts'
 import { orderPlants } from './laws-order.ts'
+import { worldPlants } from './laws-world.ts'
+import type { ToolBug } from './world.ts'
 
 /**
  * A bug that is planted between the runtime and its store, to see that the simulation finds it. What
@@ -15,10 +17,8 @@ export type Plant = (store: Store, parts: PlantParts) => Store
 export interface PlantParts {
   readonly chance: Chance
   readonly canary: Canary
-  /** Makes tools or effects that must not run twice declare that they may. */
-  readonly bewitch: (what: 'writes' | 'effects') => void
-  /** Makes tools that write declare that they only read. */
-  readonly mislabel: () => void
+  /** Gives the tools or the effects of the run a bug. */
+  readonly spoilTools: (bug: ToolBug) => void
   /** Another point at which the process may die; then it throws. */
   readonly mayCrash: (commit: Commit) => void
 }
@@ -28,6 +28,7 @@ export const plants: Readonly<Record<string, Plant>> = {
   ...busyPlants,
   ...limitPlants,
   ...grantPlants,
+  ...worldPlants,
 
   /** Writers are not checked against the epoch. */
   'lost-fence': (store) =>
@@ -58,14 +59,14 @@ export const plants: Readonly<Record<string, Plant>> = {
     }),
 
   /** A write that a crash cut off is simply made again: the gates take every write for a repeatable one. */
-  'unsafe-rerun': (store, { bewitch }) => {
-    bewitch('writes')
+  'unsafe-rerun': (store, { spoilTools }) => {
+    spoilTools('repeatable writes')
     return store
   },
 
   /** An effect that a crash cut off is simply run again. */
-  'unsafe-effect': (store, { bewitch }) => {
-    bewitch('effects')
+  'unsafe-effect': (store, { spoilTools }) => {
+    spoilTools('repeatable effects')
     return store
   },
 

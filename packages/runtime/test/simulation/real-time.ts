@@ -53,7 +53,7 @@ export async function runInRealTime({
   }
   const world = worldOf({ seed, plant, chance, plan, clock: systemClock, stored, time })
   const supervisor = new Supervisor(world, coverage)
-  const clients = new Clients(world, supervisor)
+  const clients = new Clients(world, supervisor, coverage)
   const ticking = setInterval(() => {
     supervisor.step++
     supervisor.disturb()

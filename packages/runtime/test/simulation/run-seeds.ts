@@ -1,4 +1,5 @@
 import { Coverage } from './coverage.ts'
+import { worldBugs } from './laws-world.ts'
 import { plants } from './plants.ts'
 import { runSeed, type SeedReport } from './run-seed.ts'
 
@@ -10,14 +11,16 @@ export async function runSeeds(from: number, count: number, coverage: Coverage):
   }
 }
 
-/** The seed at which a planted bug is found; undefined when it is not. */
+/** The seed at which a planted bug is found, by its own law if it has one; undefined when it is not. */
 export async function findPlant(
   name: string,
   { from = 1, within }: { readonly from?: number; readonly within: number },
 ): Promise<{ readonly seeds: number; readonly violation: string } | undefined> {
   for (let seed = from; seed < from + within; seed++) {
     const { violations } = await runSeed(seed, { plant: plants[name] })
-    if (violations[0] !== undefined) return { seeds: seed - from + 1, violation: violations[0] }
+    const finds = worldBugs[name]?.finds
+    const violation = violations.find((one) => finds?.test(one) ?? true)
+    if (violation !== undefined) return { seeds: seed - from + 1, violation }
   }
   return undefined
 }
@@ -31,7 +34,7 @@ export function describeFailure(
   return [
     `Seed ${seed} breaks a promise:`,
     ...violations.slice(0, 5).map((violation) => `- ${violation}`),
-    `Replay: npm run simulate -- --seed ${seed}${flags}`,
+    `Replay: node --conditions=@skein/source scripts/simulate.ts --seed ${seed}${flags}`,
     'The last commits:',
     ...last,
   ].join('\n')

@@ -87,6 +87,11 @@ export function simulatedAgents(world: World, lane: Lane): SimulatedAgents {
   const early = pair('early', [tools.look])
   const late = pair('late', [tools.put, tools.leak])
   const needy = needyPair(pair, side, tools)
+  // Children of a parent whose result is judged: one that is judged itself, and one that is not.
+  const teller = pair('teller', [tools.pay, tools.send, { name: leaf }])
+  const clerks = pair('clerks', [tools.pay, tools.ship], {
+    taskClass: { name: 'calm', verifiers: [], needs: [], acceptInDoubt: true },
+  })
   const clerk = defineAgent({
     name: 'clerk',
     exposeAsTool: true,
@@ -128,6 +133,17 @@ export function simulatedAgents(world: World, lane: Lane): SimulatedAgents {
         verifiers: [],
         needs: [{ type: 'tool_result', source: 'look' }],
         repair: { max: 2 },
+        acceptInDoubt: true,
+      },
+    }),
+    defineAgent({
+      name: 'steward',
+      sideA: side('steward_a', [tools.look, tools.put, { name: teller }, { name: clerks }]),
+      taskClass: {
+        name: 'watchful',
+        verifiers: [],
+        needs: [{ type: 'tool_result', source: 'look' }],
+        repair: { max: 1 },
         acceptInDoubt: true,
       },
     }),

@@ -6,7 +6,7 @@ import {
   type ModelReference,
 } from '@skein/ai'
 import { calls, fails, reasons, says, scripted, type ScriptPart } from '@skein/ai/testing'
-import type { JsonObject } from '@skein/base'
+import type { JsonObject, JsonValue } from '@skein/base'
 import type { Lane } from '../../src/testing/simulation.ts'
 import type { World } from './world.ts'
 
@@ -140,5 +140,15 @@ function argumentsOf(world: World, request: LLMRequest, name: string): JsonObjec
     const reference = known.length > 0 ? chance.pick(known).slice(11) : 'nobody'
     return { reference, message: ref }
   }
-  return { ref, message: ref, text: ref, files: filesOf(world, request) }
+  return { ref, message: ref, text: ref, files: filesOf(world, request), ...fieldsOf(world) }
+}
+
+/** Values for the fields that the schemas of writes make others of; some do not fit. */
+function fieldsOf({ chance, fields }: World): JsonObject {
+  const sent: Record<string, JsonValue> = {}
+  for (const [place, [, values]] of fields.entries()) {
+    const value = chance.happens(0.6) ? values[0] : chance.pick(values)
+    if (value !== undefined) sent[`x${place}`] = value
+  }
+  return sent
 }

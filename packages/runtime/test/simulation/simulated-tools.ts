@@ -2,6 +2,7 @@ import { defineTool, type ThreadState, type ToolDefinition } from '@skein/runtim
 import { z } from 'zod'
 import type { Lane } from '../../src/testing/simulation.ts'
 import { effectFor } from './laws-effects.ts'
+import { actOutside, TOOL_LIMIT_MS } from './simulated-acts.ts'
 import type { World } from './world.ts'
 
 export interface SimulatedTools {
@@ -24,27 +25,27 @@ const SECRET = { name: 'API_KEY', type: 'secret' } as const
 
 /** Tools of every kind. Whatever they do to the outside is written in the ledger. */
 export function simulatedTools(world: World, lane: Lane): SimulatedTools {
-  const { chance, ledger, canary } = world
+  const { chance, ledger, canary, bugs, plan, fields } = world
 
-  /** A write: a turn before its effect and one after, so that a crash may fall between. */
+  /** A write whose schema makes other arguments of what the model sends, and which takes some time. */
   const writer = (
     name: string,
-    options: Partial<Parameters<typeof defineTool>[0]> & { mayRepeat: boolean },
+    options: Partial<Parameters<typeof defineTool>[0]> = {},
   ): ToolDefinition => {
-    const { mayRepeat, ...rest } = options
+    const schema = args.extend(fieldsOf(fields))
     return defineTool({
       name,
       description: name,
       risk: 'write_low_risk',
-      ...(rest as object),
-      ...(world.repeats.writes && { idempotent: true }),
-      ...(world.repeats.reads && { risk: 'read_only', rollback: undefined }),
-      args,
-      async execute({ threadId }, { ref = '' }, { idempotencyKey: key }) {
-        await lane.turn(`tool ${name}`)
-        if (chance.happens(0.05)) throw new Error(`${name} is busy`)
-        ledger.note({ key, tool: name, ref, threadId, mayRepeat })
-        await lane.turn(`tool ${name} done`)
+      timeoutMs: plan.hasSlowCalls ? world.time.scaled(TOOL_LIMIT_MS) : undefined,
+      ...(options as object),
+      ...(bugs.has('repeatable writes') && { idempotent: true }),
+      ...(bugs.has('writes that only read') && { risk: 'read_only', rollback: undefined }),
+      args: schema,
+      async execute({ threadId }, given, { toolCallId: callId, signal }) {
+        const made = bugs.has('parsed again') ? await parsedAgain(schema, given) : given
+        const ref = String(given.ref ?? '')
+        await actOutside(world, lane, { tool: name, threadId, callId, ref, args: made }, signal)
         return `${name} done`
       },
     })
@@ -65,18 +66,16 @@ export function simulatedTools(world: World, lane: Lane): SimulatedTools {
         return { seen: chance.below(100) }
       },
     }),
-    put: writer('put', { mayRepeat: true, idempotent: true }),
-    send: writer('send', { mayRepeat: false }),
+    put: writer('put', { idempotent: true }),
+    send: writer('send'),
     ship: writer('ship', {
-      mayRepeat: false,
       probe: (given) => ledger.has('ship', (given as { ref?: string }).ref ?? ''),
     }),
     pay: writer('pay', {
-      mayRepeat: false,
       risk: 'write_high_risk',
       rollback: (given) => ({ type: 'tool_call', target: 'refund', payload: given as never }),
     }),
-    refund: writer('refund', { mayRepeat: true, idempotent: true }),
+    refund: undoer(world, lane),
     ask: defineTool({ name: 'ask', description: 'ask', risk: 'read_only', args }),
     leak: defineTool({
       name: 'leak',
@@ -125,6 +124,33 @@ export function simulatedTools(world: World, lane: Lane): SimulatedTools {
       execute: () => 'told',
     }),
   }
+}
+
+/** The fields that schemas of writes have in this run. */
+function fieldsOf(fields: World['fields']): z.ZodRawShape {
+  return Object.fromEntries(fields.map(([schema], place) => [`x${place}`, schema]))
+}
+
+/** Arguments as they are when they are parsed a second time; those that do not fit any more are left as they are. */
+async function parsedAgain(schema: z.ZodType, given: object): Promise<object> {
+  const again = await schema.safeParseAsync(given)
+  return again.success ? (again.data as object) : given
+}
+
+/** Takes a payment back. */
+function undoer(world: World, lane: Lane): ToolDefinition {
+  return defineTool({
+    name: 'refund',
+    description: 'refund',
+    risk: 'write_low_risk',
+    idempotent: true,
+    args,
+    async execute({ threadId }, given, { toolCallId: callId, signal }) {
+      const { ref = '' } = given
+      await actOutside(world, lane, { tool: 'refund', threadId, callId, ref, args: given }, signal)
+      return 'refund done'
+    },
+  })
 }
 
 /** A careless tool. */

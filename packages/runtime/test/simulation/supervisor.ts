@@ -42,8 +42,13 @@ const COMMON = new Set([
   'take_queue',
 ])
 
+/** Points that hardly any run passes: the process dies at the first pass, whatever the plan says. */
+const RARE = new Set(['undo_decided'])
+
 /** Starts runtimes on one store, one after the other, or several at a time, and lets them die. */
 export class Supervisor {
+  /** The points of `RARE` at which a process of this run has died. */
+  readonly #rarelyDied = new Set<string>()
   readonly #world: World
   readonly #coverage: Coverage
   readonly #watch: CommitWatch
@@ -107,6 +112,7 @@ export class Supervisor {
         drainAttempts: 4,
         modelBackoffMs: world.time.scaled(1_000),
         maxHandoffs: MAX_HANDOFFS,
+        stopGraceMs: world.time.scaled(5_000),
         ...(seat && { leaseMs: 1_500 }),
       },
       ...(seat && { dispatcher: seat.dispatcher }),
@@ -207,6 +213,10 @@ export class Supervisor {
       this.#mustCrash = false
       return chance.pick(['before', 'after'])
     }
+    if (RARE.has(point) && !this.#rarelyDied.has(point)) {
+      this.#rarelyDied.add(point)
+      return chance.pick(['before', 'after'])
+    }
     if (this.#crashesLeft === 0 || !chance.happens(this.#probability(point))) return undefined
     this.#crashesLeft--
     return plan.focus === 'fail_stuck' ? 'before' : chance.pick(['before', 'after'])
@@ -249,9 +259,36 @@ export class Supervisor {
 
   #committed(lane: Lane, commit: Commit, outcome: CommitOutcome): void {
     this.#coverage.pass(commit.point)
-    this.#note(lane, { what: `commit ${commit.point}`, commit, outcome: outcome.type })
-    if (outcome.type === 'written') this.#watch.written(commit, outcome.seqs)
-    else this.#watch.refused(commit, outcome.error)
+    const { type } = outcome
+    const code = type === 'refused' && SkeinError.is(outcome.error) ? ` ${outcome.error.code}` : ''
+    this.#note(lane, { what: `commit ${commit.point}${code}`, commit, outcome: type })
+    if (outcome.type === 'refused') return this.#watch.refused(commit, outcome.error)
+    this.#watch.written(commit, outcome.seqs)
+    const [own] = commit.threads
+    if (own) for (const point of commit.point.split('+')) this.#world.reach(point, own.id, lane)
+  }
+
+  /** Lets the process of a lane die now, in the middle of what it does. */
+  strike(lane: Lane): boolean {
+    if (!this.#live.some((one) => one.lane === lane)) return false
+    this.#crash(lane, 'after', { point: 'call', threads: [] })
+    return true
+  }
+
+  /** Stops a runtime as an operator does: it gets some time to end its work, and another one is started. */
+  async retireGently(lane: Lane): Promise<void> {
+    const { chance, time } = this.#world
+    const place = this.#live.findIndex((one) => one.lane === lane)
+    const [current] = place < 0 ? [] : this.#live.splice(place, 1)
+    if (!current) return
+    this.#note(lane, { what: 'SHUTDOWN' })
+    await Promise.race([
+      current.runtime.stop({ graceMs: time.scaled(chance.pick([0, 1_000, 10_000])) }),
+      current.died,
+    ])
+    kill(current)
+    current.die()
+    this.#bootAgain()
   }
 
   #note(lane: Lane, line: Omit<World['trace'][number], 'step' | 'time' | 'lane'>): void {

@@ -9,6 +9,7 @@ import {
   type Timers,
 } from '@skein/runtime'
 import { manualTimers, type ManualTimers } from '@skein/runtime/testing'
+import type { z } from 'zod'
 import {
   seededScheduler,
   type CommitOutcome,
@@ -16,6 +17,7 @@ import {
   type Lane,
   type SeededScheduler,
 } from '../../src/testing/simulation.ts'
+import { type Field, steadyFields } from '../schema-fields.ts'
 import { canaryOf, type Canary } from './canary.ts'
 import { chanceOf, type Chance } from './chance.ts'
 import { joinedPoints, kernelPoints } from './commit-points.ts'
@@ -45,8 +47,12 @@ export interface World {
   /** Texts that left the runtime: errors, live events, exports. */
   readonly outputs: { readonly where: string; readonly text: string }[]
   readonly violations: string[]
-  /** Planted bugs: every write or every effect is declared repeatable, or every write declared a read. */
-  readonly repeats: { readonly writes: boolean; readonly reads: boolean; readonly effects: boolean }
+  /** Fields that the schemas of all writes have, with what a model may send for them. */
+  readonly fields: readonly Field<z.ZodType>[]
+  /** Planted bugs of tools and effects. */
+  readonly bugs: Set<ToolBug>
+  /** Something happens in a call, or is committed: the moment to stop or cut its thread, or to let the process die. */
+  reach: (moment: string, threadId: string, lane: Lane) => void
   /** Of the supervisor, for planted bugs that have a commit point more. */
   mayCrash: (commit: Commit) => void
   violate(what: string): void
@@ -90,7 +96,25 @@ export interface Plan {
   readonly hasLimits: boolean
   /** People make standing grants for payments, and revoke some. */
   readonly hasGrants: boolean
+  /** Writes take long, some longer than their time limit and the grace after it. */
+  readonly hasSlowCalls: boolean
+  /** How often a thread is stopped, cut or terminated at some point of a call, or the process dies there. */
+  readonly strikes: number
 }
+
+/** What a planted bug makes of tools and effects. */
+export type ToolBug =
+  /** They must not run twice, and declare that they may. */
+  | 'repeatable writes'
+  | 'repeatable effects'
+  /** They write, and declare that they only read. */
+  | 'writes that only read'
+  /** Their arguments are parsed once more after the gate. */
+  | 'parsed again'
+  /** A call counts as done as soon as it is asked to stop. */
+  | 'done when stopped'
+  /** A call that was asked to stop is made again. */
+  | 'again after a stop'
 
 export const ROOT_AGENTS = [
   'desk',
@@ -101,6 +125,7 @@ export const ROOT_AGENTS = [
   'treasurer',
   'former',
   'bot',
+  'steward',
 ] as const
 export type RootAgent = (typeof ROOT_AGENTS)[number]
 
@@ -137,7 +162,9 @@ export async function createWorld({
   open,
 }: WorldOptions): Promise<World & { readonly time: VirtualTime }> {
   const chance = chanceOf(seed)
-  const plan = planOf(seed, chance)
+  const drawnPlan = planOf(seed, chance)
+  // Time limits are virtual only where the store needs no real time.
+  const plan = open ? { ...drawnPlan, hasSlowCalls: false } : drawnPlan
   const clock = manualClock(Date.UTC(2026, 0, 1))
   const stored = open ? await open(clock, seed) : openSimulatedStore(plan.store, clock)
   const time: VirtualTime = {
@@ -161,15 +188,14 @@ export function worldOf<T extends Time>(
   const violations: string[] = []
   const canary = canaryOf(chance)
   let count = 0
-  const repeats = { writes: false, reads: false, effects: false }
+  const bugs = new Set<ToolBug>()
   const planted = (store: Store): Store =>
     plant
       ? plant(store, {
           chance,
           canary,
           mayCrash: (commit) => world.mayCrash(commit),
-          bewitch: (what) => (repeats[what] = true),
-          mislabel: () => (repeats.reads = true),
+          spoilTools: (bug) => void bugs.add(bug),
         })
       : store
   const shared = planted(stored.store)
@@ -182,7 +208,9 @@ export function worldOf<T extends Time>(
     stored,
     openStore: async () => (stored.another ? planted(await stored.another()) : shared),
     mayCrash: () => {},
-    repeats,
+    fields: fieldsOf(seed),
+    bugs,
+    reach: () => {},
     keys: memoryGovernanceKeys({ seed: 'simulation' }),
     secretKey: new Uint8Array(32).fill(7),
     ledger: new Ledger(),
@@ -203,7 +231,7 @@ const points = [...kernelPoints(), ...joinedPoints]
 const ROOTS_OF: Readonly<Record<string, readonly RootAgent[]>> = {
   boot_child: ['boss'],
   cascade: ['desk', 'boss'],
-  undo: ['guarded', 'treasurer'],
+  undo: ['guarded', 'steward', 'treasurer'],
   repair: ['guarded'],
   handoff: ['desk'],
   handler_end: ['bot'],
@@ -231,9 +259,12 @@ function withLimits<P extends Pick<Plan, 'roots'>>(
 }
 
 /** The agents whose payments a person has to approve. */
-const PAYING: ReadonlySet<string> = new Set<RootAgent>(['guarded', 'treasurer'])
+const PAYING: ReadonlySet<string> = new Set<RootAgent>(['guarded', 'treasurer', 'steward'])
 
-function withGrants(plan: Omit<Plan, 'hasGrants'>, chance: Chance): Plan {
+function withGrants(
+  plan: Omit<Plan, 'hasGrants' | 'hasSlowCalls' | 'strikes'>,
+  chance: Chance,
+): Omit<Plan, 'hasSlowCalls' | 'strikes'> {
   const hasGrants = plan.roots.some((root) => PAYING.has(root)) && chance.happens(0.6)
   return { ...plan, hasGrants }
 }
@@ -241,10 +272,21 @@ function withGrants(plan: Omit<Plan, 'hasGrants'>, chance: Chance): Plan {
 /** What a seed decides beforehand. `chance` is that of the run, which goes on from there. */
 export function planOf(seed: number, chance: Chance = chanceOf(seed)): Plan {
   const plan = withLimits(drawn(chance), chanceOf(seed ^ 0x11_1175))
-  return withGrants(plan, chanceOf(seed ^ 0x6a_4a57))
+  return withStrikes(withGrants(plan, chanceOf(seed ^ 0x6a_4a57)), chanceOf(seed ^ 0x57_121e))
 }
 
-function drawn(chance: Chance): Omit<Plan, 'hasLimits' | 'hasGrants'> {
+function withStrikes(plan: Omit<Plan, 'hasSlowCalls' | 'strikes'>, chance: Chance): Plan {
+  return { ...plan, hasSlowCalls: chance.happens(0.5), strikes: chance.pick([0, 0, 1, 2, 4]) }
+}
+
+/** The fields of a run: their schemas make the same of a value whenever they parse it. */
+function fieldsOf(seed: number): World['fields'] {
+  const chance = chanceOf(seed ^ 0xf1_e1d5)
+  const count = chance.between(0, 2)
+  return Array.from({ length: count }, () => chance.pick(steadyFields)())
+}
+
+function drawn(chance: Chance): Omit<Plan, 'hasLimits' | 'hasGrants' | 'hasSlowCalls' | 'strikes'> {
   const focus = chance.happens(0.5) ? chance.pick(points) : undefined
   const agents = ROOTS_OF[focus ?? ''] ?? ROOT_AGENTS
   const roots = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => chance.pick(agents))

@@ -14,8 +14,10 @@ export function sqlDump(database: DatabaseSync): string {
     // Rows of one table may name those of a later one.
     'PRAGMA foreign_keys = OFF;',
     'BEGIN;',
-    ...schema.map(({ sql }) => `${String(sql)};`),
+    ...schema.flatMap(({ type, sql }) => (type === 'trigger' ? [] : [`${String(sql)};`])),
     ...tables.flatMap((name) => rowsOf(database, name)),
+    // Triggers would write rows again that the dump has.
+    ...schema.flatMap(({ type, sql }) => (type === 'trigger' ? [`${String(sql)};`] : [])),
     pragma('application_id'),
     pragma('user_version'),
     'COMMIT;',

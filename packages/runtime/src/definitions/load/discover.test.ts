@@ -189,3 +189,23 @@ describe('reload', () => {
     )
   })
 })
+
+test('an agent in agents/ may also be a sub-agent of another file, which imports it', async () => {
+  await write({
+    'agents/desk.ts': `
+      import { asSubagent } from '${definitions}'
+      import librarian from './librarian.ts'
+      export default defineAgent({ name: 'desk', instructions: '', model, tools: [asSubagent(librarian)] })`,
+    'agents/librarian.ts': `
+      export default defineAgent({ name: 'librarian', description: 'Knows.', instructions: '', model })`,
+  })
+  const agents = await inNode(`
+    const registry = await discover(folder)
+    await registry.reload()
+    return [...registry.agents.values()].map(({ name, type }) => name + ' ' + type)`)
+  expect(agents.toSorted()).toEqual([
+    'desk ai_human',
+    'librarian ai_human',
+    'librarian_subagent dual_ai',
+  ])
+})

@@ -1,5 +1,6 @@
 import { isPlainObject } from '@skein/base'
 import { asToolDefinition } from '../define-tool.ts'
+import { sourceOf } from '../define.ts'
 import type { Problem } from '../resolved.ts'
 import { at, kindOf, type Place, type Reader, report, suggest, makerOf } from './readers.ts'
 import {
@@ -74,6 +75,7 @@ export function gather(
     endpoint: shelf(),
   }
   const pending = [...found]
+  const made: MadeSubagent[] = []
   for (let next = pending.shift(); next; next = pending.shift()) {
     const { kind, value: given, from } = next
     const value = kind === 'tool' ? (asToolDefinition(given) ?? given) : given
@@ -86,9 +88,49 @@ export function gather(
       )
       continue
     }
-    pending.push(...take(catalog, { kind, value }, place))
+    pending.push(...take({ catalog, made }, { kind, value }, place))
+  }
+  for (const { entry, source } of made) {
+    const other = catalog.agent.byName.get(entry.name ?? '')
+    add(catalog.agent, other?.definition === source ? asOwnAgent(entry) : entry, 'agent')
   }
   return catalog
+}
+
+/** A subagent that `asSubagent` made of another agent. */
+interface MadeSubagent {
+  readonly entry: GatheredDefinition<ReadAgent>
+  readonly source: object
+}
+
+/** Returns the entry of a subagent under a name of its own. Models still know its tool by the name of the definition. */
+function asOwnAgent(entry: GatheredDefinition<ReadAgent>): GatheredDefinition<ReadAgent> {
+  const name = `${entry.name}_subagent`
+  return { ...entry, name, place: { ...entry.place, subject: `agent "${name}"` } }
+}
+
+/** Adds an entry to the list of its kind. Reports a name that belongs to another definition. */
+function add<Read>(
+  shelf: Shelf<Read>,
+  entry: GatheredDefinition<Read>,
+  kind: DefinitionKind,
+): void {
+  const { name, place, definition } = entry
+  shelf.all.push(entry)
+  shelf.byObject.set(definition, entry)
+  if (name === undefined) return
+  const other = shelf.byName.get(name)
+  if (!other) {
+    shelf.byName.set(name, entry)
+    return
+  }
+  const files = [other.place.file, place.file].filter((file) => file !== undefined)
+  const where = files.length > 0 ? ` (${files.join(' and ')})` : ''
+  const hint =
+    kind === 'agent' && sourceOf(definition)
+      ? '; give this one a name of its own: asSubagent(agent, { name })'
+      : ''
+  report(at(place, nameField(kind)), `two different ${kind}s are called "${name}"${where}${hint}`)
 }
 
 function shelf<Read>(): Shelf<Read> {
@@ -97,7 +139,7 @@ function shelf<Read>(): Shelf<Read> {
 
 /** Adds one definition to the list of its kind, and returns the objects that it refers to. */
 function take<Kind extends DefinitionKind>(
-  catalog: Catalog,
+  { catalog, made }: { readonly catalog: Catalog; readonly made: MadeSubagent[] },
   { kind, value }: { readonly kind: Kind; readonly value: Record<string, unknown> },
   found: Place,
 ): Found[] {
@@ -115,15 +157,11 @@ function take<Kind extends DefinitionKind>(
   if (read === undefined) return []
   const name = label?.trim() === '' ? undefined : label
   const entry: GatheredDefinition<Reads[Kind]> = { definition: value, read, name, place }
-  shelf.all.push(entry)
   shelf.byObject.set(value, entry)
-  const other = name === undefined ? undefined : shelf.byName.get(name)
-  if (name !== undefined && !other) shelf.byName.set(name, entry)
-  if (other) {
-    const files = [other.place.file, place.file].filter((file) => file !== undefined)
-    const where = files.length > 0 ? ` (${files.join(' and ')})` : ''
-    report(at(place, nameField(kind)), `two different ${kind}s are called "${name}"${where}`)
-  }
+  const source = sourceOf(value)
+  // Whether the agent of which it was made has the same name is known when all definitions are read.
+  if (source) made.push({ entry: entry as GatheredDefinition<ReadAgent>, source })
+  else add(shelf, entry, kind)
   return (references[kind]?.(read) ?? []).map((target) => ({ ...target, from: place.subject }))
 }
 

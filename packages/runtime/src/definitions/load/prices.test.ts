@@ -1,4 +1,4 @@
-import { modelCatalogue } from '@skein/ai/catalogue'
+import { modelCatalog } from '@skein/ai/catalog'
 import { openai } from '@skein/ai/openai'
 import { scripted } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { DefinitionError } from '../resolved.ts'
 import type { PriceSource } from './prices.ts'
 import { createRegistry } from './registry.ts'
 
-const gpt5 = modelCatalogue['openai/gpt-5']!.prices!
+const gpt5 = modelCatalog['openai/gpt-5']!.prices!
 const own = { input: 1, output: 2 }
 
 function priceOf(
@@ -32,9 +32,7 @@ describe('the price of a model', () => {
   test('is the one that `prices` has; other models keep theirs', () => {
     const table = { 'openai/gpt-5': { prices: own } }
     expect(priceOf(openai('gpt-5'), table)).toEqual(own)
-    expect(priceOf(openai('gpt-5-mini'), table)).toEqual(
-      modelCatalogue['openai/gpt-5-mini']!.prices,
-    )
+    expect(priceOf(openai('gpt-5-mini'), table)).toEqual(modelCatalog['openai/gpt-5-mini']!.prices)
     expect(priceOf(openai('gpt-5'), () => own)).toEqual(own)
     expect(priceOf(openai('gpt-5'), () => undefined)).toEqual(gpt5)
   })

@@ -1,5 +1,5 @@
 import type { LLMCapabilities } from '@skein/ai'
-import { modelCatalogue } from '@skein/ai/catalogue'
+import { modelCatalog } from '@skein/ai/catalog'
 import { findModel, type ModelCatalog, type ModelPrices } from '@skein/ai/middleware'
 import type { ResolvedAgent, ResolvedModel, ResolvedSide, ResolvedTool } from '../resolved.ts'
 import type { Budget, ModelDefinition } from '../types.ts'
@@ -8,9 +8,9 @@ import { at, report } from './readers.ts'
 import type { LoadedAgent } from './resolve-agent.ts'
 
 /**
- * The source of the prices that `defineModel` does not state: a catalogue by `provider/model`, or a function
+ * The source of the prices that `defineModel` does not state: a catalog by `provider/model`, or a function
  * that is asked once for every model when the definitions are loaded. For models that the source does not
- * name, the published prices of `@skein/ai/catalogue` are used; null says that the price is not known.
+ * name, the published prices of `@skein/ai/catalog` are used; null says that the price is not known.
  */
 export type PriceSource =
   ModelCatalog | ((provider: string, modelId: string) => ModelPrices | null | undefined)
@@ -21,7 +21,7 @@ export function fillModels(agents: readonly LoadedAgent[], source: PriceSource |
     for (const { prompt } of resolved ? sidesOf(resolved) : [])
       for (const model of askedModels(prompt)) {
         const { provider, modelId } = model.model
-        const published = findModel(modelCatalogue, provider.name, modelId)
+        const published = findModel(modelCatalog, provider.name, modelId)
         const own =
           typeof source === 'object' ? findModel(source, provider.name, modelId) : undefined
         const given = typeof source === 'function' ? source(provider.name, modelId) : own?.prices

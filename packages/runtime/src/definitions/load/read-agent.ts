@@ -37,7 +37,7 @@ import {
 
 /** The valid fields of an agent. */
 export interface ReadAgent extends Partial<
-  Omit<AgentDefinition, 'sideA' | 'sideB' | 'hooks' | 'taskClass'>
+  Omit<AgentDefinition, 'sideA' | 'sideB' | 'hooks' | 'taskClass' | '~data'>
 > {
   readonly sideA?: ReadSide
   readonly sideB?: ReadSide
@@ -208,4 +208,35 @@ const agentFields: Fields<ReadAgent> = {
 }
 
 /** Reads an agent. */
-export const readAgent: Reader<ReadAgent> = readFields(agentFields, ['name', 'sideA'])
+export const readAgent: Reader<ReadAgent> = (value, place) => {
+  const read = readAgentFields(value, place)
+  if (isPlainObject(value) && value['sideA'] === undefined)
+    report(at(place, 'sideA'), 'is required, or instructions and model in its place')
+  return read
+}
+
+const readAgentFields = readFields(agentFields, ['name'], {
+  alsoKnown: ['instructions', 'model', 'tools', 'output', 'maxSteps'],
+  renamed: {
+    prompt: 'write instructions',
+    system: 'write instructions',
+    systemPrompt: 'write instructions',
+    instructions: 'it belongs to an agent without sideA',
+    model: 'it belongs to the prompt of sideA',
+    tools: 'they belong to the prompt of sideA',
+    output: 'it belongs to the prompt of sideA',
+    outputType: 'write output',
+    outputSchema: 'write output',
+    structure: 'write output',
+    inputSchema: 'write requiredSchema',
+    temperature: 'write providerOptions: { temperature }',
+    maxTokens: 'write providerOptions, with the name that the vendor has for it',
+    maxOutputTokens: 'write providerOptions, with the name that the vendor has for it',
+    params: 'write providerOptions',
+    subagents: 'write tools: [asSubagent(agent)]',
+    agents: 'write tools: [asSubagent(agent)]',
+    handoffs: 'write tools: [agent], and give that agent exposeAsTool: true',
+    memory: 'threads keep their messages; a tool has state.getValue and state.setValue',
+    maxTurns: 'write maxSteps, or maxSessionTurns for an agent with two sides',
+  },
+})

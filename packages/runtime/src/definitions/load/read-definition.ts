@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonSchema } from '@skein/base'
+import { argumentParserMember, argumentParserOf, isPlainObject, type JsonSchema } from '@skein/base'
 import type { ModelReference, Params, ProviderConfig } from '@skein/ai'
 import { type Risk, RISKS } from '@skein/governance'
 import { asToolDefinition } from '../define-tool.ts'
@@ -108,6 +108,15 @@ const governance: Fields<ToolGovernance> = {
   evidence: callback(),
 }
 
+/** Keeps the parse phase of a definition, which is no field that can be written in a file. */
+function withParser<T extends object>(read: Reader<T>): Reader<T> {
+  return (value, place) => {
+    const fields = read(value, place)
+    const parser = isPlainObject(value) ? argumentParserOf(value) : undefined
+    return fields && { ...fields, ...argumentParserMember(parser) }
+  }
+}
+
 /** The valid fields of a tool. */
 export interface ReadTool extends Partial<Omit<ToolDefinition, 'variables' | 'uses'>> {
   readonly variables?: readonly (VariableDefinition | undefined)[]
@@ -119,22 +128,30 @@ const toolFields: Fields<ReadTool> = {
   name: word,
   description: text,
   risk: (value) => value as Risk, // the risk is checked in `governance`
+  idempotent: flag,
   parameters: plainObject as Reader<JsonSchema>,
   run: callback(),
-  check: callback(),
-  governance: readFields(governance, ['risk']),
+  // `defineTool` takes these fields beside the others.
+  governance: (value, place) => readGovernance(value, { ...place, field: '' }),
   variables: readList(variable),
   uses: readList(reference<ToolDefinition>('tool')),
   timeoutMs: count,
 }
 
-const readToolFields: Reader<ReadTool> = readFields(toolFields, [
-  'kind',
-  'name',
-  'description',
-  'parameters',
-  'governance',
-])
+const readGovernance = readFields(governance, ['risk'])
+
+const readToolFields: Reader<ReadTool> = withParser(
+  readFields(toolFields, ['kind', 'name', 'description', 'parameters', 'governance'], {
+    alsoKnown: ['args', 'execute', 'rollback', 'probe', 'raise', 'evidence'],
+    renamed: {
+      inputSchema: 'write args',
+      schema: 'write args',
+      handler: 'write execute',
+      needsApproval: "write risk: 'write_high_risk'",
+      approval: "write risk: 'write_high_risk'; a policy decides about calls",
+    },
+  }),
+)
 
 /**
  * Reads a tool. Reports a high-risk tool that does not say how a call is undone, because the governor, which
@@ -147,7 +164,7 @@ export const readTool: Reader<ReadTool> = (value, place) => {
   if (tool?.run && tool.governance?.risk === 'write_high_risk' && isUndeclared)
     report(
       at(place, 'rollback'),
-      "is required for write_high_risk: { tool, args }, a function that returns how to undo a call, or 'impossible'",
+      "is required for write_high_risk: { tool, args }, a function that returns how to undo a call, or 'impossible'; a tool of tool() gets it from toolFrom(tool, { risk, rollback })",
     )
   return tool
 }
@@ -229,7 +246,9 @@ const effectFields: Fields<ReadEffect> = {
 }
 
 /** Reads an effect. */
-export const readEffect: Reader<ReadEffect> = readFields(effectFields, ['kind', 'name', 'run'])
+export const readEffect: Reader<ReadEffect> = withParser(
+  readFields(effectFields, ['kind', 'name', 'run']),
+)
 
 /** The valid fields of an endpoint. */
 export type ReadEndpoint = Partial<EndpointDefinition>

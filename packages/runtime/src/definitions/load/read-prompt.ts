@@ -162,12 +162,21 @@ const promptFields: Fields<ReadPrompt> = {
 }
 
 /** Reads a prompt. */
-export const readPrompt: Reader<ReadPrompt> = readFields(promptFields, [
-  'kind',
-  'name',
-  'prompt',
-  'model',
-])
+export const readPrompt: Reader<ReadPrompt> = readFields(
+  promptFields,
+  ['kind', 'name', 'prompt', 'model'],
+  {
+    renamed: {
+      instructions: 'write prompt, or instructions in defineAgent',
+      system: 'write prompt',
+      systemPrompt: 'write prompt',
+      structure: 'write output',
+      outputSchema: 'write output',
+      params: 'write providerOptions',
+      temperature: 'write providerOptions: { temperature }',
+    },
+  },
+)
 
 /** Accepts any name, because the name was already checked. */
 const anyName: Reader<never> = (value) => value as never

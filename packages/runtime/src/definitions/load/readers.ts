@@ -21,12 +21,21 @@ export type Reader<T> = ((value: unknown, place: Place) => T | undefined) & {
 /** One reader for each field. */
 export type Fields<T> = { readonly [Key in keyof T]-?: Reader<NonNullable<T[Key]>> }
 
+/** What is said about fields that do not exist. */
+interface FieldNames {
+  /** Other names that are suggested for a misspelt field. */
+  readonly alsoKnown?: readonly string[]
+  /** What to do instead of a field that other libraries have. */
+  readonly renamed?: Readonly<Record<string, string>>
+}
+
 /** Reads an object field by field. Unknown keys are problems; undefined fields are treated as absent. */
 export function readFields<T extends object>(
   fields: Fields<T>,
   required: readonly (keyof T & string)[] = [],
+  { alsoKnown = [], renamed = {} }: FieldNames = {},
 ): Reader<T> {
-  const known = Object.keys(fields)
+  const known = [...Object.keys(fields), ...alsoKnown]
   return (value, place) => {
     if (!isPlainObject(value)) return report(place, `must be an object, not ${kindOf(value)}`)
     const read: Record<string, unknown> = {}
@@ -35,7 +44,8 @@ export function readFields<T extends object>(
       const given = value[key]
       if (given === undefined) continue
       if (!Object.hasOwn(fields, key)) {
-        report(at(place, key), `is not a known field${suggest(key, known)}`)
+        const instead = Object.hasOwn(renamed, key) ? `; ${renamed[key]}` : suggest(key, known)
+        report(at(place, key), `is not a known field${instead}`)
         continue
       }
       const field = fields[key as keyof T](given, at(place, key))

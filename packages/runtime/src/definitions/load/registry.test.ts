@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { says, scripted } from '@skein/ai/testing'
-import { catalogue } from './catalogue.ts'
+import { catalog } from './catalog.ts'
 import { createRegistry, type RegistryOptions } from './registry.ts'
 import {
   defineAgent,
@@ -180,7 +180,7 @@ test('all problems come at once, line by line', () => {
     'agent in agents[1] | sideA.promt',
     'agent in agents[1] | sideA.prompt',
     'agent in agents[1] | name',
-    'tool "write" | governance.risk',
+    'tool "write" | risk',
     'prompt "main" | tools[0]',
     'agent "a" | sideB',
   ])
@@ -357,10 +357,10 @@ describe('what a prompt lists', () => {
 describe('tools, models, hooks, effects and endpoints', () => {
   test.each([
     [{ governance: undefined }, 'tool "read" | governance | is required'],
-    [{ governance: {} }, 'tool "read" | governance.risk | is required'],
-    [{ governance: { risk: 'low' } }, 'tool "read" | governance.risk | must be one of "read_only"'],
-    [{ governance: { risk: 'read_only', raise: 1 } }, 'tool "read" | governance.raise'],
-    [{ governance: { risk: 'read_only', safe: 1 } }, 'tool "read" | governance.safe'],
+    [{ governance: {} }, 'tool "read" | risk | is required'],
+    [{ governance: { risk: 'low' } }, 'tool "read" | risk | must be one of "read_only"'],
+    [{ governance: { risk: 'read_only', raise: 1 } }, 'tool "read" | raise'],
+    [{ governance: { risk: 'read_only', safe: 1 } }, 'tool "read" | safe'],
     [{ run: 'x' }, 'tool "read" | run | must be a function'],
     [{ uses: ['wrote'] }, 'tool "read" | uses[0] | there is no tool "wrote"'],
     [{ timeoutMs: 0 }, 'tool "read" | timeoutMs'],
@@ -375,7 +375,7 @@ describe('tools, models, hooks, effects and endpoints', () => {
   test('what defineTool was given wrong is found when it is loaded', () => {
     const wrong = { name: 'w', description: '', risk: 'none', execute: 5, raise: 6, extra: 1 }
     const fields = withPrompt({ tools: [defineTool(wrong as never)] }).map(({ field }) => field)
-    expect(fields.sort()).toEqual(['extra', 'governance.raise', 'governance.risk', 'run'])
+    expect(fields.sort()).toEqual(['extra', 'raise', 'risk', 'run'])
   })
 
   test.each([
@@ -513,7 +513,7 @@ describe('variables that a child needs', () => {
   })
 })
 
-test('the catalogue names what a thread needs', () => {
+test('the catalog names what a thread needs', () => {
   const child = {
     ...pair,
     sideB: {
@@ -540,7 +540,7 @@ test('the catalogue names what a thread needs', () => {
       },
     },
   }
-  const [one] = catalogue(createRegistry({ agents: [root as AgentDefinition] }))
+  const [one] = catalog(createRegistry({ agents: [root as AgentDefinition] }))
   const variable = { type: 'text', required: false, scoped: false, hasDefault: false }
   expect(one).toEqual({
     name: 'one',

@@ -1,5 +1,6 @@
 import { isPlainObject } from '@skein/base'
 import { RuntimeError } from '../../contract/error.ts'
+import { isUndeclared } from '../define-tool.ts'
 import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
 import { checkGraph, fillHashes, fillRequiredVariables } from './graph.ts'
 import { type Catalog, type Found, gather, type Reads } from './gather.ts'
@@ -140,11 +141,21 @@ function foundIn(options: unknown, problems: Problem[]): Found[] {
 }
 
 /** Names of tools that the runtime itself adds. */
-const reserved: ReadonlySet<string> = new Set(['subagent_create', 'subagent_message'])
+const reserved: ReadonlySet<string> = new Set([
+  'subagent_create',
+  'subagent_message',
+  'subagent_list',
+])
 
 function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent[] {
   for (const entry of catalog.model.all) checkFallbacks(entry, catalog)
   for (const entry of catalog.tool.all) checkUses(entry, catalog)
+  for (const { definition, name, place } of catalog.tool.all)
+    if (isUndeclared(definition))
+      report(
+        at({ ...place, problems: warnings }, 'risk'),
+        `should be declared for a tool of an MCP server; without it a person approves each call: mcpTools(client, { risk: ({ name }) => (name === '${name}' ? 'read_only' : undefined) })`,
+      )
   for (const { name, place } of [...catalog.tool.all, ...catalog.agent.all]) {
     if (name !== undefined && reserved.has(name)) {
       report(at(place, 'name'), `"${name}" is reserved for a tool of the runtime`)

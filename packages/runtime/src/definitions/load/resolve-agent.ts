@@ -1,5 +1,6 @@
 import type { Agent } from '@skein/agents'
 import type { ResolvedAgent, ResolvedBinding, ResolvedPrompt, ResolvedSide } from '../resolved.ts'
+import { silent } from '../define.ts'
 import type { AgentDefinition, HookDefinition, SideConfig } from '../types.ts'
 import type { Side } from '../../contract/thread-state.ts'
 import { type Catalog, type GatheredDefinition, find } from './gather.ts'
@@ -99,7 +100,8 @@ function resolveSide(
   const { config, place } = given
   if (config.agent) return resolveAgentSide({ ...given, agent: config.agent }, catalog)
   if (config.handler) {
-    const resolved = toSide(given, { resolved: promptOfHandler(given) }, catalog)
+    const hooks = config.handler === silent ? [] : given.hooks
+    const resolved = toSide({ ...given, hooks }, { resolved: promptOfHandler(given) }, catalog)
     return { prompt: undefined, resolved }
   }
   const entry = find(catalog.prompt, config.prompt, { kind: 'prompt', place: at(place, 'prompt') })

@@ -52,7 +52,7 @@ export function resolvePrompts(
     for (const { resolved, subprompt } of tools) {
       if (resolved.kind !== 'prompt' || !subprompt) continue
       const open: { -readonly [Key in keyof Subprompt]: Subprompt[Key] } = resolved
-      open.prompt = prompts.get(subprompt)!.resolved // every prompt of the catalogue is in the map
+      open.prompt = prompts.get(subprompt)!.resolved // every prompt of the catalog is in the map
     }
   return prompts
 }

@@ -162,7 +162,11 @@ function resolveAgentTool(
   const resolved: ResolvedTool =
     type === 'ai_human'
       ? { kind: 'handoff', name, agent: name, description }
-      : { kind: 'subagent', name, relation: toRelation({ ...options, name }, description, place) }
+      : {
+          kind: 'subagent',
+          name: read.name ?? name,
+          relation: toRelation({ ...options, name }, { key: read.name, description, place }),
+        }
   return { resolved, place, isConfigured: config !== undefined, entry: undefined }
 }
 
@@ -186,10 +190,10 @@ export function resolveSubagents(
       report(at(own, 'hidden'), 'a hidden subagent never starts unless it is immediate')
     const { name } = agent
     const said = description ?? agent.read.toolDescription ?? ''
-    const relation = toRelation({ ...config, name }, said, own)
-    const key = as ?? name
+    const key = as ?? agent.read.name ?? name
+    const relation = toRelation({ ...config, name }, { key, description: said, place: own })
     const scoped = [...relation.scopedEnv, ...(scopedEnv ?? [])]
-    const named = { ...relation, key, scopedEnv: scoped, isHidden: hidden }
+    const named = { ...relation, scopedEnv: scoped, isHidden: hidden }
     const resolved: ResolvedTool = { kind: 'subagent', name: key, relation: named }
     return [{ resolved, place: own, isConfigured: true, entry: undefined }]
   })
@@ -212,8 +216,11 @@ export function typeOf({
 
 function toRelation(
   config: SubagentToolConfig & { readonly name: string },
-  description: string,
-  place: Place,
+  {
+    key,
+    description,
+    place,
+  }: { readonly key?: string; readonly description: string; readonly place: Place },
 ): Relation {
   const { name, blocking = true, immediate = false, resumable = false, optional } = config
   const { receives_messages, receivesMessages, ...kept } = resumable || {}
@@ -222,7 +229,7 @@ function toRelation(
   }
   const hints = typeof immediate === 'object' ? immediate : {}
   return {
-    key: name,
+    key: key ?? name,
     agent: name,
     description,
     config: { ...config, blocking },

@@ -16,7 +16,7 @@ import { answerChat, streamAnswer } from './answer-chat.ts'
 import { CHAT_BODY } from './chat-body.ts'
 import { approvalsBelow } from './children.ts'
 import { findAnswer, isAnsweringChat } from './find-answer.ts'
-import { holds, isDelivered, isGovernedAgent, ShownEvents } from './shown-events.ts'
+import { holds, isChecked, isDelivered, isGovernedAgent, ShownEvents } from './shown-events.ts'
 
 const uiMessage: Shape<UIMessage> = { type: 'object' }
 const chunks = stream('Chunks of the UI message stream, version 1, and `[DONE]`.')
@@ -132,7 +132,14 @@ export async function chatHistory(
   const stored = await runtime.threads.events(thread.id)
   const events = [...stored.flatMap(({ event }) => shown.push(event)), ...shown.end()]
   const document = threadFromEvents(events, { includeRunning: true }).value
-  const messages = toUIMessages(document).map((message) => withThread(runtime, thread, message))
+  const checked = new Set(
+    stored.flatMap(({ event }) =>
+      isChecked(event) && 'agentId' in event ? agentNameOf(event.agentId ?? '') : [],
+    ),
+  )
+  const isGoverned = (agent: string): boolean =>
+    checked.has(agent) || isGovernedAgent(runtime.registry, agent)
+  const messages = toUIMessages(document).map((message) => withThread(thread, message, isGoverned))
   const waiting =
     thread.lifecycle === 'waiting'
       ? await runtime.inbox.list({ tenant: thread.tenant, rootId: thread.rootId })
@@ -144,11 +151,20 @@ export async function chatHistory(
 
 type Turns = readonly { readonly agent_id: string }[]
 
-function withThread(runtime: Runtime, { id: threadId }: ThreadInfo, message: UIMessage): UIMessage {
+/** Returns the agent's name from `<agent>/<side>`. */
+function agentNameOf(agentId: string): string {
+  return agentId.slice(0, agentId.lastIndexOf('/'))
+}
+
+function withThread(
+  { id: threadId }: ThreadInfo,
+  message: UIMessage,
+  isChecking: (agent: string) => boolean,
+): UIMessage {
   if (message.role !== 'assistant') return message
   const metadata = message.metadata as { threadprotocol: { turns: Turns } }
   const isGoverned = metadata.threadprotocol.turns.some(({ agent_id: agentId }) =>
-    isGovernedAgent(runtime.registry, agentId.slice(0, agentId.lastIndexOf('/'))),
+    isChecking(agentNameOf(agentId)),
   )
   const skein = isGoverned
     ? {

@@ -1,6 +1,6 @@
 import { isThreadEvent, type ThreadEvent } from '@skein/threads'
 import { agentRegistrations } from '../../contract/event.ts'
-import type { Registry } from '../../definitions/resolved.ts'
+import { checksAnswers, type Registry } from '../../definitions/resolved.ts'
 import type { NumberedEvent } from '../../contract/runtime-api.ts'
 import { isPlainObject, type JsonObject } from '@skein/base'
 import type { ChatCall } from './answer-chat.ts'
@@ -26,6 +26,8 @@ export class ShownEvents {
 
   push(event: NumberedEvent['event']): readonly ThreadEvent[] {
     const before = event.type === 'turn_start' ? this.#changeSpeaker(event.agentId) : []
+    // The log says so, too: the definition may be gone, or have no task class any more.
+    if (!this.isGoverned && isChecked(event)) this.#govern()
     const shown = this.view.push(event)
     const hold = this.#hold
     return hold ? [...before, ...shown.flatMap((one) => hold.push(one))] : [...before, ...shown]
@@ -38,8 +40,14 @@ export class ShownEvents {
 
   /** Sets the current agent, for streams that begin in the middle of a turn. */
   speaks(agent: string): void {
-    this.isGoverned = isGovernedAgent(this.#registry, agent)
-    this.#hold = this.#holds && this.isGoverned ? new HoldBack() : undefined
+    this.isGoverned = false
+    this.#hold = undefined
+    if (isGovernedAgent(this.#registry, agent)) this.#govern()
+  }
+
+  #govern(): void {
+    this.isGoverned = true
+    if (this.#holds) this.#hold = new HoldBack()
   }
 
   #changeSpeaker(agentId: string): readonly ThreadEvent[] {
@@ -52,7 +60,12 @@ export class ShownEvents {
 /** Whether an agent has rules (a task class) by which its answers are checked before they are delivered. */
 export function isGovernedAgent(registry: Registry, name: string): boolean {
   if (!registry.agents.has(name)) return false
-  return registry.agent(name).definition.taskClass !== undefined
+  return checksAnswers(registry.agent(name))
+}
+
+/** Whether the event is words of an agent whose answers a gate checks. */
+export function isChecked(event: NumberedEvent['event']): boolean {
+  return 'delivery' in event && event.delivery !== undefined && event.type !== 'delivery_changed'
 }
 
 /**

@@ -1,4 +1,5 @@
-import { ErrorCode, zeroUsage, type StreamEvent, type TokenUsage } from '@skein/ai'
+import { ErrorCode, type StreamEvent, type TokenUsage } from '@skein/ai'
+import { zeroUsage } from '@skein/ai/engine'
 import type {
   NumberedEvent,
   Runtime,

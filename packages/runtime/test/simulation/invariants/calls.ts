@@ -25,13 +25,3 @@ export function callsHaveOneResult({ world, threads }: Finished): void {
           world.violate(`${head.id}: ${call.toolName} (${call.toolCallId}) has no result`)
   }
 }
-
-/** What may not be repeated happened once at most. */
-export function effectsHappenOnce({ world }: Finished): void {
-  for (const { tool, key, count, mayRepeat, ref } of world.ledger.effects.values()) {
-    if (mayRepeat || count <= 1) continue
-    // A probe says "absent" while a runtime that was given up has yet to act: nobody can know.
-    if (world.plan.hasZombies && tool === 'ship') continue
-    world.violate(`${tool} ${ref} happened ${count} times (${key})`)
-  }
-}

@@ -1,12 +1,13 @@
 import type { Clients } from '../clients.ts'
 import type { World } from '../world.ts'
-import { callsHaveOneResult, effectsHappenOnce } from './calls.ts'
+import { callsHaveOneResult } from './calls.ts'
 import { childrenAreHeardOnce } from './children.ts'
 import { busyLaws } from '../laws-busy.ts'
 import { grantLaws } from '../laws-grants.ts'
 import { limitLaws } from '../laws-limits.ts'
 import { orderLaws } from '../laws-order.ts'
 import { effectsKeepTheirWord } from '../laws-effects.ts'
+import { worldLaws } from '../laws-world.ts'
 import { finish } from './finished.ts'
 import { foldsAreOfTheLog, snapshotsGiveTheFold, viewsGrowWithTheLog } from './folds.ts'
 import { nothingIsLeft, numbersAreWhole, terminationIsFinal } from './logs.ts'
@@ -25,7 +26,7 @@ export async function checkInvariants(world: World, clients: Clients): Promise<v
   terminationIsFinal(finished)
   messagesAreTakenOnce(finished)
   callsHaveOneResult(finished)
-  effectsHappenOnce(finished)
+  worldLaws(finished)
   effectsKeepTheirWord(finished)
   childrenAreHeardOnce(finished)
   orderLaws(finished)

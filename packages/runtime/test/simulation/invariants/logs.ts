@@ -49,6 +49,7 @@ const limits = {
   maxMessageBytes: 1,
   maxToolCalls: 128,
   maxToolResultBytes: 256 * 1024,
+  stopGraceMs: 100,
   interruptTtlMs: 1,
   variablesTtlMs: 1,
   loopBlockedMs: Infinity,

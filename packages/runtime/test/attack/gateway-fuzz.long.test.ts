@@ -1,0 +1,2 @@
+// The whole counts of gateway-fuzz.test.ts: see `countOf`.
+import './gateway-fuzz.test.ts'

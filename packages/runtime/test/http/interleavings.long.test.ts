@@ -1,0 +1,2 @@
+// The whole counts of interleavings.test.ts: see `countOf`.
+import './interleavings.test.ts'

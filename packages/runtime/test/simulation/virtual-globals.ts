@@ -1,0 +1,30 @@
+import { isMainThread } from 'node:worker_threads'
+import type { ManualTimers } from '../../src/testing/simulation.ts'
+
+/**
+ * Lets `setTimeout`, `clearTimeout` and `performance.now` use the virtual time of a run: the time limits of tools and
+ * effects and the grace after a stop are measured with them, and a busy machine must not change a run. Returns a function
+ * that restores the real ones. One run at a time.
+ */
+export function useVirtualTimeouts(timers: ManualTimers): () => void {
+  const real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout }
+  const virtual = {
+    setTimeout(callback: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): object {
+      const handle: object = Object.assign(timers.set(ms, () => callback(...args)) as object, {
+        ref: () => handle,
+        unref: () => handle,
+      })
+      return handle
+    },
+    clearTimeout: (handle: unknown) => timers.clear(handle),
+  }
+  Object.assign(globalThis, virtual)
+  // Only where nothing else runs: other tests of a process must not measure a part of their work with this clock.
+  // An own property, in front of the method of its prototype.
+  if (!isMainThread)
+    Object.defineProperty(performance, 'now', { value: () => timers.now(), configurable: true })
+  return () => {
+    Object.assign(globalThis, real)
+    if (!isMainThread) Reflect.deleteProperty(performance, 'now')
+  }
+}
