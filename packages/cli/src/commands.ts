@@ -17,6 +17,7 @@ const completion = () => import('./commands/completion.ts')
 const serve = () => import('./commands/serve.ts')
 const chat = () => import('./commands/chat.ts')
 const thread = () => import('./commands/thread.ts')
+const edit = () => import('./commands/thread-edit.ts')
 const diff = () => import('./commands/thread-diff.ts')
 const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
@@ -68,6 +69,14 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
       stop: {
         summary: 'Stops a running thread; `resume` continues it.',
         load: async () => (await thread()).threadStop,
+      },
+      rename: {
+        summary: 'Changes the title of a thread.',
+        load: async () => (await edit()).threadRename,
+      },
+      delete: {
+        summary: 'Removes a thread and all threads below it.',
+        load: async () => (await edit()).threadDelete,
       },
       resume: {
         summary: 'Continues a thread after a stop, a failure or a limit.',

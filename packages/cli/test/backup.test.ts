@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { loadSqliteStore, sqliteStore, type StoreRow } from '@skein/runtime'
 import { readBackup, RowDigest, writeBackup } from '../src/backup/backup-file.ts'
 import { exampleAgents, skein, startDev, tempFolder } from './kit.ts'
+import { countOf } from '../../../conformance/support/counts.ts'
 import { type Given, givenArbitrary, newPath, rowsOf, storeOf } from './stores.ts'
 
 const about = { from: 'sqlite', at: '2026-01-02T03:04:05.678Z' }
@@ -33,7 +34,7 @@ describe('backup', { timeout: 120_000 }, () => {
         expect((await store.userValues(of, 'z'))[0]!.version).toBeGreaterThan(last)
         await Promise.all([store.close(), old.close()])
       }),
-      { numRuns: 25 },
+      { numRuns: countOf({ fast: 8, all: 25, deep: 25 }) },
     )
   })
 
@@ -82,7 +83,7 @@ describe('backup', { timeout: 120_000 }, () => {
         expect(existsSync(to)).toBe(false)
         expect(existsSync(`${to}.part`)).toBe(false)
       }),
-      { numRuns: 150 },
+      { numRuns: countOf({ fast: 30, all: 150, deep: 150 }) },
     )
   })
 

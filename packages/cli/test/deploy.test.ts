@@ -4,22 +4,21 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { validate } from 'dockerfile-utils'
+import { describe, expect, onTestFinished, test, type TestContext } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { SETTINGS, variableOf } from '../src/config/config.ts'
-import { installPeers, peersOf } from '../../../scripts/peers.ts'
 import { badAgents, Running, skein, tempFolder } from './kit.ts'
 
-const deploy = join(import.meta.dirname, '..', '..', '..', 'deploy')
+const deploy = join(import.meta.dirname, '..', 'deploy')
 const read = (name: string): string => readFileSync(join(deploy, name), 'utf8')
-const peers = 'packages/cli/test/peers'
-const failure = await installPeers(peers)
-if (failure !== undefined) process.stderr.write('skipped: parsers that npm could not install\n')
 
-/** Whether a program is installed; tests that need it are skipped with one line. */
-function has(program: string, ...args: string[]): boolean {
-  const found = spawnSync(program, args, { stdio: 'ignore' }).error === undefined
-  if (!found) process.stderr.write(`skipped: ${program} is not installed\n`)
-  return found
+/** Skips the test if a program that it needs is not installed. */
+function needs({ skip }: TestContext, program: string, ...args: string[]): void {
+  skip(
+    spawnSync(program, args, { stdio: 'ignore' }).error !== undefined,
+    `${program} is not installed`,
+  )
 }
 
 const variables: ReadonlySet<string> = new Set(Object.keys(SETTINGS).map(variableOf))
@@ -45,14 +44,7 @@ describe('files for deployment', { timeout: 60_000 }, () => {
     expectKnownVariables(read(name))
   })
 
-  test.skipIf(failure !== undefined)('the Dockerfile is clean, and not run as root', async () => {
-    interface Diagnostic {
-      readonly message: string
-      readonly severity: number
-    }
-    const { validate } = await peersOf(peers).load<{
-      validate: (text: string) => readonly Diagnostic[]
-    }>('dockerfile-utils')
+  test('the Dockerfile is clean, and not run as root', async () => {
     expect(validate(read('Dockerfile'))).toEqual([])
     expect(validate('FROM node\nCOPPY a b')).not.toEqual([])
     const lines = read('Dockerfile').split('\n')
@@ -63,8 +55,8 @@ describe('files for deployment', { timeout: 60_000 }, () => {
     expect(read('Dockerfile')).toContain('HEALTHCHECK')
   })
 
-  test.skipIf(failure !== undefined)('compose.yaml has what it promises', async () => {
-    const compose = (await yaml(read('compose.yaml')))[0] as any
+  test('compose.yaml has what it promises', async () => {
+    const compose = yaml(read('compose.yaml'))[0] as any
     const { services } = compose
     expect(Object.keys(services)).toEqual([
       'postgres',
@@ -88,8 +80,8 @@ describe('files for deployment', { timeout: 60_000 }, () => {
     expect(Object.keys(services).filter((name) => services[name].ports)).toEqual(['proxy'])
   })
 
-  test.skipIf(failure !== undefined)('the Kubernetes objects fit one another', async () => {
-    const objects = (await yaml(read('kubernetes/skein.yaml'))) as any[]
+  test('the Kubernetes objects fit one another', async () => {
+    const objects = yaml(read('kubernetes/skein.yaml')) as any[]
     expect(objects.map(({ kind }) => kind)).toEqual([
       'Deployment',
       'Service',
@@ -123,7 +115,8 @@ describe('files for deployment', { timeout: 60_000 }, () => {
       if (/SECRET|KEY$|STORE$/.test(one.name)) expect(one).toHaveProperty('valueFrom.secretKeyRef')
   })
 
-  test.skipIf(!has('systemd-analyze', '--version'))('the unit of systemd is understood', () => {
+  test('the unit of systemd is understood', (context) => {
+    needs(context, 'systemd-analyze', '--version')
     const folder = mkdtempSync(join(tmpdir(), 'skein-unit-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const unit = join(folder, 'skein.service')
@@ -143,14 +136,7 @@ describe('files for deployment', { timeout: 60_000 }, () => {
   })
 })
 
-async function yaml(text: string): Promise<unknown[]> {
-  interface Document {
-    readonly errors: readonly unknown[]
-    toJS(): unknown
-  }
-  const { parseAllDocuments } = await peersOf(peers).load<{
-    parseAllDocuments: (text: string, options: object) => readonly Document[]
-  }>('yaml')
+function yaml(text: string): unknown[] {
   return parseAllDocuments(text, { merge: true }).map((document) => {
     expect(document.errors).toEqual([])
     return document.toJS()
@@ -176,7 +162,7 @@ async function startServer(): Promise<string> {
     httpLimits: { requestsPerMinutePerAddress: 50 },
   }
   writeFileSync(join(cwd, 'skein.config.json'), JSON.stringify(config))
-  const running = new Running(['serve'], { cwd, env: { SKEIN_TEST_HANGS: '1' } })
+  const running = new Running(['serve', '--scripted'], { cwd, env: { SKEIN_TEST_HANGS: '1' } })
   await running.until('stderr', '"listening"')
   return /"url":"http:\/\/([^"]+)"/.exec(running.stderr)![1]!
 }
@@ -245,7 +231,8 @@ async function expectStreams(url: string): Promise<void> {
 }
 
 describe('proxies pass events on when they come', { timeout: 90_000 }, () => {
-  test.skipIf(!has('nginx', '-v'))('nginx', async () => {
+  test('nginx', async (context) => {
+    needs(context, 'nginx', '-v')
     const upstream = await startServer()
     const port = await freePort()
     const folder = mkdtempSync(join(tmpdir(), 'skein-nginx-'))
@@ -275,7 +262,8 @@ describe('proxies pass events on when they come', { timeout: 90_000 }, () => {
     await expectStreams(url)
   })
 
-  test.skipIf(!has('caddy', 'version'))('Caddy', async () => {
+  test('Caddy', async (context) => {
+    needs(context, 'caddy', 'version')
     const upstream = await startServer()
     const port = await freePort()
     const folder = mkdtempSync(join(tmpdir(), 'skein-caddy-'))

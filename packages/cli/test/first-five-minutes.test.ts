@@ -23,7 +23,7 @@ test('a refund is still there after a restart', { timeout: 60_000 }, async () =>
   const asked = await ask('Please refund order O-8.')
   expect(asked.code).toBe(3)
   const [, thread] = /skein approve (\S+)/.exec(asked.stderr)!
-  expect((await skein(['approve', thread!, '--follow'], { cwd })).stdout).toContain(
+  expect((await skein(['approve', thread!, '--yes', '--follow'], { cwd })).stdout).toContain(
     'Done: 12 euros',
   )
   running.signal('SIGTERM')
@@ -33,6 +33,6 @@ test('a refund is still there after a restart', { timeout: 60_000 }, async () =>
   expect((await ask('Where is order O-8?')).stdout).toContain('is refunded')
   const again = await ask('Please refund order O-8.')
   const [, second] = /skein approve (\S+)/.exec(again.stderr)!
-  const { stdout } = await skein(['approve', second!, '--follow'], { cwd })
+  const { stdout } = await skein(['approve', second!, '--yes', '--follow'], { cwd })
   expect(stdout).toContain('Order O-8 is refunded already.')
 })

@@ -1,8 +1,8 @@
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { linksOf } from '../../../scripts/docs/markdown.ts'
-import { tempFolder } from './kit.ts'
+import { exampleAgents, tempFolder } from './kit.ts'
 import { Transcript } from './transcript.ts'
 
 /** `SKEIN_WRITE_DOCS=1 npx vitest run packages/cli/test/guides.test.ts` writes the pages anew. */
@@ -13,7 +13,7 @@ const pages = globSync('{guides,migrate}/*.md', { cwd: docs })
 
 /** Fences that neither name a file nor are run here, and what runs them. */
 const runElsewhere = new Map([
-  ['npm create skein@latest my-app', 'packages/create-skein/test/stranger.test.ts'],
+  ['npm create skein@latest my-app', 'packages/create-skein/test/stranger.packed.test.ts'],
 ])
 
 test('a guide shows nothing that nobody runs', () => {
@@ -37,6 +37,14 @@ test('the index names every page', () => {
   expect(unnamed).toEqual([])
 })
 
+/** A project that has the agents of the examples, as the readers of the guides have. */
+function projectOfTheExamples(): string {
+  const folder = tempFolder()
+  for (const name of readdirSync(exampleAgents))
+    symlinkSync(join(exampleAgents, name), join(folder, name))
+  return folder
+}
+
 describe('a guide says what its commands print', () => {
   const withCommands = pages.filter((page) =>
     readFileSync(join(docs, page), 'utf8').includes('\n```console\n'),
@@ -44,7 +52,7 @@ describe('a guide says what its commands print', () => {
   test.for(withCommands)('%s', { timeout: 60_000 }, async (page) => {
     const file = join(docs, page)
     const before = readFileSync(file, 'utf8')
-    const after = await new Transcript(tempFolder()).fill(before)
+    const after = await new Transcript(projectOfTheExamples()).fill(before)
     if (process.env['SKEIN_WRITE_DOCS'] === undefined) expect(after).toBe(before)
     else writeFileSync(file, after)
     expect(after).toMatch(/^\$ /m)

@@ -1,15 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { badAgents, type Ended, Running, skein, startDev, tempFolder } from './kit.ts'
-
-/** Status, turns, tokens, cost, time, thread. */
-const summary =
-  /^(?<status>[^·\n]+) · \d+ turns? · \d+ tokens · cost (?:unknown|\$[\d.]+) · [\d.]+ s · thread (?<thread>[\w-]{36})\n$/m
-
-function threadIn(stderr: string): string {
-  return summary.exec(stderr)!.groups!['thread']!
-}
+import { badAgents, Running, skein, tempFolder } from './kit.ts'
+import { summary, threadIn } from './summary.ts'
 
 function lastLine(text: string): string {
   return text.slice(text.trimEnd().lastIndexOf('\n') + 1)
@@ -20,7 +13,7 @@ const timeout = 60_000
 
 describe('run, in a folder without a server', { timeout }, () => {
   test('the answer is all of standard output; words and the summary are on standard error', async () => {
-    const { code, stdout, stderr } = await skein(['run', 'support', 'Where is O-7?', '-v'], {
+    const { code, stdout, stderr } = await skein(['run', 'support', 'Where is O-7?', '--verbose'], {
       cwd: tempFolder(),
     })
     expect(stdout).toBe('Order O-7, a brass lamp, is delivered.\n')
@@ -101,93 +94,12 @@ export default defineAgent({ name: 'keyless', sideA: { prompt } })
     expect(asked.stderr).toContain(`skein approve ${thread} `)
 
     // The last letters of its id are enough, and without a server the command does the work itself.
-    const approved = await skein(['approve', thread.slice(-6)], { cwd })
+    const approved = await skein(['approve', thread.slice(-6), '--yes'], { cwd })
     expect(approved.stderr).toContain('approved: refund {"order":"O-7","amount":25}')
     expect(approved).toMatchObject({
       code: 0,
       stdout: 'Done: 25 euros for order O-7 are on their way back.\n',
     })
-  })
-
-  test('a grant of a tool holds in its thread until it is revoked', async () => {
-    const cwd = tempFolder()
-    await startDev([], { cwd })
-    const run = (text: string, ...args: string[]): Promise<Ended> =>
-      skein(['run', 'refunds', text, ...args], { cwd })
-    const thread = threadIn((await run('Refund O-7')).stderr)
-    const approve = ['approve', thread, '--grant-for', '1h', '--follow']
-    expect((await skein(approve, { cwd })).code).toBe(0)
-    const again = await run('Refund O-8', '--thread', thread)
-    expect(again.code).toBe(0)
-    expect(again.stdout).toContain('Done: ')
-    const listed = await skein(['grant', 'list', thread], { cwd })
-    expect(listed.stdout).toMatch(/^[\w-]{36} +refund +active +by \S+ until \S+Z$/m)
-    const grantId = listed.stdout.slice(0, 36)
-    const all = await skein(['grant', 'list'], { cwd })
-    expect(all.stdout).toMatch(
-      new RegExp(`^${thread} +${grantId} +refund +active +by \\S+ until \\S+Z`),
-    )
-    const found = await skein(['thread', 'list', '--tool', 'refund'], { cwd })
-    expect(found.stdout).toMatch(new RegExp(`^${thread} `))
-    expect((await skein(['thread', 'list', '--tool', 'nothing'], { cwd })).stdout).toBe('')
-    const revoked = await skein(['grant', 'revoke', thread, grantId.slice(-8)], { cwd })
-    expect(revoked).toMatchObject({ code: 0, stdout: '' })
-    expect((await skein(['grant', 'list', '--json'], { cwd })).stdout).toContain('"grants":[]')
-    expect((await run('Refund O-7', '--thread', thread)).code).toBe(3)
-    const made = await skein(['grant', 'make', thread, 'refund', '--for', '30m', '--json'], { cwd })
-    expect(JSON.parse(made.stdout)).toMatchObject({ tool: 'refund', status: 'active' })
-    const [endless, long, unknown] = await Promise.all([
-      skein(['grant', 'make', thread, 'refund'], { cwd }),
-      skein(['grant', 'make', thread, 'refund', '--for', '48h'], { cwd }),
-      skein(['grant', 'make', thread, 'nothing', '--for', '1h'], { cwd }),
-    ])
-    expect(endless).toMatchObject({ code: 2 })
-    expect(long).toMatchObject({ code: 1 })
-    expect(unknown.stderr).toContain('has no tool "nothing"')
-  })
-
-  test('a call is approved with other arguments, and only these run', async () => {
-    const cwd = tempFolder()
-    const thread = threadIn((await skein(['run', 'refunds', 'Refund O-7'], { cwd })).stderr)
-    const wrong = await skein(['approve', thread, '--with', '{"order":"O-7"}'], { cwd })
-    expect(wrong.code).toBe(1)
-    expect(wrong.stderr).toContain('amount')
-    const changed = '{"order":"O-7","amount":20}'
-    const approved = await skein(['approve', thread, '--with', changed], { cwd })
-    expect(approved.stderr).toContain(`approved: refund ${changed}`)
-    expect(approved.code).toBe(0)
-    const { stdout } = await skein(['thread', 'show', thread], { cwd })
-    expect(stdout).toContain(`calls refund ${changed}`)
-    expect(stdout).toMatch(/error "The call was refused: APPROVAL_DENIED/)
-  })
-
-  test('a call in doubt is settled; what a person found absent needs a new approval', async () => {
-    const cwd = tempFolder()
-    const args = ['--folder', badAgents]
-    const thread = threadIn((await skein(['run', 'payer', 'Pay.', ...args], { cwd })).stderr)
-    const env = { SKEIN_TEST_DIES: '1' }
-    expect((await skein(['approve', thread, ...args], { cwd, env })).code).toBe(null)
-    // The next process that works on the store finds the call, and asks.
-    await skein(['run', 'payer', 'Hello.', ...args], { cwd })
-    const shown = await skein(['thread', 'show', thread, ...args], { cwd })
-    expect(shown.stderr).toContain('in doubt')
-    expect(shown.stderr).toContain(`skein settle ${thread} `)
-    const listed = await skein(['inbox', ...args], { cwd })
-    expect(listed.stdout).toContain('(in_doubt, write_high_risk')
-    const denied = await skein(['deny', thread, '--reason', 'No', ...args], { cwd })
-    expect(denied.stderr).toContain('No call that waits for approval matches')
-    const unsaid = await skein(['settle', thread, '--found', 'perhaps', ...args], { cwd })
-    expect(unsaid).toMatchObject({ code: 2 })
-    expect(unsaid.stderr).toContain('applied, absent, unknown')
-
-    const settled = await skein(['settle', thread, '--found', 'absent', ...args], { cwd })
-    expect(settled.stderr).toContain('settled: pay {}')
-    expect(settled.stderr).toContain(`skein approve ${thread} `)
-    expect(settled.code).toBe(3)
-    expect(existsSync(join(cwd, 'paid.txt'))).toBe(false)
-    const approved = await skein(['approve', thread, ...args], { cwd })
-    expect(approved).toMatchObject({ code: 0, stdout: 'Done.\n' })
-    expect(readFileSync(join(cwd, 'paid.txt'), 'utf8')).toBe('bob\n')
   })
 
   test('--timeout parks the run and ends with 124; resume goes on', async () => {

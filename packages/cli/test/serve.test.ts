@@ -1,30 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SETTINGS, variableOf } from '../src/config/config.ts'
 import { optionalPackage } from '../src/connect/connect.ts'
-import { badAgents, exampleAgents, Running, skein, tempFolder } from './kit.ts'
-
-const apiKey = 'a-key-of-this-test-that-is-long-enough'
-const secretKey = randomBytes(32).toString('base64')
-const sha256 = createHash('sha256').update(apiKey).digest('hex')
-
-/** A folder in which `serve` is allowed to start. */
-async function safeFolder(agents = exampleAgents, more: object = {}): Promise<string> {
-  const cwd = tempFolder()
-  symlinkSync(agents, join(cwd, 'definitions'))
-  expect((await skein(['keys', 'governance.json'], { cwd })).code).toBe(0)
-  const config = {
-    agents: 'definitions',
-    port: 0,
-    governanceKeys: 'governance.json',
-    authKeys: [{ sha256, tenant: 'acme', scopes: ['admin'] }],
-    ...more,
-  }
-  writeFileSync(join(cwd, 'skein.config.json'), JSON.stringify(config))
-  return cwd
-}
+import { badAgents, Running, skein, tempFolder } from './kit.ts'
+import { apiKey, refuses, safeFolder, secretKey } from './safe-server.ts'
 
 interface Line {
   readonly level: number
@@ -44,7 +24,10 @@ async function start(
   cwd: string,
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ running: Running; url: string }> {
-  const running = new Running(['serve'], { cwd, env: { SKEIN_SECRET_KEY: secretKey, ...env } })
+  const running = new Running(['serve', '--scripted'], {
+    cwd,
+    env: { SKEIN_SECRET_KEY: secretKey, ...env },
+  })
   await running.until('stderr', '"listening"')
   const url = logOf(running).find(({ msg }) => msg === 'listening')!['url'] as string
   return { running, url }
@@ -66,6 +49,8 @@ describe('serve', { timeout: 90_000 }, () => {
   test('answers with a key only, is healthy and ready, and logs one line of JSON per request', async () => {
     const cwd = await safeFolder()
     const { running, url } = await start(cwd)
+    const { models } = logOf(running).find(({ msg }) => msg === 'listening')!
+    expect(models).toMatchObject({ support: 'scripted script' })
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     expect((await fetch(`${url}/threads`)).status).toBe(401)
@@ -94,6 +79,46 @@ describe('serve', { timeout: 90_000 }, () => {
     expect(log.at(-1)!.msg).toBe('drained: 0 threads finished, 0 parked')
     expect(running.stderr).not.toContain(apiKey)
     expect(running.stderr).not.toContain(secretKey)
+  })
+
+  test('a function in skein.config.ts knows the users of a page; keys are tried before', async () => {
+    const cwd = await safeFolder()
+    const { authKeys, ...config } = JSON.parse(
+      readFileSync(join(cwd, 'skein.config.json'), 'utf8'),
+    ) as Record<string, unknown>
+    const auth = `async (request) => {
+      const user = /^Bearer token-of-(\\w+)$/.exec(request.headers.get('authorization') ?? '')?.[1]
+      return user ? { tenant: 'acme', user, scopes: ['threads:read', 'threads:write'] } : null
+    }`
+    const file = (more: object): string =>
+      `export default { ...${JSON.stringify({ ...config, ...more })}, auth: ${auth} }`
+    rmSync(join(cwd, 'skein.config.json'))
+    writeFileSync(join(cwd, 'skein.config.ts'), file({ authKeys }))
+    const { url } = await start(cwd)
+    const as = (user: string, init: RequestInit = {}, path = '/threads') =>
+      fetch(url + path, {
+        ...init,
+        headers: { authorization: `Bearer token-of-${user}`, 'content-type': 'application/json' },
+      })
+    const created = await as('ada', { method: 'POST', body: '{"agent":"support"}' })
+    expect(created.status).toBe(201)
+    const { id } = (await created.json()) as { id: string }
+    expect((await as('ada', {}, `/threads/${id}`)).status).toBe(200)
+    expect((await as('bob', {}, `/threads/${id}`)).status).toBe(404)
+    expect((await as('!')).status).toBe(401)
+    expect((await fetch(`${url}/threads`, { headers })).status).toBe(200)
+
+    // Without keys the function alone is enough, and what is no function is refused.
+    const check = (env: Record<string, string> = {}) =>
+      skein(['serve', '--check', '--scripted'], {
+        cwd,
+        env: { SKEIN_SECRET_KEY: secretKey, ...env },
+      })
+    writeFileSync(join(cwd, 'skein.config.ts'), file({}))
+    expect((await check()).stderr).toContain('Safe to start')
+    const refused = await check({ SKEIN_AUTH: 'everyone' })
+    expect(refused.stderr).toContain('auth: is not a function')
+    expect(refused.code).toBe(2)
   })
 
   test('drains: a run that does not end in time is parked, and goes on at the next start', async () => {
@@ -173,60 +198,37 @@ describe('serve', { timeout: 90_000 }, () => {
     ])
       expect(stderr).toContain(reason)
     expect(stderr).not.toContain(secretKey)
+    expect(stderr).toContain('`skein dev` shows it at /studio/docs/.')
     expect(existsSync(join(cwd, '.skein', 'skein.db'))).toBe(false)
   })
 
   test.each([
     [{ SKEIN_HOST: '0.0.0.0' }, 'allowedHosts: is empty'],
     [{ SKEIN_SECRET_KEY: '' }, 'secretKey: is missing'],
-    [{ SKEIN_SECRET_KEY: 'AAAA' }, 'secretKey: is not base64 of 32 bytes'],
-    [{ SKEIN_SECRET_KEY: Buffer.alloc(32, 7).toString('base64') }, 'secretKey: is a key of a test'],
-    [{ SKEIN_STORE: 'mysql://x' }, 'store: is neither sqlite:<file> nor postgres://'],
-    [{ SKEIN_STORE: 'postgres://user:pw-canary@db/skein' }, 'add ?sslmode=verify-full'],
-    [{ SKEIN_PORT: 'tcp://10.0.0.1:80' }, 'enableServiceLinks: false'],
-    [{ SKEIN_AUTH_KEYS: '[' }, 'authKeys: SKEIN_AUTH_KEYS is not JSON.'],
-    [{ SKEIN_PIN: 'thread' }, 'pin: "thread" is neither none nor session.'],
-    [{ SKEIN_NODE_SECRET: 'short' }, 'nodeSecret: is shorter than 32 characters'],
-    [{ SKEIN_GOVERNANCE_KEYS: 'nowhere.json' }, 'nowhere.json cannot be read (ENOENT)'],
-  ])('refuses %o', async (env, reason) => {
-    const cwd = await safeFolder()
-    const all = { SKEIN_SECRET_KEY: secretKey, ...env }
-    const { code, stderr } = await skein(['serve', '--check'], { cwd, env: all })
-    expect(code).toBe(2)
-    expect(stderr).toContain(reason)
-    expect(stderr).not.toContain('pw-canary')
-  })
+  ])('refuses %o', refuses)
 
   test('--check says that a safe configuration is safe, and opens nothing', async () => {
     const cwd = await safeFolder()
     const env = { SKEIN_SECRET_KEY: secretKey }
-    const { code, stderr } = await skein(['serve', '--check'], { cwd, env })
+    const { code, stderr } = await skein(['serve', '--scripted', '--check'], { cwd, env })
     expect(stderr).toContain('Safe to start')
     expect(code).toBe(0)
     expect(existsSync(join(cwd, '.skein'))).toBe(false)
   })
 
-  test('a configuration in TypeScript is typed, and its paths belong to its folder', async () => {
+  test('a scripted model keeps it from starting unless it is asked for; .env is read', async () => {
     const cwd = await safeFolder()
-    mkdirSync(join(cwd, 'deploy'))
-    const text = `import { defineConfig } from 'skein'
-      export default defineConfig({ agents: '../definitions', governanceKeys: '../governance.json',
-        jwt: { jwks: 'https://issuer.example/keys', issuer: 'https://issuer.example', audience: 'skein' } })`
-    writeFileSync(join(cwd, 'deploy', 'production.ts'), text)
-    const args = ['serve', '--config', 'deploy/production.ts', '--check']
-    const { code, stderr } = await skein(args, { cwd, env: { SKEIN_SECRET_KEY: secretKey } })
-    expect(stderr).toContain('Safe to start')
-    expect(code).toBe(0)
-  })
-
-  test('a model without a key, and a broken definition, keep it from starting', async () => {
-    const cwd = tempFolder()
-    writeDefinitions(cwd)
-    const safe = await safeFolder(cwd)
-    const env = { SKEIN_SECRET_KEY: secretKey }
-    const { code, stderr } = await skein(['serve', '--check'], { cwd: safe, env })
-    expect(code).toBe(2)
-    expect(stderr).toContain('ANTHROPIC_API_KEY is not set')
+    writeFileSync(join(cwd, '.env'), `SKEIN_SECRET_KEY=${secretKey}\n`)
+    const [refused, allowed] = await Promise.all([
+      skein(['serve', '--check'], { cwd }),
+      skein(['serve', '--check', '--scripted'], { cwd }),
+    ])
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain('agents: agent "support": the model script is scripted')
+    expect(refused.stderr).not.toContain('secretKey')
+    expect(allowed.stderr).toMatch(/^agent support: scripted script$/m)
+    expect(allowed.stderr).toContain('Safe to start')
+    expect(allowed.code).toBe(0)
   })
 
   test('a package that is not installed is named with the command that installs it', async () => {
@@ -249,20 +251,4 @@ describe('serve', { timeout: 90_000 }, () => {
 async function lifecycle(url: string, id: string): Promise<unknown> {
   const response = await fetch(`${url}/threads/${id}`, { headers })
   return ((await response.json()) as { lifecycle?: unknown }).lifecycle
-}
-
-function writeDefinitions(folder: string): void {
-  mkdirSync(join(folder, 'agents'))
-  mkdirSync(join(folder, 'prompts'))
-  writeFileSync(
-    join(folder, 'agents', 'poet.ts'),
-    `import { defineAgent } from '@skein/runtime'
-    export default defineAgent({ name: 'poet', type: 'ai_human', sideA: { prompt: 'poet' } })`,
-  )
-  writeFileSync(
-    join(folder, 'prompts', 'poet.ts'),
-    `import { anthropic } from '@skein/ai/anthropic'
-    import { definePrompt } from '@skein/runtime'
-    export default definePrompt({ name: 'poet', prompt: 'Write.', model: anthropic('claude-x') })`,
-  )
 }

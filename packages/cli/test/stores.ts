@@ -3,13 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { readSqliteStore, sqliteStore, type StoreRow } from '@skein/runtime'
 
-const folder = mkdtempSync(join(tmpdir(), 'skein-backup-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-let files = 0
-export const newPath = (ending: string): string => join(folder, `${++files}.${ending}`)
+/** A path in a folder of its own; gone after the test. */
+export function newPath(ending: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-backup-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, `store.${ending}`)
+}
 
 /** What a store may hold, in a few words. */
 export interface Given {

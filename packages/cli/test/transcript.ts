@@ -4,9 +4,13 @@ import { exampleAgents, ownEnv, skeinBin, startDev } from './kit.ts'
 
 const PORT = '127.0.0.1:4111'
 
+/** How many of the last characters of an id lists show. */
+const SHORT = 8
+
 /**
- * Runs every command of a page (fences `console`), in order, and writes what came out beneath it. Ids, times and the
- * port are put in a fixed form; ids that stand in later commands are taken back to the real ones.
+ * Runs every command of a page (fences `console`), in order, and writes what came out beneath it. Ids, whole or
+ * shortened, times, the folder and the port are put in a fixed form; ids in later commands are taken back to the real
+ * ones.
  */
 export class Transcript {
   readonly #cwd: string
@@ -43,7 +47,8 @@ export class Transcript {
   /** A command of the page with the ids and the address of this run. */
   #real(command: string): string {
     let real = command.replaceAll(PORT, this.#address)
-    for (const [id, name] of this.#names) real = real.replaceAll(name, id)
+    for (const [id, name] of this.#names)
+      real = real.replaceAll(name, id).replaceAll(name.slice(-SHORT), id.slice(-SHORT))
     return real
   }
 
@@ -53,12 +58,21 @@ export class Transcript {
       .replaceAll(/[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g, (id) =>
         this.#name(id),
       )
+      .replaceAll(/\b[\da-f]{8}\b/g, (short) => this.#shortName(short))
+      .replaceAll(this.#cwd, '/home/you/my-app')
       .replaceAll(/"(createdAt|updatedAt|wakeAt)":"[^"]+"/g, '"$1":"2026-11-15T08:06:40.000Z"')
       .replaceAll(/\d+ (?:s|min) ago/g, '1 s ago')
+      .replaceAll(/digest [\da-f]{12}/g, 'digest 3fa9c1d2e4f5')
       .replaceAll(/· \d+\.\d s ·/g, '· 0.5 s ·')
       .replaceAll(` by ${userInfo().username}\n`, ' by you\n')
       .replaceAll(` by ${userInfo().username} (`, ' by you (')
-      .replaceAll(/(cost unknown  1 s ago) +/g, '$1  ')
+      .replaceAll(/(cost (?:unknown|\$[\d.]+)  1 s ago) +/g, '$1  ')
+  }
+
+  /** The end of an id that was printed before, in its fixed form. */
+  #shortName(short: string): string {
+    const id = [...this.#names.keys()].find((one) => one.endsWith(short))
+    return id === undefined ? short : this.#names.get(id)!.slice(-SHORT)
   }
 
   #name(id: string): string {

@@ -29,6 +29,8 @@ describe('usage', { timeout: 60_000 }, () => {
     expect(command.examples).toHaveLength(2)
     for (const example of command.examples) expect(example).toContain(`skein ${name}`)
     for (const flag of Object.keys(command.options)) expect(help).toContain(`--${flag}`)
+    expect(help).not.toContain('-v,') // it is the version, of `skein` alone
+    expect(help).not.toMatch(/docs\/\w+\.md/) // no file of the repository: users do not have it
   })
 
   test('-h after a command shows its help', async () => {
@@ -68,6 +70,7 @@ describe('usage', { timeout: 60_000 }, () => {
       says: 'Give it without a flag: skein run <agent> [text]',
     },
     { args: ['run', 'support', 'Hi', '-x'], says: 'Its flags: --thread, --if-busy, --json, ' },
+    { args: ['run', 'support', 'Hi', '-v'], says: '`run` has no flag -v.' },
     {
       args: ['run', 'support', 'Hi', 'there'],
       says: '"there" is one word too many. Put words that belong together in quotes: "Hi there".',
@@ -180,7 +183,8 @@ describe('the words around commands', { timeout: 60_000 }, () => {
       for (const word of name.split(' ')) expect(stdout).toContain(word)
   })
 
-  test.skipIf(!has('fish'))('completion loaded by fish', async () => {
+  test('completion loaded by fish', async ({ skip }) => {
+    skip(!has('fish'), 'fish is not installed')
     const { cwd, env, script } = await withCompletion('fish')
     const complete = (line: string): string[] => {
       const text = `source ${script}; complete -C '${line}'`
@@ -197,9 +201,11 @@ describe('the words around commands', { timeout: 60_000 }, () => {
     expect(complete('skein chat refu')).toEqual(['refunds', ''])
   })
 
-  test.skipIf(!has('zsh') || typeof pty === 'string')('completion loaded by zsh', async () => {
+  test('completion loaded by zsh', async ({ skip }) => {
+    skip(!has('zsh'), 'zsh is not installed')
+    if (typeof pty === 'string') return skip(pty)
     const { cwd, env, script } = await withCompletion('zsh')
-    const shell = (pty as Exclude<typeof pty, string>).spawn('zsh', ['-f', '-i'], { cwd, env })
+    const shell = pty.spawn('zsh', ['-f', '-i'], { cwd, env })
     let shown = ''
     let tell = (): void => undefined
     shell.onData((text) => {
@@ -229,9 +235,7 @@ describe('the words around commands', { timeout: 60_000 }, () => {
 })
 
 function has(shell: string): boolean {
-  const isThere = spawnSync(shell, ['--version'], { stdio: 'ignore' }).error === undefined
-  if (!isThere) process.stderr.write(`skipped: completion in ${shell}, which is not installed\n`)
-  return isThere
+  return spawnSync(shell, ['--version'], { stdio: 'ignore' }).error === undefined
 }
 
 /** A folder with the command on the path of its own environment, and a script of completion. */

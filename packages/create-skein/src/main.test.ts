@@ -41,6 +41,23 @@ describe('without a terminal', () => {
     expect(readdirSync(project)).not.toContain('.git')
   })
 
+  test('every served project has the Dockerfile of the package skein, and tells asking from handing over', async () => {
+    const cwd = tempFolder()
+    const deploy = join(import.meta.dirname, '../../cli/deploy')
+    for (const template of ['chat', 'worker', 'backoffice']) {
+      await create([template, '--template', template], { cwd })
+      const read = (name: string): string => readFileSync(join(cwd, template, name), 'utf8')
+      for (const name of ['Dockerfile', '.dockerignore'])
+        expect(read(name)).toBe(readFileSync(join(deploy, name), 'utf8'))
+      for (const name of ['.env', '.skein', 'secrets'])
+        expect(read('.dockerignore').split('\n')).toContain(name)
+      expect(read('AGENTS.md')).toMatch(
+        /\*\*Ask\*\* another agent.*`tools: \[asSubagent\(librarian\)\]`/,
+      )
+      expect(read('AGENTS.md')).toMatch(/\*\*Hand the conversation over\*\*.*`exposeAsTool: true`/)
+    }
+  })
+
   test.each([
     [[], 'The folder is missing', '[--template <name>]'],
     [['app'], '--template is missing', '[--yes]'],
@@ -85,7 +102,8 @@ describe('without a terminal', () => {
     expect(JSON.parse(readFileSync(join(cwd, 'new', 'package.json'), 'utf8')).name).toBe('new')
   })
 
-  test.skipIf(process.getuid?.() === 0)('a folder that may not be written', async () => {
+  test('a folder that may not be written', async ({ skip }) => {
+    skip(process.getuid?.() === 0, 'the superuser may write into every folder')
     const cwd = tempFolder()
     chmodSync(cwd, 0o500)
     const { code, stderr } = await create(['app', '--yes'], { cwd })

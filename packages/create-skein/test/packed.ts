@@ -8,7 +8,7 @@ import { readJson, root, run } from '../../../scripts/workspace.ts'
 
 /** What goes into the packages, or decides how they are built. */
 const inputs = [
-  'packages/*/{src,bin,templates}/**/*',
+  'packages/*/{src,bin,templates,deploy}/**/*',
   'packages/*/{package.json,tsconfig.json,vite.config.ts,README.md,LICENSE}',
   'examples/agents/**/*',
   'scripts/build{.ts,/**/*}',
@@ -29,7 +29,9 @@ async function packedPackages(): Promise<string> {
   if (existsSync(folder)) return folder
   for (const old of globSync('.cache/packed-*', { cwd: root }))
     rmSync(join(root, old), { recursive: true, force: true })
-  const copy = copyWorkspace((path) => /^(?:packages|examples|scripts|[^/]*$)/.test(path))
+  const copy = copyWorkspace((path) =>
+    /^(?:packages|examples|scripts|conformance|peers|[^/]*$)/.test(path),
+  )
   // Beside its final place, because a folder cannot be moved to another disk.
   const packing = `${folder}-${process.pid}`
   try {
@@ -91,7 +93,7 @@ export async function startRegistry(): Promise<Registry> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-  for (const file of ['package-lock.json', 'packages/create-skein/test/peers/package-lock.json']) {
+  for (const file of ['package-lock.json', 'peers/package-lock.json']) {
     const { packages } = readJson(join(root, file)) as { packages: Record<string, Locked> }
     for (const [path, { name = path.split('node_modules/').at(-1)!, ...entry }] of Object.entries(
       packages,

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   existsSync,
@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { PLAIN_CSS, plainDocsPage } from './plain-docs.ts'
 
 /** One file of the page. */
 export interface StudioFile {
@@ -38,7 +39,8 @@ export interface StudioPage {
  *     await serve(runtime, { port: 4111, auth: 'none', studio: studioFiles() })
  *
  * The published package contains the built files. In this repository the page is built from its sources
- * when the first file is requested, and kept under `.cache` until the sources change.
+ * when the first file is requested, and kept under `.cache` until the sources change. Until it is built, every route
+ * returns a page that says so and loads again.
  */
 export function studioFiles(): StudioPage {
   let files: ReadonlyMap<string, StudioFile> | undefined
@@ -47,7 +49,11 @@ export function studioFiles(): StudioPage {
     get(path) {
       const name = path.replace(/^\/+/, '')
       if (name.startsWith('docs/')) return docsFile(name.slice('docs/'.length))
-      files ??= readFiles(pageFolder())
+      const folder = files ? undefined : pageFolder()
+      if (folder?.type === 'building')
+        return name.startsWith('assets/') ? undefined : buildingPage(folder)
+      if (folder) files = readFiles(folder.path)
+      if (!files) return undefined
       if (name.startsWith('assets/')) return files.get(name)
       const depth = name === 'index.html' ? 0 : name.split('/').length - 1
       const known = pages.get(depth)
@@ -72,8 +78,7 @@ function docsFile(name: string): StudioFile | undefined {
   const folder = ['docs', '../dist/docs']
     .map((path) => join(import.meta.dirname, path))
     .find((path) => existsSync(path))
-  if (folder === undefined)
-    return name === '' ? fileOf('index.html', Buffer.from(NO_DOCS)) : undefined
+  if (folder === undefined) return unbuiltDocsFile(name)
   const path = name === '' ? 'index.html' : name
   // Only plain names are allowed, so that no address leads to a file outside the folder.
   if (!/^(?:[\w-]+\/)*[\w-]+\.\w+$/.test(path)) return undefined
@@ -81,9 +86,20 @@ function docsFile(name: string): StudioFile | undefined {
   return existsSync(file) ? fileOf(path, readFileSync(file)) : undefined
 }
 
+/** In a clone whose documentation has not been built, its Markdown files are shown as they are. */
+function unbuiltDocsFile(name: string): StudioFile | undefined {
+  const repository = join(import.meta.dirname, '../../..')
+  if (!existsSync(join(repository, 'docs/index.md')))
+    return name === '' ? fileOf('index.html', Buffer.from(NO_DOCS)) : undefined
+  if (name === 'plain.css') return fileOf(name, Buffer.from(PLAIN_CSS))
+  const page = plainDocsPage(repository, name)
+  return page === undefined ? undefined : fileOf('index.html', Buffer.from(page))
+}
+
 const NO_DOCS = `<!doctype html>
-<html lang="en"><meta charset="utf-8" /><title>Documentation</title>
-<p>The documentation is not built here: <code>npm run docs</code> in the repository builds it.</p></html>
+<html lang="en"><meta charset="utf-8" /><meta name="color-scheme" content="light dark" /><title>Documentation</title>
+<p>The documentation is not built here: <code>npm run docs</code> in the repository builds it.</p>
+<p><a href="../">Back to Studio</a></p></html>
 `
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -114,9 +130,28 @@ function fileOf(name: string, body: Buffer): StudioFile {
 }
 
 /** Returns the folder with the built page: beside this file in the published package, else built now. */
-function pageFolder(): string {
+function pageFolder(): PageFolder {
   const published = join(import.meta.dirname, 'page')
-  return existsSync(published) ? published : builtFromSource(join(import.meta.dirname, '..'))
+  if (existsSync(published)) return { type: 'built', path: published }
+  return builtFromSource(join(import.meta.dirname, '..'))
+}
+
+type PageFolder =
+  | { readonly type: 'built'; readonly path: string }
+  | { readonly type: 'building'; readonly since: number; readonly error?: string }
+
+function buildingPage({ since, error }: Extract<PageFolder, { type: 'building' }>): StudioFile {
+  const seconds = Math.round((Date.now() - since) / 1000)
+  const refresh = error === undefined ? '<meta http-equiv="refresh" content="1" />' : ''
+  const text =
+    error === undefined
+      ? `Studio is being built from its sources, once: ${seconds} s so far, usually less than 15.`
+      : 'Studio could not be built. The reason is in the output of the server.'
+  const html = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8" /><meta name="color-scheme" content="light dark" />${refresh}
+<title>Studio</title></head><body><p role="status">${text}</p></body></html>
+`
+  return fileOf('index.html', Buffer.from(html))
 }
 
 /** The files from which the page is built: its own sources, and those of the packages that it imports. */
@@ -127,7 +162,10 @@ const SOURCES = [
   '{base,threads,governance}/src/**/*.ts',
 ]
 
-function builtFromSource(studio: string): string {
+/** The builds of this process, by the folders that they write. */
+const builds = new Map<string, { readonly since: number; error?: string }>()
+
+function builtFromSource(studio: string): PageFolder {
   const packages = join(studio, '..')
   const hash = createHash('sha256')
   for (const file of globSync(SOURCES, { cwd: packages }).toSorted())
@@ -135,26 +173,35 @@ function builtFromSource(studio: string): string {
       hash.update(file).update(readFileSync(join(packages, file)))
   const cache = join(studio, '.cache')
   const folder = join(cache, `studio-${hash.digest('hex').slice(0, 16)}`)
-  if (existsSync(folder)) return folder
+  if (existsSync(folder)) return { type: 'built', path: folder }
+  const started = builds.get(folder)
+  if (started) return { type: 'building', ...started }
+  const build: { readonly since: number; error?: string } = { since: Date.now() }
+  builds.set(folder, build)
   mkdirSync(cache, { recursive: true })
   const building = mkdtempSync(`${folder}-`)
   const vite = join(
     dirname(createRequire(import.meta.url).resolve('vite/package.json')),
     'bin/vite.js',
   )
-  execFileSync(process.execPath, [vite, 'build', '--logLevel', 'error', '--outDir', building], {
+  const args = [vite, 'build', '--logLevel', 'error', '--outDir', building]
+  const child = spawn(process.execPath, args, {
     cwd: studio,
     stdio: ['ignore', 'ignore', 'inherit'],
     // A test runner sets `NODE_ENV` to another value, with which React's much larger development build
     // would be bundled.
     env: { ...process.env, NODE_ENV: 'production' },
   })
-  try {
-    renameSync(building, folder)
-  } catch (error) {
+  child.on('error', ({ message }) => (build.error = message))
+  child.on('exit', (code) => {
+    if (code !== 0) build.error ??= `vite ended with code ${code}`
+    try {
+      if (code === 0) renameSync(building, folder)
+    } catch (error) {
+      // Another process has built the same files faster, so its folder is used.
+      if (!existsSync(folder)) build.error = String(error)
+    }
     rmSync(building, { recursive: true, force: true })
-    // Another process has built the same files faster, so its folder is used.
-    if (!existsSync(folder)) throw error
-  }
-  return folder
+  })
+  return { type: 'building', ...build }
 }

@@ -2,6 +2,7 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { Router } from 'wouter'
 import { Shell } from './shell/shell.tsx'
+import { listenToInput } from './state/keys.ts'
 import { createStudio, StudioContext } from './state/studio.ts'
 
 // This file is served as `<prefix>/studio/assets/….js`, so its own address tells the prefix.
@@ -9,6 +10,8 @@ const here = import.meta.url
 const base = new URL('../', here).pathname
 const url = new URL('../../', here).href.replace(/\/$/, '')
 const studio = createStudio(url)
+
+listenToInput()
 
 createRoot(document.querySelector('#studio')!).render(
   <StrictMode>

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll } from 'vitest'
@@ -32,7 +33,11 @@ let browser: Browser | undefined
 export function withBrowser(): void {
   beforeAll(async () => {
     browser = await launchBrowser()
-    studioFiles().get('index.html') // builds the page if its sources have changed
+    // Builds the page if its sources have changed.
+    const files = studioFiles()
+    const isBuilt = (): boolean =>
+      Buffer.from(files.get('index.html')!.body).toString().includes('id="studio"')
+    while (!isBuilt()) await delay(200)
   }, 120_000)
   afterAll(async () => {
     await browser?.close()
@@ -72,6 +77,17 @@ export async function withStudio(
 export async function exampleRegistry(): Promise<Awaited<ReturnType<typeof discover>>> {
   process.env['SHOP_DB'] = ':memory:' // the orders of one test file are not those of another
   return discover(`${root}/examples/agents`)
+}
+
+/** Longer than a button has to have the focus before Enter decides. */
+const STAY_MS = 800
+
+/** Approves the call on the page with the keyboard: moves to the button, looks at it, presses Enter. */
+export async function approveByKeys(page: Page): Promise<void> {
+  await page.keyboard.press('a')
+  await page.locator('[data-choice=approve]:focus:not([aria-disabled])').waitFor()
+  await delay(STAY_MS)
+  await page.keyboard.press('Enter')
 }
 
 /** What axe finds on a page. */

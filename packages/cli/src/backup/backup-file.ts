@@ -3,17 +3,21 @@ import {
   closeSync,
   createReadStream,
   createWriteStream,
+  existsSync,
   openSync,
   renameSync,
   rmSync,
 } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { Readable } from 'node:stream'
+import { dirname } from 'node:path'
+import { Readable, pipeline as pipe } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { crc32, createGunzip, createGzip } from 'node:zlib'
 import { canonicalJson, isPlainObject, type JsonValue, tryParseJson } from '@skein/base'
 import type { StoreRow } from '@skein/runtime'
+import { byteLines, TOO_LONG } from '../terminal/byte-lines.ts'
 import { CommandError } from '../terminal/command.ts'
+import type { OnProgress } from '../terminal/progress.ts'
 
 /** The version of the backup format. A reader refuses files of a later version. */
 const VERSION = 1
@@ -86,35 +90,56 @@ function damagedFile(message: string): CommandError {
   })
 }
 
-/** Writes rows into a new file that only its owner may read. After an error, the file is removed. */
+/**
+ * Writes rows into a new file that only its owner may read. It has its name only once it is complete and was read again;
+ * after an error, or when the signal aborts, nothing of it is left.
+ */
 export async function writeBackup(
   path: string,
   rows: AsyncIterable<StoreRow> | Iterable<StoreRow>,
   about: { readonly from: string; readonly at: string },
+  { signal, onCheck }: { readonly signal?: AbortSignal; readonly onCheck?: OnProgress } = {},
 ): Promise<RowDigest> {
   const digest = new RowDigest()
-  try {
-    closeSync(openSync(path, 'wx', 0o600)) // nobody else can take the name while the file is written
-  } catch (cause) {
-    const exists = (cause as NodeJS.ErrnoException).code === 'EEXIST'
-    throw new CommandError(`${path} ${exists ? 'exists already' : 'cannot be created'}.`, {
-      code: exists ? 'FILE_EXISTS' : 'FILE_UNWRITABLE',
-      hint: 'Name a new file; a backup is never overwritten.',
-      cause,
-    })
-  }
+  if (existsSync(path)) throw existingFile(path, 'Name a new file; a backup is never overwritten.')
+  const isPacked = path.endsWith('.gz')
   const part = `${path}.part`
+  create(part, 'Another backup writes it, or was killed; in that case, remove the file.')
   try {
     const file = createWriteStream(part, { mode: 0o600, flush: true })
     const lines = Readable.from(chunksOf(linesOf(digest, rows, about)))
-    if (path.endsWith('.gz')) await pipeline(lines, createGzip(), file)
-    else await pipeline(lines, file)
+    if (isPacked) await pipeline(lines, createGzip(), file, { signal })
+    else await pipeline(lines, file, { signal })
+    // What is on the disk may differ from what was written.
+    for await (const _ of readBackup(part, { isPacked, onRead: onCheck })) signal?.throwIfAborted()
+    create(path, 'Another program has created it meanwhile. Name a new file.')
     renameSync(part, path)
     return digest
   } catch (error) {
-    for (const one of [part, path]) rmSync(one, { force: true })
+    rmSync(part, { force: true })
     throw error
   }
+}
+
+/** Creates an empty file. Throws if there is one. */
+function create(path: string, hint: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') throw existingFile(path, hint)
+    const folder = dirname(path)
+    throw new CommandError(`${path} cannot be created.`, {
+      code: 'FILE_UNWRITABLE',
+      hint: existsSync(folder)
+        ? 'Name a file in a folder that you may write to.'
+        : `There is no folder ${folder}.`,
+      cause,
+    })
+  }
+}
+
+function existingFile(path: string, hint: string): CommandError {
+  return new CommandError(`${path} exists already.`, { code: 'FILE_EXISTS', hint })
 }
 
 async function* linesOf(
@@ -166,12 +191,18 @@ async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<string, v
  * Yields the rows of a backup. Throws at the first damaged line, and at the end if something is
  * missing. So use the rows only after all of them were read without an error.
  */
-export async function* readBackup(path: string): AsyncGenerator<StoreRow, void, undefined> {
+export async function* readBackup(
+  path: string,
+  {
+    isPacked = path.endsWith('.gz'),
+    onRead,
+  }: { readonly isPacked?: boolean; readonly onRead?: OnProgress } = {},
+): AsyncGenerator<StoreRow, void, undefined> {
   const digest = new RowDigest()
-  const parts: Buffer[] = []
+  const parts: BlobParts = { list: [], bytes: 0 }
   let number = 0
   let isComplete = false
-  for await (const line of fileLines(path)) {
+  for await (const line of fileLines(path, isPacked, onRead)) {
     const value = checkedLine(line, ++number)
     if (isComplete) throw damagedFile(`Line ${number} stands behind the end of the backup.`)
     if (number === 1) checkFirst(value, path)
@@ -209,55 +240,66 @@ function checkedLine(line: string, number: number): Readonly<Record<string, unkn
   return value
 }
 
-/** Collects the parts of a blob, which are on several lines; returns the blob with the last part. */
+/** The parts of a blob that were read so far: they are on several lines. */
+interface BlobParts {
+  list: Buffer[]
+  bytes: number
+}
+
+/** Adds the part of a blob on a line; returns the blob with the last part. */
 function wholeBlob(
   line: Readonly<Record<string, unknown>>,
-  parts: Buffer[],
+  parts: BlobParts,
   number: number,
 ): Extract<StoreRow, { type: 'blob' }> | undefined {
-  const length = parts.reduce((sum, part) => sum + part.length, 0)
-  if (line['from'] !== length)
+  if (line['from'] !== parts.bytes)
     throw damagedFile(`Line ${number} of the backup belongs to another place.`)
-  parts.push(Buffer.from(String(line['data']), 'base64'))
-  const bytes = Buffer.concat(parts)
-  if (bytes.length < Number(line['of'])) return undefined
-  parts.length = 0
+  const part = Buffer.from(String(line['data']), 'base64')
+  parts.list.push(part)
+  parts.bytes += part.length
+  if (parts.bytes < Number(line['of'])) return undefined
+  const bytes = Buffer.concat(parts.list) // once for all parts, so the cost is linear
+  parts.list = []
+  parts.bytes = 0
   return { type: 'blob', hash: String(line['hash']), bytes }
 }
 
-/** Yields the lines of a file. Only a line feed ends a line, because texts may contain other line separators. */
-async function* fileLines(path: string): AsyncGenerator<string, void, undefined> {
+/** Yields the lines of a file. */
+async function* fileLines(
+  path: string,
+  isPacked: boolean,
+  onRead?: OnProgress,
+): AsyncGenerator<string, void, undefined> {
   const handle = await open(path).catch((cause: unknown) => {
-    const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
-    throw new CommandError(`${path} cannot be read.`, {
-      code: 'FILE_UNREADABLE',
-      hint: `${isMissing ? 'The file does not exist. ' : ''}Name a file that \`skein backup\` has written.`,
-      cause,
-    })
+    throw unreadable(path, cause)
   })
+  const { size } = await handle.stat()
   const raw = createReadStream(path, { fd: handle, highWaterMark: 1024 * 1024 })
-  const input: AsyncIterable<Buffer> = path.endsWith('.gz') ? raw.pipe(createGunzip()) : raw
-  let rest: Buffer[] = []
-  let bytes = 0
+  // `pipeline` passes an error of the file on to the stream that is read; `pipe` would leave it uncaught.
+  const input = isPacked ? pipe(raw, createGunzip(), () => undefined) : raw
   try {
-    for await (const chunk of input) {
-      let from = 0
-      for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-        yield Buffer.concat([...rest, chunk.subarray(from, end)]).toString()
-        rest = []
-        bytes = 0
-        from = end + 1
-      }
-      rest.push(chunk.subarray(from))
-      bytes += chunk.length - from
-      if (bytes > MAX_LINE_BYTES) throw damagedFile(`A line of ${path} is too long.`)
+    for await (const line of byteLines(input, MAX_LINE_BYTES)) {
+      if (line === TOO_LONG) throw damagedFile(`A line of ${path} is too long.`)
+      onRead?.(raw.bytesRead, size)
+      yield line
     }
   } catch (error) {
-    if ((error as { code?: unknown }).code?.toString().startsWith('Z_'))
-      throw damagedFile(`${path} cannot be unpacked.`)
-    throw error
+    const { code } = error as { readonly code?: unknown }
+    if (String(code).startsWith('Z_')) throw damagedFile(`${path} cannot be unpacked.`)
+    throw (error as { readonly syscall?: unknown }).syscall === 'read'
+      ? unreadable(path, error)
+      : error
   } finally {
     raw.destroy()
   }
-  if (bytes > 0) yield Buffer.concat(rest).toString()
+}
+
+function unreadable(path: string, cause: unknown): CommandError {
+  const code = String((cause as NodeJS.ErrnoException).code)
+  const isMissing = code === 'ENOENT'
+  return new CommandError(`${path} cannot be read${isMissing ? '' : `: ${code}`}.`, {
+    code: 'FILE_UNREADABLE',
+    hint: `${isMissing ? 'The file does not exist. ' : ''}Name a file that \`skein backup\` has written.`,
+    cause,
+  })
 }

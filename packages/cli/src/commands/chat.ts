@@ -13,7 +13,7 @@ import {
   defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { type Output, riskText } from '../terminal/output.ts'
+import { type Output, riskText, sentLines } from '../terminal/output.ts'
 
 /** `skein chat` */
 export const chat: Command = defineCommand({
@@ -218,6 +218,7 @@ class Chat {
     this.#output.say(
       `Approve ${callText(item.toolName, item.arguments)}?${about === '' ? '' : ` (${about})`}`,
     )
+    for (const line of sentLines(item)) this.#output.say(line)
     for (;;) {
       const answer = await this.#ask(
         lines,

@@ -1,5 +1,5 @@
 import { COMMANDS, isGroup } from '../commands.ts'
-import { withConnection } from '../connect/connect.ts'
+import { type ServerConnection, withConnection } from '../connect/connect.ts'
 import {
   COMMON,
   type Command,
@@ -161,7 +161,7 @@ export const api: Command = defineCommand({
     { name: 'method', description: `${METHODS.join(', ')}.` },
     {
       name: 'path',
-      description: 'Path of the operation, e.g. /threads; docs/http.md lists them.',
+      description: 'Path of the operation, e.g. /threads; the API page of Studio lists them.',
       // The path is optional here and checked below, where the error can say what to type.
       isOptional: true,
     },
@@ -193,7 +193,7 @@ export const api: Command = defineCommand({
       )
     const { text: readAll } = await import('node:stream/consumers')
     const body = values.data === '-' ? await readAll(process.stdin) : values.data
-    return withConnection(values, output, async ({ send, url = 'this process' }) => {
+    const work = async ({ send, url = 'this process' }: ServerConnection): Promise<ExitCode> => {
       const headers = body === undefined ? undefined : { 'content-type': 'application/json' }
       const signal = output.closed
       const response = await send(path, { method, body, headers, signal }).catch(
@@ -213,6 +213,7 @@ export const api: Command = defineCommand({
       if (response.ok) return ExitCode.Done
       output.say(`${method} ${path}: ${response.status}`)
       return ExitCode.Failed
-    })
+    }
+    return withConnection(values, output, work, { creates: method !== 'GET' })
   },
 })

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
-import { relative, sep } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { loadConfig, type SkeinConfig } from '../config/config.ts'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
 import type { ServeOptions, Serving } from '@skein/runtime/http'
 import {
   SECRET_KEY_VARIABLE,
+  examplesNotice,
   loadDefinitions,
   localPerson,
   missingKeys,
@@ -26,6 +27,7 @@ import {
   untilSignal,
   usageError,
 } from '../terminal/command.ts'
+import { openBrowser } from '../terminal/open-browser.ts'
 import { type Output, errorText, problemLine } from '../terminal/output.ts'
 
 /** The port that `dev` tries first. */
@@ -57,9 +59,10 @@ export const dev: Command = defineCommand({
       description:
         'What is logged to standard error: debug, info, warn, error or silent. Default: info.',
     },
+    open: { type: 'boolean', description: 'Opens Studio in the browser.' },
     ...JSON_OPTION,
   },
-  examples: ['skein dev', 'skein dev ./my-agents --port 8080'],
+  examples: ['skein dev --open', 'skein dev ./my-agents --port 8080'],
   async run({ values, operands: [folder], output }) {
     readEnvFile() // before the configuration, which may use its variables
     const { config, problems } = await loadConfig(undefined)
@@ -85,6 +88,7 @@ export const dev: Command = defineCommand({
         local,
         cors: { origins },
         logger,
+        requestLogLevel: 'debug', // one opening of Studio makes dozens, and the developer's own lines matter more
         studio: studioFiles(),
         playground: true,
       })
@@ -99,6 +103,9 @@ export const dev: Command = defineCommand({
       if (port !== 0 && serving.port !== port)
         output.say(`Port ${port} is taken; listening on ${serving.port} instead.`)
       announce(registry, serving, { output, isJson: values.json === true })
+      const notice = examplesNotice(folder ?? config.agents)
+      if (notice !== undefined) output.say(notice)
+      if (values.open) openBrowser(`${serving.url}/studio/`, output)
       await stopped
       await watching.close()
       removeServerFile()
@@ -282,7 +289,10 @@ async function watchDefinitions(
     else names.add(name)
     clearTimeout(timer)
     timer = setTimeout(() => {
-      const files = [...names].toSorted()
+      const isThere = (file: string): boolean => existsSync(join(registry.folder, file))
+      const files = [...names]
+        .toSorted()
+        .map((file) => (isThere(file) ? file : `${file} (removed)`))
       names.clear()
       created.clear()
       if (files.length > 0) changed(files)

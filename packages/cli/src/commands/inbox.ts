@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
+import { createInterface } from 'node:readline/promises'
 import { parseEnv } from 'node:util'
 import { type JsonObject, isPlainObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
@@ -24,7 +25,14 @@ import {
   defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { type Output, lineText, textTable, timeAgo, riskText } from '../terminal/output.ts'
+import {
+  type Output,
+  lineText,
+  sentLines,
+  textTable,
+  timeAgo,
+  riskText,
+} from '../terminal/output.ts'
 
 /** `skein inbox` */
 export const inbox: Command = defineCommand({
@@ -46,6 +54,8 @@ export const inbox: Command = defineCommand({
             : 'asks:'
           const who = lineText(path.join(' › '))
           output.line(`  ${who} ${lineText(asks)} ${callOf(item)} (${about.join(', ')})`)
+          for (const line of sentLines(item)) output.line(`  ${line}`)
+          if (item.request) output.line(`  digest ${shortDigest(item.request.digest)}`)
         }
       return ExitCode.Done
     })
@@ -80,13 +90,25 @@ export const approveCommand: Command = defineCommand({
       value: 'time',
       description: 'Also allows this tool in this thread for this long, e.g. 30m, 8h.',
     },
+    yes: {
+      type: 'boolean',
+      short: 'y',
+      description:
+        'Approves without asking. Where there is no terminal, this or --digest is required.',
+    },
+    digest: {
+      type: 'string',
+      value: 'digest',
+      description:
+        'Approves without asking, but only the call with this digest, or this beginning of one. `skein inbox` shows it.',
+    },
     ...FOLLOW_OPTION,
     ...JSON_OPTION,
     ...SERVER_OPTIONS,
   },
   examples: [
     'skein approve 7f3a call_2 --reason "Lamp arrived broken"',
-    `skein approve 7f3a --with '{"order":"O-7","amount":20}'`,
+    'skein approve 7f3a --digest 3fa9c1d2 --follow',
   ],
   async run(input) {
     const { reason, with: text } = input.values
@@ -104,7 +126,10 @@ export const approveCommand: Command = defineCommand({
         grantForMs,
         digest: request?.digest, // of the call that the command shows
       })
-    return decideOne(input, 'approve', decide, changed)
+    const { yes = false, digest } = input.values
+    const agree = (item: WaitingItem): Promise<boolean> =>
+      agreesTo(item, { isYes: yes, digest, changed, output: input.output })
+    return decideOne(input, 'approve', decide, { changed, agree })
   },
 })
 
@@ -198,7 +223,14 @@ function decideOne(
   { values, operands, output }: DecisionInput,
   verb: keyof typeof VERBS,
   decide: (client: Client, item: WaitingItem) => Promise<void>,
-  changed?: JsonObject,
+  {
+    changed,
+    agree,
+  }: {
+    readonly changed?: JsonObject
+    /** Shows the call before anything is sent; false leaves it waiting. */
+    readonly agree?: (item: WaitingItem) => Promise<boolean>
+  } = {},
 ): Promise<ExitCode> {
   return withConnection(
     values,
@@ -206,16 +238,84 @@ function decideOne(
     async ({ client, url }) => {
       const item = await findWaiting(client, VERBS[verb].kind, operands)
       const { threadId, interruptId, rootId } = item
+      if (agree && !(await agree(item))) {
+        output.say('Nothing was decided; the call still waits.')
+        return ExitCode.Waiting
+      }
       const before = await client.threads.get(rootId)
       await decide(client, item)
       output.say(`${VERBS[verb].done}: ${callText(item.toolName, changed ?? item.arguments)}`)
+      if (!changed) for (const line of sentLines(item)) output.say(line)
       if (values.follow || url === undefined)
         return (await showRun(client, before, output, { ...values, before })).code
       if (values.json) output.json({ threadId, interruptId, type: verb })
       return ExitCode.Done
     },
-    { works: true },
+    { works: true, creates: false },
   )
+}
+
+/** How much of a digest is shown, and the least of it that names a call. */
+const DIGEST_LENGTH = 12
+const MIN_DIGEST_LENGTH = 8
+
+function shortDigest(digest: string): string {
+  return digest.replace(/^sha256:/, '').slice(0, DIGEST_LENGTH)
+}
+
+/**
+ * Whether the person agrees to the call: they have named its digest, have said yes beforehand, or say so now that they
+ * see it. Throws where there is nobody to ask.
+ */
+async function agreesTo(
+  item: WaitingItem,
+  {
+    isYes,
+    digest,
+    changed,
+    output,
+  }: {
+    readonly isYes: boolean
+    readonly digest: string | undefined
+    readonly changed: JsonObject | undefined
+    readonly output: Output
+  },
+): Promise<boolean> {
+  const { request, toolName, path } = item
+  const own = request?.digest.replace(/^sha256:/, '')
+  if (digest !== undefined) {
+    const wanted = digest.replace(/^sha256:/, '')
+    if (wanted.length >= MIN_DIGEST_LENGTH && own?.startsWith(wanted)) return true
+    throw new CommandError('The call that waits has another digest. Nothing was decided.', {
+      code: 'DIGEST_DIFFERS',
+      hint: `Give at least ${MIN_DIGEST_LENGTH} characters of it; \`skein inbox\` shows what waits now.`,
+    })
+  }
+  if (isYes) return true
+  const call = callText(toolName, changed ?? item.arguments)
+  if (process.stdin.isTTY !== true)
+    throw usageError(
+      `Nobody was asked about ${call}, because this is no terminal. Nothing was decided.`,
+      own === undefined
+        ? 'Give --yes.'
+        : `Give --digest ${shortDigest(own)}, which approves this call only, or --yes.`,
+    )
+  const about = riskText(item)
+  output.say(`${lineText(path.join(' › '))} asks: ${call}${about === '' ? '' : ` (${about})`}`)
+  if (changed) output.say(`instead of: ${callOf(item)}`)
+  else for (const line of sentLines(item)) output.say(line)
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    const isForGood = item.isIrreversible === true
+    const word = isForGood ? lineText(toolName) : 'yes'
+    const question = isForGood
+      ? `This cannot be undone. Type ${word} to approve, Enter: not now > `
+      : 'Type yes to approve, Enter: not now > '
+    const answer = await lines.question(output.prompt(question)).catch(() => '')
+    return answer.trim() === word || (!isForGood && answer.trim().toLowerCase() === 'y')
+  } finally {
+    lines.close()
+  }
 }
 
 /** For each command, the kind of waiting item that it answers, and the word for the answer in the output. */

@@ -1,10 +1,4 @@
-import {
-  isPlainObject,
-  NdjsonDecoder,
-  SseDecoder,
-  tryParseJson,
-  type JsonObject,
-} from '@skein/base'
+import { isPlainObject, SseDecoder, tryParseJson, type JsonObject } from '@skein/base'
 import { type ServerConnection, withConnection } from '../connect/connect.ts'
 import {
   CommandError,
@@ -15,6 +9,7 @@ import {
   usageError,
   type Command,
 } from '../terminal/command.ts'
+import { byteLines, TOO_LONG } from '../terminal/byte-lines.ts'
 import { errorText, type Output } from '../terminal/output.ts'
 
 /** `skein mcp` */
@@ -55,8 +50,10 @@ async function chooseAgent({ client }: ServerConnection, named?: string): Promis
   throw new CommandError(`There is no agent "${agent}".`, { code: 'AGENT_NOT_FOUND', hint })
 }
 
-/** The longest line that is accepted: the same as the server's default limit for a request body. */
-const MAX_LINE_BYTES = 1024 * 1024
+/** The longest message that is passed on: the same as the server's default limit for a request body. */
+const MAX_MESSAGE_BYTES = 1024 * 1024
+/** The longest line that is read at all. A longer message than allowed is read to find the request that it belongs to. */
+const MAX_LINE_BYTES = 64 * MAX_MESSAGE_BYTES
 /** How long running requests may go on after the input has ended, in ms. */
 const GRACE_MS = 500
 const RETRY_MS = 1000
@@ -82,19 +79,15 @@ class Bridge {
   /** Serves until the input ends or the program that reads the output is gone. */
   async run(input: AsyncIterable<Uint8Array>): Promise<void> {
     const { closed } = this.#output
-    const decoder = new NdjsonDecoder({ maxLineBytes: MAX_LINE_BYTES })
     const work = new Set<Promise<void>>()
-    const take = (lines: readonly string[]): void => {
-      for (const line of lines) {
+    for await (const line of byteLines(input, MAX_LINE_BYTES)) {
+      if (closed.aborted) break
+      if (line === TOO_LONG) this.#refuse(null, tooLong(MAX_LINE_BYTES))
+      else if (line.trim() !== '') {
         const done = this.#pass(line).finally(() => work.delete(done))
         work.add(done)
       }
     }
-    for await (const chunk of input) {
-      take(decoder.push(chunk))
-      if (closed.aborted) break
-    }
-    take(decoder.end())
     // Requests that take longer are aborted, because their client is gone; their threads go on at the next start.
     const timer = setTimeout(() => this.#ended.abort(), GRACE_MS)
     await Promise.all(work)
@@ -105,6 +98,8 @@ class Bridge {
     const message = tryParseJson(line)
     const { id, method } = isPlainObject(message) ? (message as JsonObject) : {}
     const isRequest = method !== undefined && (typeof id === 'string' || typeof id === 'number')
+    if (Buffer.byteLength(line) > MAX_MESSAGE_BYTES)
+      return this.#refuse(isRequest ? id : undefined, tooLong(MAX_MESSAGE_BYTES))
     try {
       const body = { method: 'POST', body: line, headers: { 'content-type': 'application/json' } }
       const response = await this.#send(body)
@@ -161,4 +156,8 @@ class Bridge {
     if (id === undefined) return this.#output.say(`error: ${message}`)
     this.#output.jsonLines(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message } }))
   }
+}
+
+function tooLong(maxBytes: number): string {
+  return `The message is longer than ${maxBytes} bytes.`
 }

@@ -18,8 +18,9 @@ import type {
 } from '@skein/runtime'
 import type { Auth, Serving } from '@skein/runtime/http'
 import { type ConfigProblem, type SkeinConfig, loadConfig } from '../config/config.ts'
+import { projectFolder } from '../config/project-folder.ts'
 import { type SafeSettings, checkSettings, shownAddress } from '../config/refusals.ts'
-import { missingKeys } from '../connect/embed.ts'
+import { missingKeys, modelsByAgent, readEnvFile, scriptedAgents } from '../connect/embed.ts'
 import {
   type Command,
   CommandError,
@@ -28,7 +29,7 @@ import {
   defineCommand,
   untilSignal,
 } from '../terminal/command.ts'
-import { problemLine } from '../terminal/output.ts'
+import { lineText, problemLine } from '../terminal/output.ts'
 
 const DRAIN_SECONDS = 20
 
@@ -44,6 +45,11 @@ export const serveCommand: Command = defineCommand({
     host: { type: 'string', value: 'address', description: 'Address to listen on.' },
     port: { type: 'string', value: 'number', description: 'Port to listen on.' },
     check: { type: 'boolean', description: 'Only checks the configuration, and ends.' },
+    scripted: {
+      type: 'boolean',
+      description:
+        'Also serves agents whose model is scripted, e.g. for a demo. Without it they are refused.',
+    },
   },
   examples: ['skein serve', 'skein serve --config production.config.ts --check'],
   async run({ values, operands: [folder], output }) {
@@ -51,11 +57,14 @@ export const serveCommand: Command = defineCommand({
     if (folder !== undefined) given['SKEIN_AGENTS'] = folder
     if (values.host !== undefined) given['SKEIN_HOST'] = values.host
     if (values.port !== undefined) given['SKEIN_PORT'] = values.port
+    readEnvFile() // before the configuration, which may use its variables
     const loaded = await loadConfig(values.config, { ...process.env, ...given })
     const { settings, problems } = checkSettings(loaded.config)
     refuse([...loaded.problems, ...problems])
-    const registries = await readDefinitions(settings.config)
+    const registries = await readDefinitions(settings.config, values.scripted === true)
     if (values.check) {
+      for (const [agent, models] of Object.entries(modelsByAgent(registries.current)))
+        output.say(`agent ${lineText(agent)}: ${lineText(models)}`)
       output.say(
         `Safe to start: ${settings.host}:${settings.port}, ${shownAddress(settings.store)}.`,
       )
@@ -84,7 +93,7 @@ function refuse(problems: readonly ConfigProblem[]): void {
   const count = problems.length === 1 ? '1 reason' : `${problems.length} reasons`
   throw new CommandError(`The server does not start, for ${count}:${lines.join('')}`, {
     code: 'CONFIG_UNSAFE',
-    hint: 'docs/deploy.md describes every setting and its variable.',
+    hint: 'The page "Deploying" of the docs has every setting with its variable; `skein dev` shows it at /studio/docs/.',
     exitCode: ExitCode.Usage,
   })
 }
@@ -96,13 +105,17 @@ interface Definitions {
 }
 
 /** Loads both folders of definitions. Every problem that would make a thread fail later is a reason not to start. */
-async function readDefinitions({ agents = '.', previous }: SkeinConfig): Promise<Definitions> {
+async function readDefinitions(
+  { agents = projectFolder(), previous }: SkeinConfig,
+  allowsScripted: boolean,
+): Promise<Definitions> {
   const { discover, DefinitionError } = await import('@skein/runtime')
   const problems: ConfigProblem[] = []
   const load = async (setting: string, folder: string): Promise<Registry | undefined> => {
     try {
       const registry = await discover(folder)
-      for (const problem of missingKeys(registry, []))
+      const scripted = allowsScripted ? [] : scriptedAgents(registry)
+      for (const problem of [...missingKeys(registry), ...scripted])
         problems.push({ setting, message: problemLine(problem) })
       return registry
     } catch (error) {
@@ -147,6 +160,7 @@ async function serveUntilStopped(
     {
       url: serving.url,
       agents: [...definitions.current.agents.keys()],
+      models: modelsByAgent(definitions.current),
       store: shownAddress(settings.store),
       engine: settings.engine,
       pid: process.pid,
@@ -170,15 +184,19 @@ async function serveUntilStopped(
 
 /** Returns the threads on which this process works. */
 async function threadsOf(store: Store, owner: string): Promise<readonly string[]> {
-  const running = await store.list({ lifecycle: 'running', limit: 1000 })
+  const lists = (['running', 'stopping'] as const).map((lifecycle) =>
+    store.list({ lifecycle, limit: 1000 }),
+  )
+  const running = (await Promise.all(lists)).flat()
   return running.filter(({ lease }) => lease?.owner === owner).map(({ id }) => id)
 }
 
 /** Counts the threads whose work another process, or the next start of this one, has to continue. */
 async function countUnfinished(store: Store, ids: readonly string[]): Promise<number> {
   const heads = await Promise.all(ids.map((id) => store.head(id).catch(() => undefined)))
-  return heads.filter((head) => head?.lifecycle === 'running' || head?.lifecycle === 'queued')
-    .length
+  const isUnfinished = (lifecycle: string): boolean =>
+    lifecycle === 'running' || lifecycle === 'queued' || lifecycle === 'stopping'
+  return heads.filter((head) => head && isUnfinished(head.lifecycle)).length
 }
 
 /** Returns a store that does some work before it closes. */
@@ -240,16 +258,17 @@ async function listen(
   const { jwtAuth, serve } = await import('@skein/runtime/http')
   const { studioFiles } = await import('@skein/studio')
   const { jwt, allowedHosts = [], origins, prefix, httpLimits, proxies = 0 } = config
-  const own = URL.parse(nodeAddress(config) ?? '')?.hostname
+  const ownHost = URL.parse(nodeAddress(config) ?? '')?.hostname
   const keys = authKeys.length > 0 ? [{ keys: authKeys }] : []
-  const auth: Auth = jwt ? [...keys, jwtAuth(jwt)] : keys
+  const own = typeof config.auth === 'function' ? [config.auth] : []
+  const auth: Auth = [...keys, ...(jwt ? [jwtAuth(jwt)] : []), ...own]
   return serve(runtime, {
     host,
     port,
     auth,
     prefix,
     // The host name in this node's own address is allowed too, because other nodes use it.
-    allowedHosts: own === undefined ? allowedHosts : [...allowedHosts, own],
+    allowedHosts: ownHost === undefined ? allowedHosts : [...allowedHosts, ownHost],
     cors: origins && { origins },
     limits: httpLimits,
     // Everybody can load these files; the data that they show is requested with a key, like any other request.

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import type { StoreRow } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
 import { RowDigest, readBackup, writeBackup } from '../backup/backup-file.ts'
@@ -18,6 +19,7 @@ import {
   usageError,
 } from '../terminal/command.ts'
 import { type Output, lineText, textTable } from '../terminal/output.ts'
+import { type OnProgress, showProgress } from '../terminal/progress.ts'
 
 /** `skein store verify` */
 export const storeVerify: Command = defineCommand({
@@ -33,7 +35,7 @@ export const storeVerify: Command = defineCommand({
   async run({ values, operands: [folder], output }) {
     const path = folder === undefined ? storeFile() : join(resolve(folder), 'skein.db')
     const { verifyStore } = await import('@skein/runtime')
-    const report = verifyStore(path)
+    const report = verifyStore(path, { onRead: showProgress(output, 'checking') })
     const { problems, threads, events, auditLines, blobs } = report
     if (values.json) output.json({ path, ...report })
     else {
@@ -107,15 +109,38 @@ export const backupCommand: Command = defineCommand({
   async run({ values, operands: [file = ''], output }) {
     const from = await addressOf(values.store)
     const path = resolve(file)
-    const written = await withRows(from, (rows) =>
-      writeBackup(path, rows, { from: from.type, at: new Date().toISOString() }),
+    const about = { from: from.type, at: new Date().toISOString() }
+    const written = await untilInterrupted((signal) =>
+      withRows(from, showProgress(output, 'reading the store'), (rows) =>
+        writeBackup(path, rows, about, {
+          signal,
+          onCheck: showProgress(output, 'checking the file'),
+        }),
+      ),
     )
-    // The file is read again, to make sure that what is on the disk is what was written.
-    for await (const _ of readBackup(path)) void _
     output.say('Keys are not part of a backup: keep those of secrets and governance elsewhere.')
     return report(written, { from: shownAddress(from), to: path }, values, output)
   },
 })
+
+/** Does work that a signal to this process aborts. The work removes what it has begun to write. */
+async function untilInterrupted<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const ending = new AbortController()
+  const stop = (): void => ending.abort()
+  process.on('SIGINT', stop).on('SIGTERM', stop)
+  try {
+    return await work(ending.signal)
+  } catch (cause) {
+    if (!ending.signal.aborted || cause instanceof CommandError) throw cause
+    throw new CommandError('Interrupted. Nothing was written.', {
+      code: 'INTERRUPTED',
+      exitCode: ExitCode.Interrupted,
+      cause,
+    })
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop)
+  }
+}
 
 /** `skein restore` */
 export const restoreCommand: Command = defineCommand({
@@ -128,7 +153,8 @@ export const restoreCommand: Command = defineCommand({
   async run({ values, operands: [file = ''], output }) {
     const to = await addressOf(values.store)
     const path = resolve(file)
-    const digest = await fill(to, readBackup(path))
+    const rows = readBackup(path, { onRead: showProgress(output, 'restoring') })
+    const digest = await untilInterrupted((signal) => fill(to, rows, { output, signal }))
     return report(digest, { from: path, to: shownAddress(to) }, values, output)
   },
 })
@@ -146,7 +172,9 @@ export const copyCommand: Command = defineCommand({
   ],
   async run({ values, operands: [source = '', target = ''], output }) {
     const [from, to] = [namedAddress(source), namedAddress(target)]
-    const digest = await withRows(from, (rows) => fill(to, rows))
+    const digest = await untilInterrupted((signal) =>
+      withRows(from, showProgress(output, 'copying'), (rows) => fill(to, rows, { output, signal })),
+    )
     output.say('What is written to the old store from now on is not in the copy.')
     return report(digest, { from: shownAddress(from), to: shownAddress(to) }, values, output)
   },
@@ -171,42 +199,112 @@ function namedAddress(text: string): StoreAddress {
 type Rows = AsyncIterable<StoreRow> | Iterable<StoreRow>
 
 /** Passes everything in a store, as it was at one moment, to `work`. Others may use the store meanwhile. */
-async function withRows<T>(from: StoreAddress, work: (rows: Rows) => Promise<T>): Promise<T> {
+async function withRows<T>(
+  from: StoreAddress,
+  onRead: OnProgress,
+  work: (rows: Rows) => Promise<T>,
+): Promise<T> {
   const { readSqliteStore } = await import('@skein/runtime')
   const store =
-    from.type === 'sqlite' ? readSqliteStore(from.path) : await openPostgres(from.connectionString)
+    from.type === 'sqlite'
+      ? readSqliteStore(from.path, { onRead })
+      : await openPostgres(from.connectionString)
   try {
-    return await work(store.rows())
+    // A file says itself how much of it was read.
+    return await work(from.type === 'sqlite' ? store.rows() : counted(store.rows(), onRead))
   } finally {
     await store.close()
   }
 }
 
-/** Writes rows to an empty store, reads the store again, and compares the two by their digests. */
-async function fill(to: StoreAddress, rows: Rows): Promise<RowDigest> {
+/** Reports the bytes of rows. How many there will be is not known. */
+async function* counted(rows: Rows, onRead: OnProgress): AsyncGenerator<StoreRow, void, undefined> {
+  let bytes = 0
+  for await (const row of rows) {
+    if (row.type === 'blob') bytes += row.bytes.length
+    else if (row.type === 'event') bytes += row.json.length
+    else if (row.type === 'audit') bytes += row.line.length
+    onRead(bytes)
+    yield row
+  }
+}
+
+/**
+ * Writes rows to an empty store, reads the store again, and compares the two by their digests. When the signal aborts,
+ * nothing of a new file is left.
+ */
+async function fill(
+  to: StoreAddress,
+  rows: Rows,
+  { output, signal }: { readonly output: Output; readonly signal: AbortSignal },
+): Promise<RowDigest> {
   const digest = new RowDigest()
+  const { completeHead } = await import('@skein/runtime')
+  // The digest is that of the completed rows, because a store that is read has every field.
+  const completed = async function* (): AsyncGenerator<StoreRow, void, undefined> {
+    for await (const row of interruptible(rows, signal))
+      yield row.type === 'thread' ? { ...row, head: completeHead(row.head) } : row
+  }
   if (to.type === 'sqlite') {
     const { loadSqliteStore } = await import('@skein/runtime')
-    await loadSqliteStore(to.path, digest.of(rows))
+    await loadSqliteStore(to.path, digest.of(completed()))
   } else {
     const store = await openPostgres(to.connectionString)
     try {
-      await store.load(digest.of(rows))
+      await store.load(digest.of(completed()))
     } finally {
       await store.close()
     }
   }
   const stored = new RowDigest()
-  await withRows(to, async (found) => {
-    for await (const row of found) stored.add(row)
+  const reading = withRows(to, showProgress(output, 'checking the copy'), async (found) => {
+    for await (const row of interruptible(found, signal)) stored.add(row)
+  })
+  await reading.catch((cause: unknown) => {
+    if (!signal.aborted) throw cause
+    if (to.type === 'postgres') throw unverified(cause)
+    removeFile(to.path)
+    throw cause
   })
   const differences = stored.differences(digest)
   if (differences.length === 0) return digest
-  if (to.type === 'sqlite') rmSync(to.path, { force: true }) // this command has created it
+  if (to.type === 'sqlite') removeFile(to.path)
   throw new CommandError(`The copy differs from its source: it has ${differences.join(', ')}.`, {
     code: 'COPY_DIFFERS',
     hint: 'Do not use the copy. Check the disk, and whether somebody else writes to that store.',
   })
+}
+
+/** Removes a store that this command has created. */
+function removeFile(path: string): void {
+  for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`, { force: true })
+}
+
+function unverified(cause: unknown): CommandError {
+  return new CommandError(
+    'Interrupted while the copy was read again. It was written, not verified.',
+    {
+      code: 'INTERRUPTED',
+      exitCode: ExitCode.Interrupted,
+      hint: 'Drop its schema and copy again, or compare the counts of the two stores.',
+      cause,
+    },
+  )
+}
+
+/** After how many rows a signal to this process can arrive: rows of a file come without a pause. */
+const PAUSE_AFTER = 500
+
+async function* interruptible(
+  rows: Rows,
+  signal: AbortSignal,
+): AsyncGenerator<StoreRow, void, undefined> {
+  let number = 0
+  for await (const row of rows) {
+    if (++number % PAUSE_AFTER === 0) await setImmediate()
+    signal.throwIfAborted()
+    yield row
+  }
 }
 
 const NAMES: Readonly<Record<string, string>> = {

@@ -53,6 +53,7 @@ function eventText(event: ShownEvent): string {
     case 'tool_execution_start':
       return callText(event.toolName, event.arguments)
     case 'tool_execution_end':
+    case 'late_result':
       return `${lineText(event.toolName)}: ${callText(event.outcome, event.result ?? null)}`
     case 'interrupt_opened':
       return `${event.interrupt.kind} for call ${lineText(event.interrupt.toolCallId)}`
@@ -198,7 +199,7 @@ export const threadResume: Command = defineCommand({
         await client.threads.resume(before.id)
         return (await showRun(client, before, output, { ...values, timeoutMs, before })).code
       },
-      { works: true },
+      { works: true, creates: false },
     )
   },
 })

@@ -5,7 +5,7 @@ import { isPlainObject } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import type { ThreadInfo } from '@skein/runtime'
 import type { Client, WireMessage } from '@skein/runtime/client'
-import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
+import { findThreadByPrefix, shortIdsOf, withConnection } from '../connect/connect.ts'
 import {
   type Command,
   CommandError,
@@ -26,6 +26,7 @@ import {
   waitingLines,
   undoText,
 } from '../terminal/output.ts'
+import { byteText } from '../terminal/progress.ts'
 import { answerText } from './thread-tail.ts'
 
 /** `skein thread list` */
@@ -56,8 +57,9 @@ export const threadList: Command = defineCommand({
       else if (threads.length === 0)
         output.say('No threads yet. `skein run <agent> "text"` makes one.')
       if (json) return ExitCode.Done
-      const rows = threads.map((thread) => [
-        thread.id,
+      const shortIds = shortIdsOf(threads.map(({ id }) => id))
+      const rows = threads.map((thread, index) => [
+        shortIds[index]!,
         thread.agent,
         thread.lifecycle,
         `${thread.tree.tokens} tokens`,
@@ -79,14 +81,10 @@ export const threadShow: Command = defineCommand({
   async run({ values, operands: [text = ''], output }) {
     return withConnection(values, output, async ({ client }) => {
       const thread = await findThreadByPrefix(client, text)
-      const messages = await client.threads.messages(thread.id, { limit: 1000 })
-      const children = await client.threads.list({
-        parentId: thread.id,
-        sort: 'oldest',
-        limit: 1000,
-      })
       const decisions = await decisionsOf(client, thread.id)
       if (values.json) {
+        const messages = await listOf(messagesOf(client, thread.id))
+        const children = await listOf(childrenOf(client, thread.id))
         output.json({ thread, messages, children, decisions })
         return ExitCode.Done
       }
@@ -95,8 +93,9 @@ export const threadShow: Command = defineCommand({
       const spent = `${tree.tokens} tokens${own} · ${costText(tree.costUsd)}`
       const headline = `${id} · ${agent} · ${lifecycle} · ${spent} · ${seq} events`
       output.line(output.paint('dim', headline))
-      for (const message of messages) for (const line of linesOf(message)) output.line(line)
-      for (const child of children)
+      for await (const message of messagesOf(client, thread.id))
+        for (const line of linesOf(message)) output.line(line)
+      for await (const child of childrenOf(client, thread.id))
         output.line(
           `subagent ${lineText(child.agent)} · ${child.lifecycle} · ${child.tree.tokens} tokens · ${child.id}`,
         )
@@ -108,6 +107,40 @@ export const threadShow: Command = defineCommand({
     })
   },
 })
+
+/** How many messages or threads one request returns. */
+const PAGE = 500
+
+async function listOf<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const list: T[] = []
+  for await (const item of items) list.push(item)
+  return list
+}
+
+/** Yields all messages of a thread, and reads them a page at a time. */
+async function* messagesOf(
+  { threads }: Client,
+  id: string,
+): AsyncGenerator<WireMessage, void, undefined> {
+  for (let offset = 0; ; offset += PAGE) {
+    const page = await threads.messages(id, { offset, limit: PAGE })
+    yield* page
+    if (page.length < PAGE) return
+  }
+}
+
+/** Yields all children of a thread, the oldest first. */
+async function* childrenOf(
+  { threads }: Client,
+  parentId: string,
+): AsyncGenerator<ThreadInfo, void, undefined> {
+  let cursor: string | undefined
+  do {
+    const page = await threads.page({ parentId, sort: 'oldest', limit: PAGE, cursor })
+    yield* page.threads
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+}
 
 /** A person's decision about a call: who decided what about which call, and how the call can be undone. */
 interface Decision {
@@ -144,7 +177,7 @@ async function decisionsOf({ threads }: Client, id: string): Promise<readonly De
 }
 
 /** Returns a stored message as lines of text. */
-function linesOf({ message: stored, side, subagentId }: WireMessage): string[] {
+function linesOf({ message: stored, side, subagentId, delivery }: WireMessage): string[] {
   const message = messageFromJSON(stored)
   switch (message.type) {
     case 'user':
@@ -153,7 +186,12 @@ function linesOf({ message: stored, side, subagentId }: WireMessage): string[] {
       const calls = (message.toolCalls ?? []).map(
         ({ toolName, arguments: args }) => `${side} calls ${callText(toolName, args)}`,
       )
-      return [...(message.text === '' ? [] : [`${side}: ${indented(message.text)}`]), ...calls]
+      const mark =
+        delivery === 'refused' ? ' (not delivered)' : delivery === 'pending' ? ' (unverified)' : ''
+      return [
+        ...(message.text === '' ? [] : [`${side}${mark}: ${indented(message.text)}`]),
+        ...calls,
+      ]
     }
     case 'tool_result':
       return message.results.map(
@@ -248,8 +286,14 @@ export const threadImport: Command = defineCommand({
         cause,
       })
     })
-    return withConnection(values, output, async ({ client }) =>
-      printNew(await client.threads.import(lines), values, output),
+    return withConnection(
+      values,
+      output,
+      async ({ client }) => {
+        output.status(`importing ${byteText(Buffer.byteLength(lines))}`)
+        return printNew(await client.threads.import(lines), values, output)
+      },
+      { creates: true },
     )
   },
 })

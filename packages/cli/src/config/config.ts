@@ -3,8 +3,9 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { closest, isPlainObject, messageOf, tryParseJson } from '@skein/base'
 import type { RuntimeOptions } from '@skein/runtime'
-import type { ApiKey, HttpOptions, jwtAuth } from '@skein/runtime/http'
+import type { ApiKey, HttpOptions, jwtAuth, Verify } from '@skein/runtime/http'
 import { CommandError } from '../terminal/command.ts'
+import { CONFIG_FILES, projectFolder } from './project-folder.ts'
 
 /**
  * The settings of `skein serve`, and some of `skein dev`. Every setting can also be set by an environment variable,
@@ -16,7 +17,7 @@ export interface SkeinConfig {
   /** Folder with the definitions of the previous version, for sessions that began with them. */
   readonly previous?: string
   /**
-   * `session`: a session goes on only with the definitions with which it began. `none`: with those of
+   * `session`: a session continues only with the definitions with which it began. `none`: with those of
    * whichever node continues it. Default: `session` if there are several nodes (`nodeSecret`), else `none`.
    */
   readonly pin?: 'none' | 'session'
@@ -51,8 +52,11 @@ export interface SkeinConfig {
   readonly authKeysFile?: string
   /** Accepts the signed tokens (JWT) of one issuer. */
   readonly jwt?: Parameters<typeof jwtAuth>[0]
-  /** `'none'` asks clients for no key: only for `skein dev`; `serve` refuses it. */
-  readonly auth?: 'none'
+  /**
+   * Who sends a request, e.g. by the token or the cookie of a user of your own; null for a client that you do not know.
+   * API keys and `jwt` are tried before. `skein dev` asks clients for nothing, and `serve` refuses `'none'`.
+   */
+  readonly auth?: Verify | 'none'
   /** Host names under which clients reach the server. */
   readonly allowedHosts?: readonly string[]
   /** Origins of pages that may call the server from a browser, e.g. `https://app.example`. */
@@ -69,7 +73,7 @@ export interface SkeinConfig {
   readonly logLevel?: string
   /** `json` (default) or `text`. */
   readonly logFormat?: string
-  /** How many seconds running work may go on after a signal to stop. Default 20. */
+  /** How many seconds running work may continue after a signal to stop. Default 20. */
   readonly drainSeconds?: number
   /** The address at which other nodes reach this one, e.g. `http://10.0.0.7:4111`. */
   readonly nodeAddress?: string
@@ -85,8 +89,11 @@ export function defineConfig(config: SkeinConfig): SkeinConfig {
   return config
 }
 
-/** How the value of a setting is read: `path` (a folder) and `file` are made absolute, `list` is split at commas. */
-type Kind = 'text' | 'path' | 'file' | 'number' | 'list' | 'json' | 'store'
+/**
+ * How the value of a setting is read: `path` (a folder) and `file` are made absolute, `list` is split at commas, and a
+ * `function` is only in a file that is a program.
+ */
+type Kind = 'text' | 'path' | 'file' | 'number' | 'list' | 'json' | 'store' | 'function'
 
 /** Every setting: how its environment variable is read, and its description in the table of the documentation. */
 export const SETTINGS: { readonly [Name in keyof SkeinConfig]-?: readonly [Kind, string] } = {
@@ -109,7 +116,7 @@ export const SETTINGS: { readonly [Name in keyof SkeinConfig]-?: readonly [Kind,
   authKeys: ['json', 'list of API keys: `sha256` or `key`, `tenant`, `scopes`, `user?`, `name?`'],
   authKeysFile: ['file', 'JSON file with that list'],
   jwt: ['json', '`{ jwks, issuer, audience, tenant?, claims?, scopes? }`'],
-  auth: ['text', '`none` is refused'],
+  auth: ['function', '`(request) => ({ tenant, user, scopes })`, or null. `none` is refused'],
   allowedHosts: ['list', 'host names under which clients reach the server'],
   origins: ['list', 'origins of pages that may call the server'],
   proxies: ['number', 'how many proxies stand before the server. Default 0'],
@@ -120,7 +127,7 @@ export const SETTINGS: { readonly [Name in keyof SkeinConfig]-?: readonly [Kind,
   retention: ['json', '`{ rules, everyMs? }`'],
   logLevel: ['text', '`debug`, `info` (default), `warn`, `error` or `silent`'],
   logFormat: ['text', '`json` (default) or `text`'],
-  drainSeconds: ['number', 'how long running work may go on after a signal. Default 20'],
+  drainSeconds: ['number', 'how long running work may continue after a signal. Default 20'],
   nodeAddress: ['text', 'the address at which other nodes reach this one'],
   nodeSecret: ['text', 'a secret that all nodes share. Or the file:'],
   nodeSecretFile: ['file', 'file with that secret'],
@@ -152,16 +159,14 @@ export interface LoadedConfig {
   readonly unknownVariables: readonly string[]
 }
 
-const FILES = ['skein.config.ts', 'skein.config.js', 'skein.config.mjs', 'skein.config.json']
-
-/** Reads the named configuration file, or that of this folder, and the environment variables. */
+/** Reads the named configuration file, or that of the project, and the environment variables. */
 export async function loadConfig(
   named: string | undefined,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<LoadedConfig> {
   const file =
     named === undefined
-      ? FILES.map((name) => resolve(name)).find((path) => existsSync(path))
+      ? CONFIG_FILES.map((name) => join(projectFolder(), name)).find((path) => existsSync(path))
       : resolve(named)
   const problems: ConfigProblem[] = []
   const folder = file === undefined ? resolve('.') : dirname(file)
@@ -268,6 +273,10 @@ function typeProblem(name: keyof SkeinConfig, value: unknown): string | undefine
       if (isArray) return isList(value, 'object') ? undefined : 'is not a list of objects.'
       return isPlainObject(value) ? undefined : 'is not an object.'
     }
+    case 'function':
+      return typeof value === 'function' || typeof value === 'string'
+        ? undefined
+        : 'is not a function.'
     default:
       return typeof value === 'string' ? undefined : 'is not a text.'
   }

@@ -4,6 +4,7 @@ import { closest, decodeBase64, isPlainObject, tryParseJson } from '@skein/base'
 import type { RuntimeLimits } from '@skein/runtime'
 import type { ApiKey, HttpOptions } from '@skein/runtime/http'
 import type { ConfigProblem, SkeinConfig } from './config.ts'
+import { projectFolder, STATE_FOLDER } from './project-folder.ts'
 import { LOG_LEVELS } from '../terminal/command.ts'
 
 /** The settings with which `serve` runs, after every setting was found safe. */
@@ -81,7 +82,7 @@ export function checkSettings(
 type Refuse = (setting: string, message: string) => void
 
 function checkFolders(
-  { agents = resolve('.'), previous, pin = 'none' }: SkeinConfig,
+  { agents = projectFolder(), previous, pin = 'none' }: SkeinConfig,
   refuse: Refuse,
 ): void {
   if (pin !== 'none' && pin !== 'session') refuse('pin', `"${pin}" is neither none nor session.`)
@@ -138,16 +139,22 @@ const SCOPES: ReadonlySet<string> = new Set([
 
 function checkAuth(config: SkeinConfig, refuse: Refuse): readonly ApiKey[] {
   const { auth, authKeys = [], authKeysFile, jwt } = config
-  if (auth !== undefined)
-    refuse('auth', `"${auth}" lets everybody in who reaches the port; that is for \`skein dev\`.`)
+  const isFunction = typeof auth === 'function'
+  if (auth === 'none')
+    refuse('auth', '"none" lets everybody in who reaches the port; that is for `skein dev`.')
+  else if (auth !== undefined && !isFunction)
+    refuse('auth', 'is not a function; it takes a request and returns its user, or null.')
   const text = secretFile('authKeysFile', authKeysFile, refuse)
   const read = text === undefined ? [] : tryParseJson(text)
   const isList = Array.isArray(read) && read.every((one) => isPlainObject(one))
   if (!isList) refuse('authKeysFile', 'is not a JSON list of keys.')
   // The fields of each key are checked below, so the cast is safe.
   const keys = [...authKeys, ...(isList ? (read as unknown[] as ApiKey[]) : [])]
-  if (keys.length === 0 && !jwt && authKeysFile === undefined)
-    refuse('auth', 'Nobody can be told apart: set authKeys, authKeysFile or jwt.')
+  if (keys.length === 0 && !jwt && authKeysFile === undefined && !isFunction)
+    refuse(
+      'auth',
+      'Clients cannot be told apart: set authKeys, authKeysFile or jwt, or auth to a function.',
+    )
   for (const [index, key] of keys.entries()) {
     const name = `authKeys[${index}]`
     const { tenant, scopes } = key as { tenant?: unknown; scopes?: unknown }
@@ -223,7 +230,7 @@ function checkGovernanceKeys({ governanceKeys: path, store }: SkeinConfig, refus
       'is missing, so approvals and audit logs would be signed with keys of development; make some with: skein keys <file>',
     )
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-  const address = storeAddress(store ?? DEFAULT_STORE)
+  const address = storeAddress(store ?? defaultStore())
   if (isFolder && address?.type === 'sqlite' && path === join(dirname(address.path), 'keys'))
     refuse(
       'governanceKeys',
@@ -257,10 +264,12 @@ function secretFile(setting: string, path: string | undefined, refuse: Refuse): 
   }
 }
 
-const DEFAULT_STORE = 'sqlite:.skein/skein.db'
+function defaultStore(): string {
+  return `sqlite:${join(projectFolder(), STATE_FOLDER, 'skein.db')}`
+}
 
 function checkStore(config: SkeinConfig, refuse: Refuse): StoreAddress {
-  const address = storeAddress(config.store ?? DEFAULT_STORE)
+  const address = storeAddress(config.store ?? defaultStore())
   if (!address) {
     refuse('store', 'is neither sqlite:<file> nor postgres://….')
     return { type: 'sqlite', path: '' }
@@ -349,6 +358,7 @@ const LIMITS: Readonly<Record<keyof RuntimeLimits, true>> = {
   maxMessageBytes: true,
   maxToolCalls: true,
   maxToolResultBytes: true,
+  stopGraceMs: true,
   interruptTtlMs: true,
   variablesTtlMs: true,
   loopBlockedMs: true,

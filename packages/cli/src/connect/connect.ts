@@ -1,5 +1,6 @@
 import { type SafeSettings, type StoreAddress } from '../config/refusals.ts'
 import type { SkeinConfig } from '../config/config.ts'
+import { projectFolder } from '../config/project-folder.ts'
 import type {
   GovernanceKeys,
   RuntimeOptions,
@@ -10,18 +11,21 @@ import type {
 } from '@skein/runtime'
 import { type JsonObject, tryParseJson } from '@skein/base'
 import { hostname } from 'node:os'
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import type { Client } from '@skein/runtime/client'
 import { CommandError, usageError } from '../terminal/command.ts'
 import { type Output, errorText } from '../terminal/output.ts'
 import {
   type RuntimeFetch,
+  examplesNotice,
   isAnswering,
   loadDefinitions,
   localFetch,
   modelsOf,
+  openEmptyRuntime,
   openRuntime,
   readServerFile,
+  storeFile,
 } from './embed.ts'
 
 /** A client of a runtime, which runs in a server or in this process. */
@@ -46,9 +50,9 @@ export async function withConnection<T>(
   target: ConnectTarget,
   output: Output,
   work: (connection: ServerConnection) => Promise<T>,
-  { works = false }: { readonly works?: boolean } = {},
+  { works = false, creates = works }: { readonly works?: boolean; readonly creates?: boolean } = {},
 ): Promise<T> {
-  const connection = await connect(target, output, works)
+  const connection = await connect(target, output, { works, creates })
   try {
     return await work(connection)
   } catch (error) {
@@ -89,12 +93,13 @@ function withAddress(error: unknown, url: string): unknown {
 
 /**
  * Connects to the named server, or to the server that runs in this folder. Without a server, this process
- * opens the store itself; if `works` is true, it also runs threads. Commands that only read pass false.
+ * opens the store itself; if `works` is true, it also runs threads. A store that does not exist is created only if
+ * `creates` is true; otherwise the command sees no threads.
  */
 async function connect(
   target: ConnectTarget,
   output: Output,
-  works: boolean,
+  { works, creates }: { readonly works: boolean; readonly creates: boolean },
 ): Promise<ServerConnection> {
   const running = readServerFile()
   const url =
@@ -110,10 +115,14 @@ async function connect(
     return { client, url, send: sender(url, fetch, apiKey), close: async () => undefined }
   }
   const registry = await loadDefinitions(target.folder)
-  const runtime = await openRuntime(registry, {
-    onError: (error) => output.say(`error: ${errorText(error)}`),
-  })
+  const isThere = creates || existsSync(storeFile())
+  if (!isThere) output.say(`There is no store in ${projectFolder()} or above it.`)
+  const runtime = isThere
+    ? await openRuntime(registry, { onError: (error) => output.say(`error: ${errorText(error)}`) })
+    : await openEmptyRuntime(registry)
   if (works) {
+    const notice = examplesNotice(target.folder)
+    if (notice !== undefined) output.say(output.paint('dim', notice))
     output.say(output.paint('dim', modelsOf(registry)))
     await runtime.start()
   }
@@ -139,9 +148,13 @@ const UUID_LENGTH = 36
 /** Finds the thread with this id, or the only thread whose id begins or ends with the text. */
 export async function findThreadByPrefix({ threads }: Client, text: string): Promise<ThreadInfo> {
   if (text.length >= UUID_LENGTH) return threads.get(text)
-  const all = await threads.list({ limit: 1000 })
-  const exact = all.find(({ id }) => id === text)
-  const found = exact ? [exact] : all.filter(({ id }) => isShortFor(text, id))
+  // A single letter abbreviates nothing.
+  const isPart = text.length >= MIN_SHORT_LENGTH
+  const matches = isPart ? await threads.list({ idPart: text, limit: MOST_MATCHES }) : []
+  const exact =
+    matches.find(({ id }) => id === text) ??
+    (!isPart || matches.length === MOST_MATCHES ? await threadOf(threads, text) : undefined)
+  const found = exact ? [exact] : matches
   const [only, another] = found
   if (!only)
     throw new CommandError(`There is no thread ${text}.`, {
@@ -150,17 +163,44 @@ export async function findThreadByPrefix({ threads }: Client, text: string): Pro
     })
   if (!another) return only
   const some = found.slice(0, 5).map(({ id }) => id)
-  throw new CommandError(`${found.length} threads begin or end with ${text}.`, {
+  const count = found.length < MOST_MATCHES ? found.length : `At least ${found.length}`
+  throw new CommandError(`${count} threads begin or end with ${text}.`, {
     code: 'THREAD_AMBIGUOUS',
     hint: `Write more of the id: ${some.join(', ')}.`,
   })
 }
 
+/** The thread with this whole id; undefined if there is none. */
+async function threadOf({ get }: Client['threads'], id: string): Promise<ThreadInfo | undefined> {
+  if (id === '') return undefined
+  return get(id).catch((error: unknown) => {
+    if ((error as { readonly code?: unknown }).code === 'THREAD_NOT_FOUND') return undefined
+    throw error
+  })
+}
+
+/** How many of the last characters of an id lists show: enough to differ among millions of threads. */
+const SHORT_LENGTH = 8
+
+/**
+ * Abbreviates ids to their ends, which are random: their beginnings are times, and alike. All ids of a list are cut to
+ * the same length, at which they differ.
+ */
+export function shortIdsOf(ids: readonly string[]): readonly string[] {
+  const all = [...new Set(ids)]
+  let length = SHORT_LENGTH
+  while (new Set(all.map((id) => id.slice(-length))).size < all.length) length++
+  return ids.map((id) => id.slice(-length))
+}
+
+/** The shortest text that abbreviates an id. */
+const MIN_SHORT_LENGTH = 2
+
 /**
  * Whether a text abbreviates an id. The end counts too: ids begin with their creation time, so recent ids begin alike.
  */
 function isShortFor(text: string, id: string): boolean {
-  return text.length >= 2 && (id.startsWith(text) || id.endsWith(text))
+  return text.length >= MIN_SHORT_LENGTH && (id.startsWith(text) || id.endsWith(text))
 }
 
 /** Finds the only waiting call of a kind that matches the ids, which may be abbreviated. */
@@ -170,8 +210,9 @@ export async function findWaiting(
   [thread = '', interrupt]: readonly string[],
 ): Promise<WaitingItem> {
   const matches = (text: string, id: string): boolean => id === text || isShortFor(text, id)
-  const waiting = (await inbox.list({ limit: 1000 })).filter(({ kind }) => kind === wanted)
-  const found = waiting.filter(
+  const about = thread.length < MIN_SHORT_LENGTH ? { threadId: thread } : { threadIdPart: thread }
+  const asked = { ...about, kind: wanted, interruptIdPart: interrupt }
+  const found = (await inbox.list({ ...asked, limit: MOST_MATCHES })).filter(
     ({ threadId, interruptId }) =>
       matches(thread, threadId) && (interrupt === undefined || matches(interrupt, interruptId)),
   )
@@ -181,14 +222,20 @@ export async function findWaiting(
   if (!only)
     throw new CommandError(`No ${ABOUT[wanted]} matches ${meant}.`, {
       code: 'INTERRUPT_NOT_FOUND',
-      hint: waiting.length === 0 ? NONE_WAITS : '`skein inbox` lists the calls that wait.',
+      hint:
+        (await inbox.list({ kind: wanted, limit: 1 })).length === 0
+          ? NONE_WAITS
+          : '`skein inbox` lists the calls that wait.',
     })
-  const ids = found.map(({ threadId, interruptId }) => `${threadId} ${interruptId}`)
+  const ids = found.slice(0, 5).map(({ threadId, interruptId }) => `${threadId} ${interruptId}`)
   throw new CommandError(`${found.length} waiting calls match ${meant}.`, {
     code: 'INTERRUPT_AMBIGUOUS',
     hint: `Name one of them: ${ids.join(', ')}.`,
   })
 }
+
+/** How many calls are read that match abbreviated ids: enough to tell one from several. */
+const MOST_MATCHES = 100
 
 const NONE_WAITS =
   'Somebody may have decided already: `skein inbox` lists the calls that wait, and none does.'

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { userInfo } from 'node:os'
@@ -14,6 +15,7 @@ import type {
   SecretKeyOptions,
 } from '@skein/runtime'
 import type { Http, Principal } from '@skein/runtime/http'
+import { projectFolder, STATE_FOLDER } from '../config/project-folder.ts'
 import { CommandError } from '../terminal/command.ts'
 
 /**
@@ -32,12 +34,12 @@ export async function loadDefinitions(named: string | undefined): Promise<Discov
   return discover(folder)
 }
 
-/** Returns the path of the `.env` file that commands for development read. */
+/** Returns the path of the `.env` file of the project. */
 export function envFile(): string {
-  return resolve('.env')
+  return join(projectFolder(), '.env')
 }
 
-/** Sets those variables of `.env` in this folder that are not set yet. `serve` never reads that file. */
+/** Sets those variables of `.env` in the project that are not set yet. */
 export function readEnvFile(): void {
   if (!existsSync(envFile())) return
   for (const [name, value] of Object.entries(parseEnv(readFileSync(envFile(), 'utf8'))))
@@ -55,8 +57,7 @@ export function missingKeys(
   const problems = new Map<string, Problem>()
   const places = files.map((file) => `${file}${existsSync(file) ? '' : ' (no such file)'}`)
   for (const { name, a, b } of agents.values())
-    for (const { prompt, handler, agent } of b ? [a, b] : [a]) {
-      if (handler !== undefined || agent !== undefined) continue // their code asks a model itself
+    for (const { prompt } of (b ? [a, b] : [a]).filter(isModelSide))
       for (const { model, definition } of prompt.models) {
         const { apiKey, headers } = definition?.config ?? {}
         const variables =
@@ -72,11 +73,46 @@ export function missingKeys(
           message,
         })
       }
-    }
   return [...problems.values()]
 }
 
 const SCRIPTED = 'scripted'
+
+/** Returns the models of each agent, by its name: the vendor and the model of each side. */
+export function modelsByAgent({
+  agents,
+}: Pick<Registry, 'agents'>): Readonly<Record<string, string>> {
+  const models = [...agents.values()].map(({ name, a, b }): [string, string] => {
+    const sides = (b ? [a, b] : [a]).filter(isModelSide)
+    const names = sides.flatMap(({ prompt }) =>
+      prompt.models.map(({ model }) => `${model.provider.name} ${model.modelId}`),
+    )
+    return [name, [...new Set(names)].join(', ') || 'code of its own']
+  })
+  return Object.fromEntries(models)
+}
+
+/** Finds agents that answer from a script: with such a model a server would tell its users what a test says. */
+export function scriptedAgents({ agents }: Pick<Registry, 'agents'>): readonly Problem[] {
+  return [...agents.values()].flatMap(({ name, a, b }) =>
+    (b ? [a, b] : [a]).filter(isModelSide).flatMap(({ prompt }) =>
+      prompt.models
+        .filter(({ model }) => model.provider.name === SCRIPTED)
+        .map(({ model: { modelId } }) => ({
+          subject: `agent "${name}"`,
+          field: '',
+          message: `the model ${modelId} is scripted and asks no vendor: it may have no API key; --scripted serves it`,
+        })),
+    ),
+  )
+}
+
+type AgentSide = NonNullable<ReturnType<Registry['agents']['get']>>['a']
+
+/** Whether a side of an agent is answered by its models; otherwise its code asks a model itself, or none. */
+function isModelSide({ handler, agent }: AgentSide): boolean {
+  return handler === undefined && agent === undefined
+}
 
 /** Returns the names of the models that the agents use, in one line. */
 export function modelsOf({ agents }: Pick<Registry, 'agents'>): string {
@@ -89,6 +125,12 @@ export function modelsOf({ agents }: Pick<Registry, 'agents'>): string {
         names.add(isScripted ? 'scripted model, no key used' : `${provider} ${model.modelId}`)
       }
   return [...names].join(', ')
+}
+
+/** Creates a runtime without threads, for commands that only read where there is no store yet. Nothing is written. */
+export async function openEmptyRuntime(registry: Registry): Promise<EmbeddedRuntime> {
+  const { createRuntime, memoryStore } = await import('@skein/runtime')
+  return createRuntime({ registry, store: memoryStore(), secretKey: randomBytes(32) })
 }
 
 /** Opens the store of this folder and creates a runtime for it. Threads run once the runtime is started. */
@@ -182,7 +224,7 @@ export function localPerson(): Principal {
 
 /** Returns the folder that contains the store, its keys and the address of the running server. */
 export function stateFolder(): string {
-  return resolve('.skein')
+  return join(projectFolder(), STATE_FOLDER)
 }
 
 /** Returns the path of this folder's database. */
@@ -191,16 +233,27 @@ export function storeFile(): string {
 }
 
 /**
- * Returns the folder of the definitions: the named folder, this folder if it has `agents/`, or the examples.
+ * Returns the folder of the definitions: the named folder, the project if it has `agents/`, or the examples.
  */
 export function definitionsFolder(named: string | undefined): string {
   if (named !== undefined) return resolve(named)
-  if (existsSync(resolve('agents'))) return resolve('.')
+  if (!usesExamples(named)) return projectFolder()
   // The published package is JavaScript and contains the examples. The TypeScript sources run in a
   // clone of the repository, which has the examples in `examples/`.
   return import.meta.filename.endsWith('.js')
     ? join(packageFolder(), 'dist', 'example-agents')
     : join(packageFolder(), '..', '..', 'examples', 'agents')
+}
+
+/** Whether the examples of this package are used, because no folder is named and the project has no definitions. */
+function usesExamples(named: string | undefined): boolean {
+  return named === undefined && !existsSync(join(projectFolder(), 'agents'))
+}
+
+/** Says that the examples are used; undefined if they are not. */
+export function examplesNotice(named: string | undefined): string | undefined {
+  if (!usesExamples(named)) return undefined
+  return `${projectFolder()} has no agents/, so the examples of Skein are used.`
 }
 
 /** Returns the folder of this package. Built code may lie in any folder below it, as the bundler chose. */

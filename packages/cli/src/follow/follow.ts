@@ -2,6 +2,7 @@ import type { SessionResult } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/runtime/client'
 import { ExitCode } from '../terminal/command.ts'
 import type { Output } from '../terminal/output.ts'
+import { afterMs } from './long-timer.ts'
 import type { RunView } from './show-run.ts'
 
 /** The result of following a run. */
@@ -56,7 +57,7 @@ export async function follow(options: FollowOptions): Promise<Followed | undefin
   const onClosed = (): void => ending.abort()
   process.on('SIGINT', onInterrupt).on('SIGTERM', onInterrupt)
   output.closed.addEventListener('abort', onClosed)
-  const timeout = timeoutMs === undefined ? undefined : setTimeout(() => park('timeout'), timeoutMs)
+  const cancel = timeoutMs === undefined ? undefined : afterMs(timeoutMs, () => park('timeout'))
   const ticker = setInterval(() => view.tick(tally), TICK_MS)
   try {
     const { result, after } = await readUntilSettled(options, tally, ending)
@@ -67,7 +68,7 @@ export async function follow(options: FollowOptions): Promise<Followed | undefin
   } finally {
     process.off('SIGINT', onInterrupt).off('SIGTERM', onInterrupt)
     output.closed.removeEventListener('abort', onClosed)
-    clearTimeout(timeout)
+    cancel?.()
     clearInterval(ticker)
     clearInterval(parking)
   }
@@ -119,7 +120,7 @@ async function parkTree(client: Client, threadId: string): Promise<void> {
   await client.threads.stop(threadId)
   const { rootId } = await client.threads.get(threadId)
   if (rootId !== threadId) return
-  for (const lifecycle of ['queued', 'running'] as const)
+  for (const lifecycle of ['queued', 'running', 'stopping'] as const)
     for (const { id } of await client.threads.list({ rootId, lifecycle, limit: 1000 }))
       if (id !== threadId) await client.threads.stop(id)
 }

@@ -283,8 +283,8 @@ export async function contextText({
   name,
   contextTokens,
 }: NonNullable<Tally['model']>): Promise<string> {
-  const { modelCatalogue } = await import('@skein/ai/catalogue')
-  const limit = modelCatalogue[name]?.limits.contextTokens
+  const { modelCatalog } = await import('@skein/ai/catalog')
+  const limit = modelCatalog[name]?.limits.contextTokens
   const share = limit ? ` of ${limit} (${Math.round((100 * contextTokens) / limit)} %)` : ''
   return `${name} · context ${contextTokens}${share} tokens`
 }

@@ -103,7 +103,7 @@ export const RUN_OPTIONS: typeof JSON_OPTION &
     value: 'time',
     description: 'Stops the run after this time, e.g. 500ms, 30s, 5m; it can be resumed.',
   },
-  verbose: { type: 'boolean', short: 'v', description: 'Also shows the arguments of tool calls.' },
+  verbose: { type: 'boolean', description: 'Also shows the arguments of tool calls.' },
   ...SERVER_OPTIONS,
 }
 

@@ -31,8 +31,11 @@ export interface Output {
   say(text: string): void
   /** Returns the text as `say` would write it, for code that writes to standard error by itself. */
   prompt(text: string): string
-  /** Replaces the status line at the bottom of a terminal. Does nothing if standard error is no terminal. */
-  status(text: string): void
+  /**
+   * Replaces the status line at the bottom of a terminal, unless the last one is too new. `isFirst`: the line is the first
+   * of other work, and is shown in any case. Does nothing if standard error is no terminal.
+   */
+  status(text: string, isFirst?: boolean): void
   /** Colours a part of a text for `line`, `say` or `prompt`, if the stream that gets it supports colours. */
   paint(style: Style, text: string): string
   /** Aborts when the program that reads standard output has closed it, as in `skein … | head`. */
@@ -122,10 +125,10 @@ class ProcessOutput implements Output {
     return this.#render(process.stderr, text)
   }
 
-  status(text: string): void {
+  status(text: string, isFirst = false): void {
     if (!this.#hasStatus || this.#isMidLine) return
     const now = performance.now()
-    if (now - this.#statusAt < STATUS_MS) return
+    if (!isFirst && now - this.#statusAt < STATUS_MS) return
     this.#statusAt = now
     this.#clearStatus()
     // A line that wraps cannot be overwritten, so the status is cut to the width of the terminal.
@@ -270,9 +273,16 @@ export function waitingLines(item: WaitingItem): string[] {
     ]
   return [
     `waiting for approval: ${from}${call}${about === '' ? '' : ` (${about})`}`,
+    ...sentLines(item),
     `  skein approve ${threadId} ${interruptId}`,
     `  skein deny ${threadId} ${interruptId} --reason "…"`,
   ]
+}
+
+/** Says what the model sent, if the tool has made other arguments of it. */
+export function sentLines({ toolName, sentArguments }: WaitingItem): string[] {
+  if (sentArguments === undefined) return []
+  return [`  the model sent: ${callText(toolName, sentArguments)}`]
 }
 
 /** Returns the risk of a waiting call, and how the call can be undone; empty if neither is known. */

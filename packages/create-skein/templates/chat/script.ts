@@ -8,16 +8,20 @@ export const script: Script = ({ text, results }) => {
   const { noted, deleted, notes } = (answer?.value ?? {}) as Answer
   if (noted !== undefined) return `I have written down: ${noted}`
   if (deleted !== undefined) return `I have deleted: ${deleted}`
-  if (notes) return notes.length === 0 ? 'There are no notes.' : `Your notes: ${notes.join('; ')}.`
+  if (notes?.length === 0) return 'There are no notes.'
+  if (notes) return `Your notes:\n\n${notes.map((note) => `- ${note}`).join('\n')}`
   const [, verb = '', what = ''] =
     /^(note|remember|delete|forget) (.+?)\.?$/i.exec(text.trim()) ?? []
   if (/note|remember/i.test(verb)) return calls('add_note', { text: what })
   if (verb !== '') return calls('delete_note', { text: what })
   if (/notes|list|what/i.test(text)) return calls('list_notes')
-  return (
-    'This is a scripted model; no key is used. Say "note buy milk", ask "what are my notes?", or say ' +
-    '"delete buy milk", which you will have to approve. A key in .env gives you a real model.'
-  )
+  return `This is a scripted model; no key is used. You can say:
+
+- **note buy milk**
+- **what are my notes?**
+- **delete buy milk**, which you will have to approve
+
+A key in \`.env\` gives you a real model.`
 }
 
 /** What the tools return. */

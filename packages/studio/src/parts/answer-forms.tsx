@@ -1,12 +1,13 @@
 import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
 import { useResource, useStudio } from '../state/studio.ts'
-import { ArgumentsFields, parsedArguments } from './arguments.tsx'
+import { ArgumentsFields, readArguments } from './arguments.tsx'
 import { Dialog, ErrorBox } from './basics.tsx'
+import { Confirmation, DecisionButton } from './decision-button.tsx'
 import { line } from './format.ts'
 import { indentedJson } from './json.tsx'
 import type { Deciding } from './approval.tsx'
-import { sentence } from './ask-facts.tsx'
+import { effectText, isAboutUndo, sentence } from './ask-facts.tsx'
 
 export function idOf({ threadId, interruptId }: WaitingItem): {
   threadId: string
@@ -15,8 +16,18 @@ export function idOf({ threadId, interruptId }: WaitingItem): {
   return { threadId, interruptId }
 }
 
+/** What identifies the call that an item asks about, in all its details that a decision depends on. */
+export function callOf(item: WaitingItem): string {
+  return [item.threadId, item.interruptId, digestOf(item)].join(' ')
+}
+
 export function digestOf({ request }: WaitingItem): string | undefined {
   return request?.digest
+}
+
+/** Enter in a field of a form decides nothing: only the button does. */
+function stay(event: FormEvent): void {
+  event.preventDefault()
 }
 
 interface DialogProps {
@@ -29,18 +40,16 @@ export function DenyDialog({ item, decide, onClose }: DialogProps): ReactNode {
   const [reason, setReason] = useState('')
   const field = useRef<HTMLTextAreaElement>(null)
   useEffect(() => field.current?.focus(), [])
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault()
-    if (reason.trim() === '') return field.current?.focus()
+  const deny = async (): Promise<void> => {
     const isDone = await decide.run((inbox) => inbox.deny({ ...idOf(item), reason }), 'Denied')
     if (isDone) onClose()
   }
   return (
     <Dialog title="Deny this call" onClose={onClose}>
       <p className="soft">{sentence(item)}</p>
-      <form className="stack" onSubmit={(event) => void submit(event)}>
+      <form className="stack" onSubmit={stay}>
         <label>
-          <span>Reason. The model reads it and can do something else.</span>
+          <span>Reason. The model reads it and can try something else.</span>
           <textarea
             ref={field}
             className="field"
@@ -52,9 +61,14 @@ export function DenyDialog({ item, decide, onClose }: DialogProps): ReactNode {
         </label>
         {decide.error !== undefined && <ErrorBox error={decide.error} />}
         <div className="btns">
-          <button className="btn no" disabled={decide.isBusy || reason.trim() === ''}>
+          <DecisionButton
+            call={callOf(item)}
+            className="btn no"
+            isDisabled={decide.isBusy || reason.trim() === ''}
+            onDecide={() => void deny()}
+          >
             Deny
-          </button>
+          </DecisionButton>
           <button type="button" className="btn quiet" onClick={onClose}>
             Cancel
           </button>
@@ -65,16 +79,16 @@ export function DenyDialog({ item, decide, onClose }: DialogProps): ReactNode {
 }
 
 export function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode {
-  const [text, setText] = useState(() => indentedJson(item.arguments))
-  const parsed = parsedArguments(text)
+  const [text, setText] = useState(() => indentedJson(item.sentArguments ?? item.arguments))
+  const parsed = readArguments(text)
   const { client } = useStudio()
   const agent = item.path.at(-1)
   const detail = useResource(agent && `agent ${agent}`, () => client.agents.get(agent!)).value
   const tool = detail?.sides
     .flatMap(({ tools }) => tools)
     .find(({ name }) => name === item.toolName)
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault()
+  const [isConfirming, setConfirming] = useState(false)
+  const approve = async (): Promise<void> => {
     if (typeof parsed === 'string') return
     const isDone = await decide.run(
       (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item), with: parsed as never }), // JSON was parsed from the field
@@ -88,94 +102,131 @@ export function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode 
         The call as the model made it is denied. A new call with these arguments takes its place,
         and is approved in your name.
       </p>
-      <form
-        className="stack"
-        onSubmit={(event) => void submit(event)}
-        onKeyDown={(event) => {
-          // Enter never approves: only the button does.
-          if (event.key === 'Enter' && event.target instanceof HTMLInputElement)
-            event.preventDefault()
-        }}
-      >
-        <ArgumentsFields text={text} setText={setText} schema={tool?.parameters} />
+      <form className="stack" onSubmit={stay}>
+        <ArgumentsFields
+          text={text}
+          setText={(next) => {
+            setText(next)
+            setConfirming(false)
+          }}
+          schema={tool?.parameters}
+        />
         {decide.error !== undefined && <ErrorBox error={decide.error} />}
         <div className="btns">
-          <button className="btn go" disabled={decide.isBusy || typeof parsed === 'string'}>
+          <DecisionButton
+            call={`${callOf(item)} ${text}`}
+            className="btn go"
+            isDisabled={decide.isBusy || typeof parsed === 'string' || isConfirming}
+            onDecide={() => (item.isIrreversible === true ? setConfirming(true) : void approve())}
+          >
             Approve these arguments
-          </button>
+          </DecisionButton>
           <button type="button" className="btn quiet" onClick={onClose}>
             Cancel
           </button>
         </div>
+        {isConfirming && typeof parsed !== 'string' && (
+          <Confirmation
+            call={`${callOf(item)} ${text}`}
+            effect={effectText({ toolName: item.toolName, arguments: parsed as never })} // JSON was parsed from the field
+            verb={`Yes, run ${line(item.toolName, 60)}`}
+            isBusy={decide.isBusy}
+            onConfirm={() => void approve()}
+            onCancel={() => setConfirming(false)}
+          />
+        )}
       </form>
     </Dialog>
   )
 }
 
-export function InDoubtForm({ item, decide }: Omit<DialogProps, 'onClose'>): ReactNode {
+/** The question whether a call took effect, which was cut off by a crash, a time limit or a stop. */
+export function InDoubtForm({
+  item,
+  decide,
+  hasEnded,
+}: Omit<DialogProps, 'onClose'> & {
+  /** Whether the call has ended with an unknown outcome, so that nothing waits for the answer. */
+  readonly hasEnded: boolean
+}): ReactNode {
   const settle = (found: 'applied' | 'absent' | 'unknown', word: string): void =>
     void decide.run((inbox) => inbox.settle(idOf(item), found), word)
+  const { question } = (item.question ?? {}) as { readonly question?: unknown }
+  const isUndo = isAboutUndo(item)
   return (
     <>
       <p>
-        The process ended while this call ran. Look at the other system, then say what you found.
+        {typeof question === 'string' && <b>{line(question, 300)}</b>} Look at the other system,
+        then say what you found.
       </p>
+      <p className="soft small">{consequence(item, hasEnded)}</p>
       <div className="btns">
-        <button
-          type="button"
-          className="btn"
-          disabled={decide.isBusy}
-          onClick={() => settle('applied', 'It happened')}
+        <DecisionButton
+          call={callOf(item)}
+          isDisabled={decide.isBusy}
+          onDecide={() => settle('applied', isUndo ? 'It still has its effect' : 'It happened')}
         >
-          It happened
-        </button>
-        <button
-          type="button"
-          className="btn"
-          disabled={decide.isBusy}
-          onClick={() => settle('absent', 'It did not happen')}
+          {isUndo ? 'It still has its effect' : 'It happened'}
+        </DecisionButton>
+        <DecisionButton
+          call={callOf(item)}
+          isDisabled={decide.isBusy}
+          onDecide={() => settle('absent', isUndo ? 'It has no effect' : 'It did not happen')}
         >
-          It did not happen: run it again
-        </button>
-        <button
-          type="button"
+          {isUndo ? 'It has no effect' : 'It did not happen'}
+        </DecisionButton>
+        <DecisionButton
+          call={callOf(item)}
           className="btn quiet"
-          disabled={decide.isBusy}
-          onClick={() => settle('unknown', 'Nobody knows')}
+          isDisabled={decide.isBusy}
+          onDecide={() => settle('unknown', 'It cannot be known')}
         >
-          Nobody knows: do not run it again
-        </button>
+          It cannot be known
+        </DecisionButton>
       </div>
     </>
   )
 }
 
+/** What follows from the answer. */
+function consequence(item: WaitingItem, hasEnded: boolean): string {
+  const { undo } = (item.question ?? {}) as { readonly undo?: unknown }
+  if (undo === 'in_doubt') return 'If it still has its effect, it is undone now.'
+  if (undo !== undefined) return 'Nothing runs again. Your answer is recorded in the audit log.'
+  if (hasEnded)
+    return 'The thread did not wait for this. Nothing runs again: the agent reads what you found when it works next.'
+  const approval = item.risk === 'write_high_risk' ? ', after a new approval' : ''
+  return `If it did not happen, the call runs again${approval}. If that cannot be known, it does not run again, and the agent is told so.`
+}
+
 export function AnswerForm({ item, decide }: Omit<DialogProps, 'onClose'>): ReactNode {
   const [text, setText] = useState('')
-  const submit = (event: FormEvent): void => {
-    event.preventDefault()
-    if (text.trim() === '') return
+  const answer = (): void => {
     void decide.run(
       (inbox) => inbox.answer(idOf(item), { type: 'result', value: valueOf(text) as never }),
       'Answered',
     ) // any JSON is an answer
   }
   return (
-    <form className="stack" onSubmit={submit}>
+    <form className="stack" onSubmit={stay}>
       <label>
         <span className="hidden">Answer</span>
         <textarea
           className="field"
           rows={2}
-          placeholder="Your answer: text or JSON. The tool's call ends with it."
+          placeholder="Your answer, as text or JSON. It becomes the result of the call."
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
       </label>
       <div className="btns">
-        <button className="btn" disabled={decide.isBusy || text.trim() === ''}>
+        <DecisionButton
+          call={callOf(item)}
+          isDisabled={decide.isBusy || text.trim() === ''}
+          onDecide={answer}
+        >
           Answer
-        </button>
+        </DecisionButton>
       </div>
     </form>
   )
@@ -191,20 +242,18 @@ export function VariablesForm({ item, decide }: Omit<DialogProps, 'onClose'>): R
   const [values, setValues] = useState<Readonly<Record<string, string>>>({})
   const isComplete = variables.every(({ name }) => (values[name] ?? '') !== '')
   const hasSecrets = variables.some(({ type }) => type === 'secret')
-  const submit = (event: FormEvent): void => {
-    event.preventDefault()
-    if (!isComplete) return
+  const provide = (): void => {
     const { threadId, interruptId } = item
     void decide.run(
       async () => {
         await client.threads.variables.provide(threadId, interruptId, values)
       },
-      'Given. The child starts',
-      'Given. The child starts.',
+      'Saved. The child starts',
+      'Saved. The child starts.',
     )
   }
   return (
-    <form className="stack" onSubmit={submit}>
+    <form className="stack" onSubmit={stay}>
       {variables.map(({ name, type, description }) => (
         <label key={name}>
           <span>
@@ -226,9 +275,13 @@ export function VariablesForm({ item, decide }: Omit<DialogProps, 'onClose'>): R
         </p>
       )}
       <div className="btns">
-        <button className="btn" disabled={decide.isBusy || !isComplete}>
-          Give {variables.length === 1 ? 'this value' : 'these values'}
-        </button>
+        <DecisionButton
+          call={callOf(item)}
+          isDisabled={decide.isBusy || !isComplete}
+          onDecide={provide}
+        >
+          Save {variables.length === 1 ? 'this value' : 'these values'}
+        </DecisionButton>
       </div>
     </form>
   )

@@ -1,11 +1,12 @@
-import { Check, Pencil, X } from 'lucide-react'
-import { useEffect, useId, useRef, useState, type ReactNode } from 'react'
+import { CheckIcon as Check, Pencil, X } from '../icons/lucide.ts'
+import { useCallback, useEffect, useId, useRef, useState, type ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
 import type { EvidenceFact, GateVerdict } from '../state/facts.ts'
 import { useKeys } from '../state/keys.ts'
-import { useMay, useStudio } from '../state/studio.ts'
+import { useMay, useResource, useStudio } from '../state/studio.ts'
 import { ErrorBox } from './basics.tsx'
-import { Checklist, EvidenceList } from './evidence.tsx'
+import { Confirmation, DecisionButton } from './decision-button.tsx'
+import { Checklist, EvidenceList, type EvidenceCall } from './evidence.tsx'
 import { GrantMenu } from './grants.tsx'
 import { line } from './format.ts'
 import {
@@ -14,68 +15,102 @@ import {
   InDoubtForm,
   AnswerForm,
   VariablesForm,
+  callOf,
   idOf,
   digestOf,
 } from './answer-forms.tsx'
-import { AskFacts, isOnScreen, sentence } from './ask-facts.tsx'
+import { AskFacts, effectText, sentence } from './ask-facts.tsx'
 
 /** What a person can do about a waiting call. */
 type Decision = 'approve' | 'change' | 'deny'
+
+/** A decision that has to be confirmed, because the call cannot be undone. */
+interface Unconfirmed {
+  readonly effect: string
+  readonly verb: string
+  readonly send: () => void
+}
 
 /** A card for a call that waits for a person: what would happen, the evidence for it, and the buttons. */
 export function Approval({
   item,
   evidence = [],
   verdicts = [],
+  results,
   hasKeys = false,
+  isOver = false,
+  hasEnded = false,
   children,
 }: {
   readonly item: WaitingItem
   readonly evidence?: readonly EvidenceFact[]
   readonly verdicts?: readonly GateVerdict[]
-  /** Whether the keys `a`, `e` and `d` decide about this call. Only one call on a page has them. */
+  /** What the calls that the evidence is based on have returned, where that is not on the screen anyway. */
+  readonly results?: ReadonlyMap<string, EvidenceCall>
+  /** Whether the keys `a`, `e` and `d` move the focus to the buttons of this call. Only one call on a page has them. */
   readonly hasKeys?: boolean
+  /** Whether the call no longer waits, although nothing was decided here. */
+  readonly isOver?: boolean
+  /** Whether the call has ended with an unknown outcome; then the question is only what really happened. */
+  readonly hasEnded?: boolean
   /** Where the question comes from. */
   readonly children?: ReactNode
 }): ReactNode {
-  const { lists } = useStudio()
+  const { client, lists } = useStudio()
   const [dialog, setDialog] = useState<'change' | 'deny'>()
+  const [unconfirmed, setUnconfirmed] = useState<Unconfirmed>()
   const decide = useDecision(item)
   const title = useId()
   const mayDecide = useMay(item.kind === 'variables' ? 'env:write' : 'approvals:write')
-  const choose = (decision: Decision): void => {
-    if (decide.outcome !== undefined || decide.isBusy || !mayDecide) return
-    if (decision === 'approve')
-      void decide.run(
-        (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item) }),
-        'Approved',
-      )
-    else setDialog(decision)
-  }
   const card = useRef<HTMLElement>(null)
-  const byKey = (decision: Decision): void => {
-    // Only approvals can be decided with a key. All other questions have a form, so `e` moves the focus there.
-    if (item.kind !== 'approval') {
-      if (decision === 'change')
-        card.current?.querySelector<HTMLElement>('input, textarea, .btns button')?.focus()
-      return
+  /** Sends the approval, or asks first if the call cannot be undone. */
+  const approve = (grant?: { readonly forMs: number; readonly words: string }): void => {
+    const send = (): void => {
+      const given = { ...idOf(item), digest: digestOf(item), grantForMs: grant?.forMs }
+      const word = grant === undefined ? 'Approved' : `Approved ${grant.words}`
+      void decide.run((inbox) => inbox.approve(given), word)
     }
-    // A call that is not visible cannot be decided with a key: the first press only scrolls to it.
-    if (isOnScreen(card.current)) choose(decision)
-    else card.current?.scrollIntoView({ block: 'center' })
+    if (item.isIrreversible !== true) return send()
+    const name = line(item.toolName, 60)
+    const further =
+      grant === undefined ? '' : ` And ${grant.words}, every further ${name} in this thread.`
+    setUnconfirmed({ effect: `${effectText(item)}${further}`, verb: `Yes, run ${name}`, send })
+  }
+  const close = useCallback(() => setUnconfirmed(undefined), [])
+  useEffect(close, [close, callOf(item)])
+  const focusOn = (decision: Decision): void => {
+    // Only approvals have these buttons. All other questions have a form, so `e` moves the focus there.
+    const target =
+      item.kind === 'approval'
+        ? card.current?.querySelector<HTMLElement>(`[data-choice=${decision}]`)
+        : decision === 'change'
+          ? card.current?.querySelector<HTMLElement>('input, textarea, .btns button')
+          : undefined
+    target?.scrollIntoView({ block: 'nearest' })
+    target?.focus({ preventScroll: true })
   }
   useKeys(
     hasKeys
       ? [
-          { keys: 'a', does: 'Approve', run: () => byKey('approve') },
-          { keys: 'e', does: 'Approve with changes, or fill in', run: () => byKey('change') },
-          { keys: 'd', does: 'Deny, with a reason', run: () => byKey('deny') },
+          { keys: 'a', does: 'Move to Approve', run: () => focusOn('approve') },
+          {
+            keys: 'e',
+            does: 'Move to Approve with changes, or to the form',
+            run: () => focusOn('change'),
+          },
+          { keys: 'd', does: 'Move to Deny', run: () => focusOn('deny') },
         ]
       : [],
   )
-  if (decide.outcome !== undefined)
+  // A dialog in which the person writes stays until it is closed.
+  const isShownOver = isOver && dialog === undefined && !decide.isBusy
+  const before = useResource(isShownOver ? `decision ${callOf(item)}` : undefined, () =>
+    firstDecision(client, item),
+  )
+  const outcome = decide.outcome ?? before.value
+  if (outcome !== undefined)
     return (
-      <Decided item={item} outcome={decide.outcome} done={lists.refresh}>
+      <Decided item={item} outcome={outcome} done={lists.refresh}>
         {children}
       </Decided>
     )
@@ -90,27 +125,34 @@ export function Approval({
         <details className="ask-evidence" open>
           <summary>Evidence so far</summary>
           <Checklist verdicts={verdicts} />
-          <EvidenceList evidence={evidence} />
+          <EvidenceList evidence={evidence} results={results} />
         </details>
       )}
       {decide.error !== undefined && <ErrorBox error={decide.error} />}
       {item.kind === 'approval' && (
         <Choices
           item={item}
-          isBusy={decide.isBusy || !mayDecide}
+          isDisabled={decide.isBusy || !mayDecide || unconfirmed !== undefined}
           hasKeys={hasKeys}
-          choose={choose}
-          approveFor={(grantForMs, words) =>
-            void decide.run(
-              (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item), grantForMs }),
-              `Approved ${words}`,
-            )
-          }
+          approve={approve}
+          open={setDialog}
         />
       )}
-      {!mayDecide && <p className="soft">You may see this but not decide it.</p>}
+      {unconfirmed && (
+        <Confirmation
+          call={callOf(item)}
+          effect={unconfirmed.effect}
+          verb={unconfirmed.verb}
+          isBusy={decide.isBusy}
+          onConfirm={unconfirmed.send}
+          onCancel={close}
+        />
+      )}
+      {!mayDecide && <p className="soft">You can see this, but you may not decide it.</p>}
       {item.kind === 'variables' && mayDecide && <VariablesForm decide={decide} item={item} />}
-      {item.kind === 'in_doubt' && mayDecide && <InDoubtForm decide={decide} item={item} />}
+      {item.kind === 'in_doubt' && mayDecide && (
+        <InDoubtForm decide={decide} item={item} hasEnded={hasEnded} />
+      )}
       {item.kind === 'input' && mayDecide && <AnswerForm decide={decide} item={item} />}
       {dialog === 'deny' && (
         <DenyDialog item={item} decide={decide} onClose={() => setDialog(undefined)} />
@@ -124,34 +166,55 @@ export function Approval({
 
 function Choices({
   item,
-  isBusy,
+  isDisabled,
   hasKeys,
-  choose,
-  approveFor,
+  approve,
+  open,
 }: {
   readonly item: WaitingItem
-  readonly isBusy: boolean
+  readonly isDisabled: boolean
   readonly hasKeys: boolean
-  readonly choose: (decision: Decision) => void
-  readonly approveFor: (forMs: number, words: string) => void
+  readonly approve: (grant?: { readonly forMs: number; readonly words: string }) => void
+  readonly open: (dialog: 'change' | 'deny') => void
 }): ReactNode {
   return (
-    <div className="btns">
-      <button type="button" className="btn go" disabled={isBusy} onClick={() => choose('approve')}>
-        <Check size={15} aria-hidden /> Approve {hasKeys && <kbd>a</kbd>}
-      </button>
-      {item.effectId === undefined && (
-        <button type="button" className="btn" disabled={isBusy} onClick={() => choose('change')}>
-          <Pencil size={14} aria-hidden /> Approve with changes {hasKeys && <kbd>e</kbd>}
+    <>
+      <div className="btns">
+        <DecisionButton
+          call={callOf(item)}
+          name="approve"
+          className="btn go"
+          isDisabled={isDisabled}
+          onDecide={() => approve()}
+        >
+          <Check size={15} aria-hidden /> Approve {hasKeys && <kbd>a</kbd>}
+        </DecisionButton>
+        {item.effectId === undefined && (
+          <button
+            type="button"
+            className="btn"
+            data-choice="change"
+            disabled={isDisabled}
+            onClick={() => open('change')}
+          >
+            <Pencil size={14} aria-hidden /> Approve with changes {hasKeys && <kbd>e</kbd>}
+          </button>
+        )}
+        {item.effectId === undefined && item.request?.quorum === 1 && (
+          <GrantMenu item={item} isDisabled={isDisabled} approve={approve} />
+        )}
+        <button
+          type="button"
+          className="btn no"
+          data-choice="deny"
+          disabled={isDisabled}
+          onClick={() => open('deny')}
+        >
+          <X size={15} aria-hidden /> Deny… {hasKeys && <kbd>d</kbd>}
         </button>
-      )}
-      {item.effectId === undefined && item.request?.quorum === 1 && (
-        <GrantMenu tool={item.toolName} isBusy={isBusy} approve={approveFor} />
-      )}
-      <button type="button" className="btn no" disabled={isBusy} onClick={() => choose('deny')}>
-        <X size={15} aria-hidden /> Deny… {hasKeys && <kbd>d</kbd>}
-      </button>
-    </div>
+      </div>
+      {hasKeys && <p className="enter-hint small soft">Enter approves after a moment.</p>}
+    </>
   )
 }
 
@@ -169,7 +232,7 @@ export interface Deciding {
   run(work: (inbox: Inbox) => Promise<void>, word: string, notice?: string): Promise<boolean>
 }
 
-/** Sends a decision once. If somebody else has decided first, shows that decision instead. */
+/** Sends a decision once. If someone else has decided first, shows that decision instead. */
 function useDecision(item: WaitingItem): Deciding {
   const { client, notify, lists } = useStudio()
   const [isBusy, setBusy] = useState(false)
@@ -211,9 +274,9 @@ async function firstDecision(
   if (status === 'waiting') return undefined
   if (!decision)
     return status === 'over'
-      ? 'It no longer waits: the thread was stopped, or the time was over.'
-      : 'Somebody else was first.'
-  const who = line(decision.by ?? 'Somebody', 60)
+      ? 'It no longer waits: the call has ended, the thread was stopped, or the time was over.'
+      : 'Someone else was first.'
+  const who = line(decision.by ?? 'Someone else', 60)
   if (decision.type === 'provided')
     return `${who} was first and gave the values. Yours were not stored.`
   const word = { approve: 'approved', deny: 'denied' }[decision.type as string] ?? 'answered'

@@ -34,7 +34,7 @@ interface ArgumentsFieldsProps {
 export function ArgumentsFields({ text, setText, schema }: ArgumentsFieldsProps): ReactNode {
   const [isJson, setJson] = useState(false)
   const shape = objectSchema(schema)
-  const parsed = parsedArguments(text)
+  const parsed = readArguments(text)
   const problem = typeof parsed === 'string' ? parsed : undefined
   const hasForm = shape !== undefined && typeof parsed !== 'string'
   const isForm = hasForm && !isJson
@@ -63,7 +63,7 @@ export function ArgumentsFields({ text, setText, schema }: ArgumentsFieldsProps)
       {hasForm && (
         <p className="small">
           <button type="button" className="link" onClick={() => setJson(!isJson)}>
-            {isForm ? 'Write JSON instead' : 'Fill in a form instead'}
+            {isForm ? 'Edit as JSON' : 'Edit as a form'}
           </button>
         </p>
       )}
@@ -72,7 +72,7 @@ export function ArgumentsFields({ text, setText, schema }: ArgumentsFieldsProps)
 }
 
 /** Returns the parsed arguments, or a sentence about what is wrong with the text. */
-export function parsedArguments(text: string): object | string {
+export function readArguments(text: string): object | string {
   try {
     const value: unknown = JSON.parse(text)
     return isObject(value) && !Array.isArray(value)

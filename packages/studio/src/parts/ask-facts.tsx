@@ -18,7 +18,7 @@ export function AskFacts({ item }: { readonly item: WaitingItem }): ReactNode {
   const rollback = request?.action.rollback
   return (
     <dl className="facts">
-      {question !== undefined && (
+      {question !== undefined && item.kind !== 'in_doubt' && (
         <>
           <dt>Question</dt>
           <dd>
@@ -30,10 +30,18 @@ export function AskFacts({ item }: { readonly item: WaitingItem }): ReactNode {
           </dd>
         </>
       )}
-      <dt>Arguments</dt>
+      <dt>{item.sentArguments === undefined ? 'Arguments' : 'Will run'}</dt>
       <dd>
         <Arguments value={item.arguments} />
       </dd>
+      {item.sentArguments !== undefined && (
+        <>
+          <dt>Model sent</dt>
+          <dd>
+            <Arguments value={item.sentArguments} />
+          </dd>
+        </>
+      )}
       {risk !== undefined && (
         <>
           <dt>Risk</dt>
@@ -82,12 +90,6 @@ function Arguments({ value }: { readonly value: unknown }): ReactNode {
   return <code>{text}</code>
 }
 
-export function isOnScreen(element: HTMLElement | null): boolean {
-  if (!element) return false
-  const { top, bottom } = element.getBoundingClientRect()
-  return top < innerHeight - 40 && bottom > 80
-}
-
 function undoText(rollback: unknown): string {
   if (!rollback || typeof rollback !== 'object') return String(rollback)
   const { target, payload } = rollback as { target?: unknown; payload?: unknown }
@@ -99,12 +101,16 @@ function shortDigest(digest: string): string {
   return `${hash.slice(0, 6)}…${hash.slice(-4)}`
 }
 
-/** Returns a sentence that says what the call would do. The arguments of the call cannot change its wording. */
-export function sentence(item: WaitingItem): string {
-  const { toolName, kind, effectId, arguments: args, variables = [] } = item
-  const name = line(toolName, 60)
-  if (kind === 'variables')
-    return `${name} needs ${plural(variables.length, 'value')} before it can start`
+/** Returns what a call does, for the confirmation of one that cannot be undone: `Refund: order O-7, amount 25.` */
+export function effectText(item: Pick<WaitingItem, 'toolName' | 'arguments'>): string {
+  const name = line(item.toolName, 60).replaceAll('_', ' ')
+  const title = name.charAt(0).toUpperCase() + name.slice(1)
+  const few = argumentsInWords(item.arguments)
+  return few === '' ? `${title}.` : `${title}: ${few}.`
+}
+
+/** The first arguments of a call in words: `order O-7, amount 25`. */
+function argumentsInWords(args: unknown): string {
   const entries = Object.entries(
     args && typeof args === 'object' && !Array.isArray(args) ? args : {},
   )
@@ -115,8 +121,23 @@ export function sentence(item: WaitingItem): string {
         `${line(key, 30)} ${line(typeof value === 'string' ? value : JSON.stringify(value), 40)}`,
     )
     .join(', ')
-  const more = entries.length > 3 ? ` and ${entries.length - 3} more` : ''
-  const what = few === '' ? name : `${name}: ${few}${more}`
+  return entries.length > 3 ? `${few} and ${entries.length - 3} more` : few
+}
+
+/** Whether a person is asked about a write of a session that failed, which was not undone by itself. */
+export function isAboutUndo({ kind, question }: Pick<WaitingItem, 'kind' | 'question'>): boolean {
+  return kind === 'in_doubt' && (question as { readonly undo?: unknown } | null)?.undo !== undefined
+}
+
+/** Returns a sentence that says what the call would do. The arguments of the call cannot change its wording. */
+export function sentence(item: WaitingItem): string {
+  const { toolName, kind, effectId, arguments: args, variables = [] } = item
+  const name = line(toolName, 60)
+  if (kind === 'variables')
+    return `${name} needs ${plural(variables.length, 'value')} before it can start`
+  const few = argumentsInWords(args)
+  const what = few === '' ? name : `${name}: ${few}`
+  if (isAboutUndo(item)) return `Not undone: ${what}`
   if (kind === 'in_doubt') return `Did it happen? ${what}`
   if (kind === 'input') return `An answer is needed for ${what}`
   return effectId === undefined ? `Run ${what}` : `Run the scheduled ${what}`

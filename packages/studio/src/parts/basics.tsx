@@ -1,5 +1,16 @@
-import { Check, Copy as CopyIcon, X } from 'lucide-react'
-import { Component, useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react'
+import { CheckIcon as Check, CopyIcon, X } from '../icons/lucide.ts'
+import {
+  Component,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+  type ReactNode,
+} from 'react'
+import { useOverlay } from '../state/keys.ts'
+import { OverlayContext } from './decision-button.tsx'
 import { age, dateText, money } from './format.ts'
 
 /** The clock of the page. Components that show an age ("3 min") are rendered again when it ticks. */
@@ -199,15 +210,21 @@ export function Dialog({
   onClose,
   children,
   className,
+  overlay,
 }: {
   readonly title: string
   readonly onClose: () => void
   readonly children: ReactNode
   /** A class of its own, e.g. for the palette; such a dialog has no heading and no padding. */
   readonly className?: string
+  /** The name under which it was announced as open before it was rendered; other dialogs announce themselves. */
+  readonly overlay?: string
 }): ReactNode {
   const ref = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  const own = useId()
+  const name = overlay ?? own
+  useOverlay(own, overlay === undefined)
+  useLayoutEffect(() => {
     const dialog = ref.current
     const before = document.activeElement
     dialog?.showModal()
@@ -235,7 +252,9 @@ export function Dialog({
           </button>
         </div>
       )}
-      {className === undefined ? <div className="dialog-body">{children}</div> : children}
+      <OverlayContext value={name}>
+        {className === undefined ? <div className="dialog-body">{children}</div> : children}
+      </OverlayContext>
     </dialog>
   )
 }

@@ -1,8 +1,10 @@
-import { CircleAlert, CircleCheck, CircleDashed, CircleX, ScrollText } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { escapeJson, safeText } from '@skein/base/safe-text'
+import { CircleAlert, CircleCheck, CircleDashed, CircleX, ScrollText } from '../icons/lucide.ts'
 import type { EvidenceFact, GateVerdict } from '../state/facts.ts'
 import { Time } from './basics.tsx'
 import { line } from './format.ts'
+import { Json } from './json.tsx'
 
 /** What a decision of a gate means to a person. */
 const DECISIONS: Readonly<
@@ -56,9 +58,12 @@ export function Checklist({ verdicts }: { readonly verdicts: readonly GateVerdic
  */
 export function EvidenceList({
   evidence,
+  results,
   onSelect,
 }: {
   readonly evidence: readonly EvidenceFact[]
+  /** What the calls have returned, by their ids: where a person decides, the evidence itself is shown. */
+  readonly results?: ReadonlyMap<string, EvidenceCall>
   readonly onSelect?: (toolCallId: string) => void
 }): ReactNode {
   return (
@@ -67,6 +72,7 @@ export function EvidenceList({
         const { toolCallId, summary, kind } = fact
         const text = line(summary ?? kind, 160)
         const hash = hashOf(fact)
+        const call = toolCallId === undefined ? undefined : results?.get(toolCallId)
         return (
           <li key={fact.evidenceId}>
             <ScrollText size={14} className="good" aria-hidden />
@@ -83,6 +89,7 @@ export function EvidenceList({
                   {hash.replace(/^sha256:/, '').slice(0, 10)}
                 </code>
               )}
+              {call && <EvidenceContent call={call} />}
             </span>
             <Time at={fact.at} className="soft num small" />
           </li>
@@ -97,6 +104,27 @@ export function EvidenceList({
     </ul>
   )
 }
+
+/** A call on which evidence is based. */
+export interface EvidenceCall {
+  readonly arguments: unknown
+  readonly result?: unknown
+}
+
+/** What a call was asked and what it returned. */
+function EvidenceContent({ call }: { readonly call: EvidenceCall }): ReactNode {
+  const text = (value: unknown): string => escapeJson(JSON.stringify(value) ?? 'null')
+  const returned = typeof call.result === 'string' ? safeText(call.result) : text(call.result)
+  if (returned.length > MAX_LINE) return <Json value={call.result} label="What the call returned" />
+  return (
+    <code className="evidence-content">
+      <span className="soft">{line(text(call.arguments), 200)} → </span>
+      {returned}
+    </code>
+  )
+}
+
+const MAX_LINE = 300
 
 function hashOf({ data }: EvidenceFact): string | undefined {
   const { hash } = (data ?? {}) as { hash?: unknown }

@@ -1,12 +1,15 @@
-import { KeyRound } from 'lucide-react'
 import { useEffect, useState, type ReactNode } from 'react'
+import type { WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/runtime/client'
+import { KeyRound } from '../icons/lucide.ts'
 import { useStore } from '../state/store.ts'
 import { useMay, useResource, useStudio } from '../state/studio.ts'
 import { Dialog, ErrorBox, Time, useNow } from './basics.tsx'
+import { callOf } from './answer-forms.tsx'
+import { DecisionButton } from './decision-button.tsx'
 import { age, line, plural } from './format.ts'
 import { To } from './link.tsx'
-import { Menu, MenuItem } from './menu.tsx'
+import { Menu } from './menu.tsx'
 
 type StandingGrant = Awaited<ReturnType<Client['threads']['grants']['list']>>[number]
 
@@ -22,34 +25,40 @@ const TIMES: readonly (readonly [string, number])[] = [
 
 /** Approves a call and, at the same time, all further calls of its tool in its thread until a chosen time. */
 export function GrantMenu({
-  tool,
-  isBusy,
+  item,
+  isDisabled,
   approve,
 }: {
-  readonly tool: string
-  readonly isBusy: boolean
-  readonly approve: (forMs: number, words: string) => void
+  readonly item: WaitingItem
+  readonly isDisabled: boolean
+  readonly approve: (grant: { readonly forMs: number; readonly words: string }) => void
 }): ReactNode {
-  if (isBusy) return null
   return (
     <Menu
+      isDisabled={isDisabled}
       label={
         <>
-          <KeyRound size={14} aria-hidden /> Approve for a time
+          <KeyRound size={14} aria-hidden /> Approve temporarily
         </>
       }
     >
       {(close) =>
         TIMES.map(([words, forMs]) => (
-          <MenuItem
+          <DecisionButton
             key={words}
-            title={`Approve, and for ${words}`}
-            text={`Until ${endOf(forMs)} nobody is asked about ${line(tool, 40)} in this thread. Signed in your name; you can end it sooner.`}
-            onClick={() => {
-              approve(forMs, `for ${words}`)
+            call={callOf(item)}
+            className="menu-item"
+            onDecide={() => {
               close()
+              approve({ forMs, words: `for ${words}` })
             }}
-          />
+          >
+            <b>Approve for {words}</b>
+            <span className="soft small">
+              Approves this call and every further call of {line(item.toolName, 40)} in this thread
+              until {endOf(forMs)}. Signed in your name; you can revoke it earlier.
+            </span>
+          </DecisionButton>
         ))
       }
     </Menu>
@@ -82,11 +91,11 @@ export function GrantsButton({
     <>
       <button type="button" className="link" onClick={() => setOpen(true)}>
         {active.length === 0
-          ? 'no tool allowed any more'
-          : `${plural(active.length, 'tool')} allowed for a time`}
+          ? 'no temporary approval left'
+          : `${plural(active.length, 'tool')} temporarily approved`}
       </button>
       {isOpen && (
-        <Dialog title="Allowed in this thread" onClose={() => setOpen(false)}>
+        <Dialog title="Temporarily approved in this thread" onClose={() => setOpen(false)}>
           {grants.error !== undefined && <ErrorBox error={grants.error} retry={grants.reload} />}
           <ul className="grants">
             {all.map((grant) => (
@@ -122,12 +131,14 @@ export function AllGrants(): ReactNode {
     <div>
       <button type="button" className="link" onClick={() => setOpen(true)}>
         <KeyRound size={13} className="in-line" aria-hidden /> {plural(active.length, 'tool')}{' '}
-        allowed for a time
+        temporarily approved
       </button>
       {isOpen && (
-        <Dialog title="Allowed for a time" onClose={() => setOpen(false)}>
+        <Dialog title="Temporarily approved" onClose={() => setOpen(false)}>
           {grants.error !== undefined && <ErrorBox error={grants.error} retry={grants.reload} />}
-          {active.length === 0 && <p>No tool is allowed any more: people are asked again.</p>}
+          {active.length === 0 && (
+            <p>No temporary approval is left: every call is asked about again.</p>
+          )}
           <ul className="grants">
             {active.map((grant) => (
               <GrantRow
@@ -140,7 +151,7 @@ export function AllGrants(): ReactNode {
                 {' '}
                 in{' '}
                 <To className="link" address={{ screen: 'thread', threadId: grant.threadId }}>
-                  {line(grant.title ?? 'a thread without words', 60)}
+                  {line(grant.title ?? 'an untitled thread', 60)}
                 </To>{' '}
                 of {line(grant.agent, 40)},
               </GrantRow>
@@ -192,7 +203,7 @@ function GrantRow({
             ? `revoked by ${line(revoked.by, 60)}`
             : isActive(grant, now)
               ? `ends in ${age(Date.parse(expiresAt) - now)}`
-              : 'has ended'}
+              : 'expired'}
           {reason !== undefined && ` · ${line(reason, 120)}`}
         </p>
         {error !== undefined && <ErrorBox error={error} />}

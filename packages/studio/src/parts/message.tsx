@@ -1,6 +1,6 @@
-import { Brain, FileText, Paperclip } from 'lucide-react'
 import { memo, useMemo, type ComponentType, type ReactNode } from 'react'
 import type { ViewMessage } from '@skein/runtime/view'
+import { Brain, FileText, Paperclip } from '../icons/lucide.ts'
 import type { MessageFacts } from '../state/facts.ts'
 import { useStudio } from '../state/studio.ts'
 import { clockText, dateText, line } from './format.ts'
@@ -54,8 +54,7 @@ export const MessageView: ComponentType<MessageViewProps> = memo(function Messag
   isSelected = false,
   children,
 }: MessageViewProps): ReactNode {
-  const { from, text, reasoning, attachments, at, subagentId } = message
-  const delivery = facts?.delivery
+  const { from, text, reasoning, attachments, at, subagentId, delivery } = message
   const isPerson = subagentId === undefined && name !== 'parent'
   const kind = from === 'agent' ? 'model' : isPerson ? 'person' : 'child'
   return (
@@ -65,7 +64,7 @@ export const MessageView: ComponentType<MessageViewProps> = memo(function Messag
     >
       <Who name={name} kind={kind} at={at} />
       <div
-        className={`said ${delivery === 'unverified' || delivery === 'refused' ? 'unverified' : ''}`}
+        className={`said ${delivery === 'pending' || delivery === 'refused' ? 'unverified' : ''}`}
       >
         {reasoning !== undefined && <Reasoning text={reasoning} />}
         {text !== '' && <Prose text={text} />}
@@ -79,8 +78,10 @@ export const MessageView: ComponentType<MessageViewProps> = memo(function Messag
             ))}
           </ul>
         )}
-        {delivery === 'unverified' && <p className="mark">unverified until the gate delivers it</p>}
-        {delivery === 'refused' && <p className="mark bad">not delivered by the gate</p>}
+        {delivery === 'pending' && (
+          <p className="mark">not verified yet: a gate checks it before it is delivered</p>
+        )}
+        {delivery === 'refused' && <p className="mark bad">not delivered: unverified</p>}
         {children}
       </div>
     </article>

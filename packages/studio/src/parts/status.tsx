@@ -1,30 +1,91 @@
 import type { ThreadLifecycle } from '@skein/runtime'
+import type { ThreadView } from '@skein/runtime/view'
 import type { ReactNode } from 'react'
+import { line, plural } from './format.ts'
 
 /** The six shapes (icons) in which states are shown. */
 export type StateShape = 'run' | 'wait' | 'done' | 'fail' | 'stop' | 'rest'
 
-const STATES: Readonly<Record<string, readonly [StateShape, string]>> = {
-  idle: ['done', 'done'],
-  queued: ['run', 'starts'],
-  running: ['run', 'works'],
-  waiting: ['wait', 'waits'],
-  awaiting_human: ['wait', 'waits for a person'],
-  completed: ['done', 'done'],
-  stopped: ['stop', 'stopped'],
-  failed: ['fail', 'failed'],
-  terminated: ['stop', 'ended'],
-  erased: ['rest', 'erased'],
+/**
+ * The shape of each state of a thread. Its word is the word of the API and of the command: the same in the lists, the
+ * palette, the tree and the chat, and in what a search understands.
+ */
+const SHAPES: Readonly<Record<ThreadLifecycle, StateShape>> = {
+  idle: 'done',
+  queued: 'run',
+  running: 'run',
+  waiting: 'wait',
+  stopping: 'run',
+  stopped: 'stop',
+  failed: 'fail',
+  terminated: 'stop',
+  erased: 'rest',
 }
 
-/** Returns the shape and the word for the state of a thread. */
-export function stateOf(
-  lifecycle: ThreadLifecycle | (string & {}),
-  { waiting = 0, isNew = false }: { readonly waiting?: number; readonly isNew?: boolean } = {},
-): readonly [StateShape, string] {
-  if (waiting > 0) return ['wait', 'waits for a person']
-  if (lifecycle === 'idle' && isNew) return ['rest', 'new']
-  return STATES[lifecycle] ?? ['rest', lifecycle]
+/** The words of all states, for a search that names none of them. */
+export const STATE_WORDS: readonly string[] = Object.keys(SHAPES)
+
+/** What is shown of a thread's state. */
+export interface ShownState {
+  readonly lifecycle: ThreadLifecycle
+  /** How the last session ended; shown where the state alone does not say it. */
+  readonly outcome?: string
+  /** How many decisions people have to make in the thread. */
+  readonly waiting?: number
+  /** What the agent says about its progress. */
+  readonly text?: string
+  readonly isNew?: boolean
+}
+
+/** Returns the shape and the words for the state of a thread. */
+export function stateOf({
+  lifecycle,
+  outcome,
+  waiting = 0,
+  text,
+  isNew = false,
+}: ShownState): readonly [StateShape, string] {
+  const isOver = lifecycle === 'terminated'
+  const ended: StateShape | undefined =
+    outcome === 'completed' ? 'done' : outcome === 'failed' ? 'fail' : undefined
+  const shape =
+    waiting > 0
+      ? 'wait'
+      : isOver && ended
+        ? ended
+        : lifecycle === 'idle' && isNew
+          ? 'rest'
+          : SHAPES[lifecycle]
+  const saysWaiting = lifecycle === 'waiting' ? waiting < 2 : waiting === 0
+  const words = [
+    lifecycle,
+    isOver ? outcome : undefined,
+    text === undefined ? undefined : line(text, 60),
+    saysWaiting ? undefined : plural(waiting, 'decision'),
+  ]
+  return [shape, words.filter((word) => word !== undefined).join(' · ')]
+}
+
+/** The state of a child in the words for threads, from what its parent's log says. */
+export function stateOfChild(
+  status: ThreadView['children'][number]['status'] | undefined,
+): Pick<ShownState, 'lifecycle' | 'outcome'> {
+  switch (status) {
+    case 'awaiting_human':
+      return { lifecycle: 'waiting' }
+    // A child whose work has ended takes no more messages.
+    case 'completed':
+    case 'failed':
+      return { lifecycle: 'terminated', outcome: status }
+    case 'terminated':
+    case 'idle':
+      return { lifecycle: status }
+    case 'running':
+    case undefined:
+      return { lifecycle: 'running' }
+    default:
+      return status satisfies never
+  }
 }
 
 /** A dot that shows a state by its shape as well as its colour. */

@@ -1,15 +1,15 @@
+import { memo, type ComponentType, type ReactNode } from 'react'
+import type { ViewCall } from '@skein/runtime/view'
 import {
   Ban,
   CircleCheck,
   CircleHelp,
   CircleX,
-  Clock,
+  ClockIcon as Clock,
   GitBranch,
   LoaderCircle,
   Undo2,
-} from 'lucide-react'
-import { memo, type ComponentType, type ReactNode } from 'react'
-import type { ViewCall } from '@skein/runtime/view'
+} from '../icons/lucide.ts'
 import type { CallFacts } from '../state/facts.ts'
 import { useResource, useStudio, type Resource } from '../state/studio.ts'
 import type { LoggedEvent } from '../state/tree.ts'
@@ -18,16 +18,25 @@ import { ErrorBox, Time } from './basics.tsx'
 import { duration, line } from './format.ts'
 import { Json } from './json.tsx'
 
-const STATES: Readonly<Record<ViewCall['state'], readonly [typeof Clock, string, string]>> = {
-  requested: [Clock, 'soft', 'about to run'],
-  waiting: [Clock, 'waits', 'waiting'],
-  running: [LoaderCircle, 'runs', 'running'],
-  success: [CircleCheck, 'good', 'done'],
-  failed: [CircleX, 'bad', 'failed'],
-  denied: [Ban, 'bad', 'denied'],
-  interrupted: [Ban, 'soft', 'cut off'],
-  retry: [Undo2, 'waits', 'sent back to the model'],
-  unknown: [CircleHelp, 'bad', 'nobody knows whether it happened'],
+/** How the states of a call are drawn. Their words are those of the API and of the command. */
+const STATES: Readonly<Record<ViewCall['state'], readonly [typeof Clock, string]>> = {
+  requested: [Clock, 'soft'],
+  waiting: [Clock, 'waits'],
+  running: [LoaderCircle, 'runs'],
+  success: [CircleCheck, 'good'],
+  failed: [CircleX, 'bad'],
+  denied: [Ban, 'bad'],
+  interrupted: [Ban, 'soft'],
+  retry: [Undo2, 'waits'],
+  unknown: [CircleHelp, 'bad'],
+}
+
+/** What the words mean that do not say it by themselves. */
+const MEANINGS: Partial<Readonly<Record<ViewCall['state'], string>>> = {
+  requested: 'about to run',
+  interrupted: 'not run, or stopped',
+  retry: 'sent back to the model',
+  unknown: 'it may have happened',
 }
 
 interface CallViewProps {
@@ -42,6 +51,13 @@ interface CallViewProps {
   readonly children?: ReactNode
 }
 
+/** The state of a call in words, the same wherever a call is shown. */
+export function callWords({ state, late }: Pick<ViewCall, 'state' | 'late'>): string {
+  const meaning = MEANINGS[state]
+  const words = meaning === undefined ? state : `${state} (${meaning})`
+  return late === undefined ? words : `${state}, but it ended later: ${late.outcome}`
+}
+
 /** A tool call on one line; its arguments, result, gate decisions and evidence open below it. */
 export const CallView: ComponentType<CallViewProps> = memo(function CallView({
   threadId,
@@ -53,7 +69,7 @@ export const CallView: ComponentType<CallViewProps> = memo(function CallView({
   onSelect,
   children,
 }: CallViewProps): ReactNode {
-  const [Icon, tone, word] = STATES[call.state]
+  const [Icon, tone] = STATES[call.late?.outcome ?? call.state]
   const isChild = call.childId !== undefined
   return (
     <div className={`call ${isSelected ? 'selected' : ''} ${isChild ? 'child' : ''}`}>
@@ -73,7 +89,7 @@ export const CallView: ComponentType<CallViewProps> = memo(function CallView({
           title="Show the details"
         >
           <Icon size={14} className={tone} aria-hidden />
-          <span className="hidden">{word}: </span>
+          <span className="hidden">{callWords(call)}: </span>
           {isChild && <GitBranch size={13} className="model-ink" aria-hidden />}
           <span className="call-text mono">
             <b className={isChild ? 'model-ink' : 'tool-ink'}>{line(call.toolName, 60)}</b>{' '}
@@ -88,25 +104,72 @@ export const CallView: ComponentType<CallViewProps> = memo(function CallView({
           <span className="soft num small">{tookText(call, facts)}</span>
         </button>
       </div>
-      {facts?.answer && facts.interrupt?.kind === 'approval' && <DecisionLine facts={facts} />}
+      {facts && <DecisionLine facts={facts} />}
+      <LateLine call={call} />
+      <UndoLine call={call} />
       {isOpen && <CallBody threadId={threadId} call={call} facts={facts} />}
       {children}
     </div>
   )
 })
 
+/** Which questions about a call people answer, and the word for the answer. Children and timers are no questions. */
+const ANSWERED: Readonly<Record<string, string>> = {
+  approval: 'Approved',
+  input: 'Answered',
+  in_doubt: 'Settled',
+}
+
 /** Who decided about a call, when and why. */
 export function DecisionLine({ facts }: { readonly facts: CallFacts }): ReactNode {
-  const { answer, changedTo } = facts
-  if (!answer) return null
-  const isYes = answer.type === 'approve'
-  const word = changedTo === undefined ? (isYes ? 'Approved' : 'Denied') : 'Approved with changes'
+  const { answer, changedTo, interrupt } = facts
+  const kind = interrupt?.kind ?? ''
+  const answered = ANSWERED[kind]
+  if (!answer || answered === undefined) return null
+  const isYes = kind !== 'approval' || answer.type === 'approve'
+  const word = changedTo !== undefined ? 'Approved with changes' : isYes ? answered : 'Denied'
   return (
     <p className="decision small">
       <b className={isYes || changedTo !== undefined ? 'person-ink' : 'bad'}>{word}</b>
       {answer.by !== undefined && <> by {line(answer.by, 60)}</>} ·{' '}
       <Time at={answer.at} className="num" isAgo />
       {answer.reason !== undefined && <> · “{line(answer.reason, 200)}”</>}
+    </p>
+  )
+}
+
+/** How a call really ended, if the log had recorded before that its outcome was unknown. */
+export function LateLine({ call: { late } }: { readonly call: ViewCall }): ReactNode {
+  if (!late) return null
+  const [Icon, tone] = STATES[late.outcome]
+  return (
+    <p className="decision small">
+      <Icon size={13} className={`in-line ${tone}`} aria-hidden /> It ended later:{' '}
+      <b className={tone}>{late.outcome}</b> · <Time at={late.at} className="num" isAgo /> ·{' '}
+      <span className="mono">{resultText(late.result)}</span>
+    </p>
+  )
+}
+
+/** What became of a write when its session failed. */
+const UNDONE: Readonly<Record<NonNullable<ViewCall['undo']>['status'], string>> = {
+  done: 'undone',
+  failed: 'not undone: the rollback failed',
+  skipped: 'not undone: its tool has no rollback',
+  manual: 'not undone: a person has to do it',
+  impossible: 'not undone: it cannot be undone',
+  in_doubt: 'not undone: it is unknown whether it happened',
+  unknown: 'unknown whether it was undone',
+}
+
+export function UndoLine({ call: { undo } }: { readonly call: ViewCall }): ReactNode {
+  if (!undo) return null
+  return (
+    <p className="decision small">
+      The session failed:{' '}
+      <b className={undo.status === 'done' ? '' : 'bad'}>{UNDONE[undo.status]}</b> ·{' '}
+      <Time at={undo.at} className="num" isAgo />
+      {undo.error !== undefined && <> · {line(undo.error, 200)}</>}
     </p>
   )
 }
@@ -125,10 +188,27 @@ export function CallBody({
     <div className="call-body">
       <h3>Arguments</h3>
       <Json value={call.arguments} label="Arguments" />
+      {call.sentArguments !== undefined && (
+        <>
+          <h3>What the model sent</h3>
+          <Json value={call.sentArguments} label="What the model sent" />
+        </>
+      )}
       {call.result !== undefined && (
         <>
-          <h3>Result</h3>
-          <Result threadId={threadId} call={call} wholeAt={facts?.wholeAt} />
+          <h3>{call.late ? 'Result as it was recorded at the end of the call' : 'Result'}</h3>
+          <Result threadId={threadId} id={call.id} start={call.result} wholeAt={facts?.wholeAt} />
+        </>
+      )}
+      {call.late && (
+        <>
+          <h3>Result that came later</h3>
+          <Result
+            threadId={threadId}
+            id={call.id}
+            start={call.late.result}
+            wholeAt={facts?.lateWholeAt}
+          />
         </>
       )}
       {call.result === undefined && facts?.progress !== undefined && (
@@ -156,26 +236,29 @@ export function CallBody({
 /** The result of a call. The rest of a long result is loaded when it is opened. */
 function Result({
   threadId,
-  call,
+  id,
+  start,
   wholeAt,
 }: {
   readonly threadId: string
-  readonly call: ViewCall
+  readonly id: string
+  /** The result, or its beginning if it is long. */
+  readonly start: unknown
   readonly wholeAt: number | undefined
 }): ReactNode {
   const whole = useWholeEvent(threadId, wholeAt)
   const event = whole.value
   const result =
-    event?.type === 'tool_execution_end'
+    event?.type === 'tool_execution_end' || event?.type === 'late_result'
       ? event.result
       : event?.type === 'message_added' && event.message.type === 'tool_result'
-        ? event.message.results.find(({ toolCallId }) => toolCallId === call.id)?.result
+        ? event.message.results.find(({ toolCallId }) => toolCallId === id)?.result
         : undefined
-  if (whole.isLoading) return <p className="soft small">Reading the result …</p>
+  if (whole.isLoading) return <p className="soft small">Loading the result …</p>
   return (
     <>
       {whole.error !== undefined && <ErrorBox error={whole.error} retry={whole.reload} />}
-      <Json value={result ?? call.result} label="Result" />
+      <Json value={result ?? start} label="Result" />
     </>
   )
 }

@@ -1,13 +1,28 @@
-import { useEffect, useId, useMemo, useRef, useState, type ReactNode } from 'react'
+import {
+  lazy,
+  Suspense,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+  type ReactNode,
+} from 'react'
 import type { ThreadInfo } from '@skein/runtime'
 import { Dialog } from '../parts/basics.tsx'
-import { line, plural } from '../parts/format.ts'
-import { ImportThread } from '../screens/thread/share.tsx'
+import { age, line, plural } from '../parts/format.ts'
+import { stateOf } from '../parts/status.tsx'
 import { useAddress, type Address } from '../state/address.ts'
-import { activeKeys } from '../state/keys.ts'
+import { PALETTE } from '../state/input.ts'
+import { activeKeys, closeOverlay, openOverlay } from '../state/keys.ts'
 import { useStore } from '../state/store.ts'
 import { useMay, useResource, useStudio } from '../state/studio.ts'
 import { chooseTheme } from '../state/theme.ts'
+
+const ImportThread = lazy(async () => ({
+  default: (await import('../screens/thread/share.tsx')).ImportThread,
+}))
 
 interface Choice {
   readonly group: 'Screens' | 'Commands' | 'Agents' | 'Threads'
@@ -29,19 +44,11 @@ const SCREENS: readonly (readonly [string, Address, string])[] = [
 
 /** How many choices of a group are shown at once; typing finds the others. */
 const MAX_OF_GROUP = 8
-/**
- * These keys decide about calls. The palette does not offer them, because a call must be visible when it is decided.
- */
+/** These keys are about a call on the screen. The palette does not offer them, because it covers the call. */
 const DECISIONS: ReadonlySet<string> = new Set(['a', 'e', 'd', 'Enter'])
 
 /** A dialog to go to a thread, an agent or a screen, or to run an action, by typing a part of its name. */
-export function Palette({
-  onClose,
-  onHelp,
-}: {
-  readonly onClose: () => void
-  readonly onHelp: () => void
-}): ReactNode {
+export function Palette({ onHelp }: { readonly onHelp: () => void }): ReactNode {
   const [text, setText] = useState('')
   const [active, setActive] = useState(0)
   const [isImporting, setImporting] = useState(false)
@@ -49,25 +56,35 @@ export function Palette({
   const input = useRef<HTMLInputElement>(null)
   const choices = useChoices(text, { onHelp, onImport: () => setImporting(true) })
   const current = choices[Math.min(active, choices.length - 1)]
-  useEffect(() => input.current?.focus(), [])
+  useLayoutEffect(() => input.current?.focus(), [])
   useEffect(() => {
     const option = current && document.getElementById(optionId(id, choices.indexOf(current)))
     option?.scrollIntoView({ block: 'nearest' })
   }, [current, choices, id])
   const choose = (choice: Choice | undefined): void => {
     if (!choice) return
-    if (choice.title !== IMPORT) onClose()
     // Runs only after the closing dialog has returned the focus, because the action may move the focus.
-    setTimeout(choice.run)
+    // Until then the keys of the page stay off.
+    openOverlay(CHOICE)
+    if (choice.title !== IMPORT) onClose()
+    setTimeout(() => {
+      choice.run()
+      closeOverlay(CHOICE)
+    })
   }
-  if (isImporting) return <ImportThread onClose={onClose} />
+  if (isImporting)
+    return (
+      <Suspense fallback={null}>
+        <ImportThread onClose={onClose} />
+      </Suspense>
+    )
   return (
-    <Dialog className="palette" title="Go to or do" onClose={onClose}>
+    <Dialog className="palette" title="Search and commands" overlay={PALETTE} onClose={onClose}>
       <input
         ref={input}
         className="field"
         role="combobox"
-        aria-label="Go to or do"
+        aria-label="Search and commands"
         aria-expanded="true"
         aria-controls={id}
         aria-autocomplete="list"
@@ -104,6 +121,13 @@ export function Palette({
       </p>
     </Dialog>
   )
+}
+
+/** The name under which an action of the palette is being started. */
+const CHOICE = 'choice'
+
+function onClose(): void {
+  closeOverlay(PALETTE)
 }
 
 /** The list of the palette. The input above it keeps the focus; `aria-activedescendant` names the active option. */
@@ -205,7 +229,7 @@ function useChoices(
     ...(mayImport ? [command(IMPORT, onImport)] : []),
     command('Theme: light', () => chooseTheme('light')),
     command('Theme: dark', () => chooseTheme('dark')),
-    command('Theme: as the system', () => chooseTheme('system')),
+    command('Theme: system', () => chooseTheme('system')),
     command('Show the keys', onHelp),
     ...(isSignedIn ? [command('Sign out', () => void signOut())] : []),
   ]
@@ -218,10 +242,10 @@ function useChoices(
   }))
   const threads = new Map([...listed, ...found].map((thread) => [thread.id, thread]))
   const conversations = [...threads.values()].map(
-    ({ id, title, firstWords, agent, lifecycle }): Choice => ({
+    ({ id, title, firstWords, agent, lifecycle, tree, updatedAt }): Choice => ({
       group: 'Threads',
       title: line(title ?? firstWords ?? 'No message yet', 80),
-      detail: `${line(agent, 30)} · ${lifecycle}`,
+      detail: `${line(agent, 30)} · ${stateOf({ lifecycle, waiting: tree.waiting })[1]} · ${age(Date.now() - Date.parse(updatedAt))}`,
       words: id,
       run: () => go({ screen: 'thread', threadId: id }),
     }),

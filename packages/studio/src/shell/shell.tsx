@@ -1,18 +1,20 @@
-import { Keyboard, Search } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
 import { useRouter } from 'wouter'
+import { Keyboard, Search } from '../icons/lucide.ts'
 import { Boundary, Dialog, Empty, Skeleton } from '../parts/basics.tsx'
 import { Split } from '../parts/split.tsx'
 import { To } from '../parts/link.tsx'
 import { plural } from '../parts/format.ts'
 import { useAddress, type Address } from '../state/address.ts'
-import { activeKeys, onPageKey, useKeys } from '../state/keys.ts'
+import { PALETTE } from '../state/input.ts'
+import { activeKeys, openPalette, overlays, useKeys, useLoading } from '../state/keys.ts'
 import { useStore } from '../state/store.ts'
 import { useStudio } from '../state/studio.ts'
 import { StartPane } from '../screens/threads/start-pane.tsx'
 import { ThreadList } from '../screens/threads/thread-list.tsx'
 import iconUrl from '../styles/icon.svg'
 import { useBadge } from '../state/title.ts'
+import { Palette } from './palette.tsx'
 import { SignIn, Account } from './sign-in.tsx'
 import { ThemeButton } from './theme-button.tsx'
 
@@ -26,34 +28,15 @@ const AgentsScreen = lazy(async () => ({ default: (await readAgents()).AgentsScr
 const ApiScreen = lazy(async () => ({
   default: (await import('../screens/api/api-screen.tsx')).ApiScreen,
 }))
-const readPalette = () => import('./palette.tsx')
-const Palette = lazy(async () => ({ default: (await readPalette()).Palette }))
 const AgentScreen = lazy(async () => ({ default: (await readAgents()).AgentScreen }))
 
 async function readAhead(): Promise<void> {
   // If there is no connection, this fails, and each screen is loaded when it is opened.
-  const screens = [readPalette(), readThread(), readInbox(), readAgents()]
+  const screens = [readThread(), readInbox(), readAgents()]
   await Promise.all(screens).catch(() => undefined)
 }
 
 const PALETTE_KEYS = /Mac|iP/.test(navigator.platform) ? '⌘K' : 'Ctrl K'
-
-/** Opens and closes the palette with Ctrl-K or ⌘K, also while the person types, but not over another dialog. */
-function usePaletteKey(): readonly [boolean, (isOpen: boolean) => void] {
-  const [isOpen, setOpen] = useState(false)
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const isKey = event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)
-      if (!isKey || event.shiftKey || event.altKey) return
-      event.preventDefault()
-      const other = document.querySelector('dialog[open]:not(.palette)')
-      if (!other) setOpen((before) => !before)
-    }
-    document.addEventListener('keydown', onKey)
-    return () => document.removeEventListener('keydown', onKey)
-  }, [])
-  return [isOpen, setOpen]
-}
 
 /** Scrolls the navigation to the link of the current page: in a narrow window not all links are visible. */
 function useNavigation(place: string): void {
@@ -69,17 +52,14 @@ export function Shell(): ReactNode {
   const who = useStore(me)
   const [address, go] = useAddress()
   const [isHelpOpen, setHelpOpen] = useState(false)
-  const [isPaletteOpen, setPaletteOpen] = usePaletteKey()
+  const isPaletteOpen = useStore(overlays).includes(PALETTE)
+  useLoading('who is signed in', who === undefined)
   const waiting = useStore(lists.inbox).items.length
   useBadge(waiting)
   useNavigation(`${address.screen} ${who === undefined}`)
   useEffect(() => {
-    document.addEventListener('keydown', onPageKey)
     const timer = setTimeout(() => void readAhead(), 500)
-    return () => {
-      clearTimeout(timer)
-      document.removeEventListener('keydown', onPageKey)
-    }
+    return () => clearTimeout(timer)
   }, [])
   useKeys([
     { keys: 'g t', does: 'Go to the threads', run: () => go({ screen: 'threads' }) },
@@ -124,10 +104,10 @@ export function Shell(): ReactNode {
           <button
             type="button"
             className="btn quiet icon"
-            aria-label="Go to or do"
+            aria-label="Search and commands"
             aria-keyshortcuts="Control+K Meta+K"
-            title={`Go to or do (${PALETTE_KEYS})`}
-            onClick={() => setPaletteOpen(true)}
+            title={`Search and commands (${PALETTE_KEYS})`}
+            onClick={openPalette}
           >
             <Search size={16} aria-hidden />
           </button>
@@ -146,16 +126,12 @@ export function Shell(): ReactNode {
       </header>
       <main id="main" tabIndex={-1}>
         <Boundary key={address.screen}>
-          <Suspense fallback={<Skeleton lines={6} />}>
+          <Suspense fallback={<ScreenLoading />}>
             <Screen address={address} />
           </Suspense>
         </Boundary>
       </main>
-      {isPaletteOpen && (
-        <Suspense fallback={null}>
-          <Palette onClose={() => setPaletteOpen(false)} onHelp={() => setHelpOpen(true)} />
-        </Suspense>
-      )}
+      {isPaletteOpen && <Palette onHelp={() => setHelpOpen(true)} />}
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
       <Notices />
     </div>
@@ -197,7 +173,7 @@ function Screen({ address }: { readonly address: Address }): ReactNode {
           fixed={<ThreadList address={address} />}
         >
           {address.screen === 'thread' ? (
-            <Suspense fallback={<Skeleton lines={6} />}>
+            <Suspense fallback={<ScreenLoading />}>
               <ThreadScreen key={address.threadId} address={address} />
             </Suspense>
           ) : (
@@ -215,7 +191,7 @@ function Screen({ address }: { readonly address: Address }): ReactNode {
       return <ApiScreen operation={address.operation} />
     case 'unknown':
       return (
-        <Empty title="Nothing has this address">
+        <Empty title="There is no page at this address">
           <p>
             <To className="link" address={{ screen: 'threads' }}>
               All threads
@@ -226,6 +202,12 @@ function Screen({ address }: { readonly address: Address }): ReactNode {
   }
 }
 
+/** What is shown while the code of a screen is loading. Until it is there, keys are not keys of the page. */
+function ScreenLoading(): ReactNode {
+  useLoading('a screen')
+  return <Skeleton lines={6} />
+}
+
 function ConnectionPill(): ReactNode {
   const { status } = useStudio()
   const { type } = useStore(status)
@@ -234,10 +216,10 @@ function ConnectionPill(): ReactNode {
       {type === 'lost' && (
         <span
           className="pill"
-          title="The server does not answer. The page stays as it was and goes on by itself when the server is back."
+          title="The server does not answer. The page stays as it is and continues when the server is back."
         >
           <i className="dot stop" aria-hidden />
-          disconnected, trying again
+          disconnected, reconnecting
         </span>
       )}
     </span>
@@ -253,7 +235,7 @@ function Help({ onClose }: { readonly onClose: () => void }): ReactNode {
           <dt>
             <kbd>{PALETTE_KEYS}</kbd>
           </dt>
-          <dd>Go to a thread, an agent or a screen, or do something</dd>
+          <dd>Search threads, agents, screens and commands</dd>
         </div>
         {bindings.map(({ keys, does }) => (
           <div key={keys + does} style={{ display: 'contents' }}>

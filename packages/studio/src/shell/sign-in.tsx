@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react'
+import { LogOut } from '../icons/lucide.ts'
 import { ErrorBox } from '../parts/basics.tsx'
 import { useStudio } from '../state/studio.ts'
 import iconUrl from '../styles/icon.svg'
-import { LogOut } from 'lucide-react'
 import { line } from '../parts/format.ts'
 import { useStore } from '../state/store.ts'
 
@@ -69,7 +69,8 @@ export function Account(): ReactNode {
       onClick={() => void signOut()}
     >
       <span className="cut">{line(name, 24)}</span>
-      <LogOut size={15} aria-label="Sign out" />
+      <LogOut size={15} aria-hidden />
+      <span className="hidden">Sign out</span>
     </button>
   )
 }

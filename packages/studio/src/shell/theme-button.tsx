@@ -1,5 +1,5 @@
-import { Monitor, Moon, Sun } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { Monitor, Moon, Sun } from '../icons/lucide.ts'
 import { useStore } from '../state/store.ts'
 import { chooseTheme, theme, type Theme } from '../state/theme.ts'
 
@@ -10,7 +10,7 @@ const NEXT_THEME: Readonly<Record<Theme, Theme>> = {
 }
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = {
-  system: 'Theme: as the system',
+  system: 'Theme: system',
   light: 'Theme: light',
   dark: 'Theme: dark',
 }

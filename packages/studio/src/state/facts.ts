@@ -50,6 +50,8 @@ export interface CallFacts {
   }
   /** If only the beginning of the result was loaded: the number of the event that contains the whole result. */
   readonly wholeAt?: number
+  /** The same for a result that came after the outcome of the call had been recorded as unknown. */
+  readonly lateWholeAt?: number
   /** The id of the call with which a person replaced this one. */
   readonly changedTo?: string
   readonly changedFrom?: string
@@ -64,11 +66,6 @@ export interface MessageFacts {
   readonly usage?: Readonly<Record<string, unknown>>
   readonly costUsd?: number
   readonly finishReason?: string
-  /**
-   * `unverified` until a gate has checked what the agent said in the session; `refused` if it was never
-   * delivered. Absent if the session has no such check.
-   */
-  readonly delivery?: 'unverified' | 'delivered' | 'refused'
   /** The blocks of the message that are not text: pictures, documents, sounds. */
   readonly media: readonly Readonly<Record<string, unknown>>[]
 }
@@ -127,6 +124,11 @@ export interface Facts {
   readonly grantChanges: number
 }
 
+/** How long models have worked in a thread, in ms: the time that Studio shows for a thread, everywhere. */
+export function modelTime({ requests }: Pick<Facts, 'requests'>): number {
+  return requests.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0)
+}
+
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
@@ -148,9 +150,6 @@ export class FactsFold {
   #cachedTokens = 0
   #grantChanges = 0
   #agentId = ''
-  /** The ids of the agents' messages in this session; the gate judges them together. */
-  #said: string[] = []
-  #isGated = false
   readonly #interrupts = new Map<string, string>()
 
   /** The details after all events pushed so far. */
@@ -177,23 +176,13 @@ export class FactsFold {
     return this.#draft !== undefined
   }
 
-  /** Whether a gate still has to check the text that is being streamed. */
-  get isGated(): boolean {
-    return this.#isGated
-  }
-
   push(event: AnyEvent, seq: number, isCut?: boolean): void {
     switch (event.type) {
       case 'agent_registered':
         this.#agents.set(event.agent.agent_id, event.agent.agent_name)
         return
-      case 'session_start':
-        this.#said = []
-        this.#isGated = false
-        return
       case 'session_end':
         this.#draft = undefined
-        if (event.outcome !== 'completed') this.#settle('refused')
         return
       case 'turn_start':
         this.#agentId = event.agentId
@@ -230,6 +219,9 @@ export class FactsFold {
           durationMs: event.durationMs,
           wholeAt: isCut ? seq : undefined,
         })
+      case 'late_result':
+        if (event.effectId !== undefined) return
+        return this.#setCall(event.toolCallId, seq, { lateWholeAt: isCut ? seq : undefined })
       case 'call_changed':
         this.#setCall(event.toolCallId, seq, { changedTo: event.changedTo })
         return this.#setCall(event.changedTo, seq, { changedFrom: event.toolCallId })
@@ -295,12 +287,9 @@ export class FactsFold {
       usage: event.usage as Readonly<Record<string, unknown>> | undefined, // the log is JSON
       costUsd,
       finishReason: event.finishReason,
-      delivery: undefined,
       media: media.map((block) => ({ ...block })),
     })
     if (message.type !== 'assistant') return
-    this.#said.push(message.id)
-    if (this.#isGated) this.#deliver([message.id], 'unverified')
     for (const { toolCallId } of message.toolCalls ?? [])
       this.#setCall(toolCallId, seq, { seq, stepId })
   }
@@ -338,26 +327,6 @@ export class FactsFold {
       this.#setCall(toolCallId, seq, {
         verdicts: [...(this.#calls.get(toolCallId)?.verdicts ?? []), verdict],
       })
-    if (decision === 'delivered') this.#settle('delivered')
-    else if (decision === 'fail_safe') this.#settle('refused')
-    else {
-      this.#isGated = true
-      this.#deliver(this.#said, decision === 'repair' ? 'refused' : 'unverified')
-      if (decision === 'repair') this.#said = []
-    }
-  }
-
-  /** Marks the messages of this session as delivered, or as never to be delivered. */
-  #settle(delivery: 'delivered' | 'refused'): void {
-    if (this.#isGated) this.#deliver(this.#said, delivery)
-    this.#said = []
-  }
-
-  #deliver(ids: readonly string[], delivery: MessageFacts['delivery']): void {
-    for (const id of ids) {
-      const message = this.#messages.get(id)
-      if (message) this.#messages.set(id, { ...message, delivery })
-    }
   }
 
   #prove(event: EventOf<'evidence_added'>, seq: number): void {

@@ -17,6 +17,8 @@ export interface Me {
     readonly name: string
     readonly version: string
     readonly playground: boolean
+    /** Whether programs have to send a key with their requests. */
+    readonly needsKey: boolean
     /** The prefix of the server's paths; a proxy may have replaced it in the address of the page. */
     readonly prefix: string
   }
@@ -104,6 +106,12 @@ export function useMay(scope: string): boolean {
   const { me } = useStudio()
   const scopes = useStore(me)?.scopes
   return scopes === undefined || scopes.includes(scope) || scopes.includes('admin')
+}
+
+/** Whether programs have to send a key to the server, so that the commands that are shown contain one. */
+export function useNeedsKey(): boolean {
+  const { me } = useStudio()
+  return useStore(me)?.server.needsKey !== false
 }
 
 /** Follows a thread with its descendants while the component is mounted. */

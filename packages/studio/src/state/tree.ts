@@ -17,8 +17,6 @@ export interface ShownThread {
   readonly threadId: string
   readonly view: ThreadView
   readonly facts: Facts
-  /** Whether a gate (a check before delivery) still has to pass the text that is being streamed. */
-  readonly isGated: boolean
   /** The stored events. The array is not replaced but grows; `view.seq` is the last number that this state includes. */
   readonly events: readonly LoggedEvent[]
   /** How many events of the thread before these were not loaded. */
@@ -150,7 +148,6 @@ export class LogFold {
       threadId: this.threadId,
       view: this.#last,
       facts: this.#facts.facts,
-      isGated: this.#facts.isGated,
       events: this.#events,
       earlier: this.#earlier,
     }
@@ -243,6 +240,13 @@ export function timeAt(events: readonly LoggedEvent[], seq: number): number {
     time = Math.max(time, Date.parse(event.at))
   }
   return time
+}
+
+/** Whether a call has ended, although a question about it may be open: its outcome is unknown. */
+export function isCallOver({ view }: ShownThread, toolCallId: string): boolean {
+  return view.items.some(
+    (item) => item.type === 'call' && item.id === toolCallId && item.endedAt !== undefined,
+  )
 }
 
 /** A tree of which nothing was read yet. */

@@ -1,6 +1,6 @@
-import { GitBranch, Hand } from 'lucide-react'
 import { useState, type FormEvent, type ReactNode } from 'react'
-import { ArgumentsFields, firstArguments, parsedArguments } from '../../parts/arguments.tsx'
+import { GitBranch, Hand } from '../../icons/lucide.ts'
+import { ArgumentsFields, firstArguments, readArguments } from '../../parts/arguments.tsx'
 import { ErrorBox } from '../../parts/basics.tsx'
 import { duration, line } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
@@ -63,8 +63,6 @@ export function AgentToolView({
   )
 }
 
-const OUTCOMES: Readonly<Record<string, string>> = { success: 'done' }
-
 /** A form that calls a single tool, without a model. The policy applies, so a high-risk call waits for a person. */
 function TryTool({
   agent,
@@ -94,14 +92,12 @@ function TryTool({
     <form className="stack try-tool" onSubmit={(event) => void run(event)}>
       <ArgumentsFields text={text} setText={setText} schema={tool.parameters} />
       <div className="btns">
-        <button className="btn" disabled={isBusy || typeof parsedArguments(text) === 'string'}>
+        <button className="btn" disabled={isBusy || typeof readArguments(text) === 'string'}>
           Run this tool once
         </button>
         {tried && (
           <span className="soft small" role="status">
-            {tried.waiting.length > 0
-              ? 'It waits for a person'
-              : (OUTCOMES[tried.outcome] ?? tried.outcome)}
+            {tried.waiting.length > 0 ? 'waiting for a person' : tried.outcome}
             {tried.durationMs !== undefined && ` · ${duration(tried.durationMs)}`} ·{' '}
             <To className="link" address={{ screen: 'thread', threadId: tried.threadId }}>
               its thread
@@ -116,18 +112,18 @@ function TryTool({
 }
 
 function kindWord({ kind, risk, isClientSide }: ToolDetail): string {
-  if (kind === 'handoff') return 'hands over'
-  if (kind === 'subagent') return 'child'
+  if (kind === 'handoff') return 'takes the conversation over'
+  if (kind === 'subagent') return 'starts a child thread'
   if (kind === 'prompt') return 'asks a model'
   if (isClientSide) return 'answered by a person or the client'
   return (
     {
-      read_only: 'reads',
-      write_low_risk: 'writes',
+      read_only: 'only reads',
+      write_low_risk: 'low risk: writes',
       write_high_risk: 'high risk: a person decides',
     }[risk ?? ''] ??
     risk ??
-    'not governed'
+    'no risk declared'
   )
 }
 

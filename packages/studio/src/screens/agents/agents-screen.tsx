@@ -1,12 +1,12 @@
-import { Bot, TriangleAlert, Users } from 'lucide-react'
 import { type ReactNode } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
-import type { AgentSummary } from '@skein/runtime/client'
+import { Bot, TriangleAlert, Users } from '../../icons/lucide.ts'
 import { CommandLine, Empty, ErrorBox, Skeleton } from '../../parts/basics.tsx'
 import { countText, line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
 import { Prose } from '../../parts/prose.tsx'
 import { Json } from '../../parts/json.tsx'
+import { inOrder, type OrderedAgent } from '../../state/agent-order.ts'
 import { useStore } from '../../state/store.ts'
 import { useResource, useStudio } from '../../state/studio.ts'
 import { useTitle } from '../../state/title.ts'
@@ -34,7 +34,7 @@ export function AgentsScreen(): ReactNode {
           </Empty>
         )}
         <ul className="agent-list">
-          {(agents.value ?? []).map((agent) => (
+          {inOrder(agents.value ?? []).map((agent) => (
             <AgentRow
               key={agent.name}
               agent={agent}
@@ -57,10 +57,10 @@ function AgentRow({
   agent,
   threads,
 }: {
-  readonly agent: AgentSummary
+  readonly agent: OrderedAgent
   readonly threads: string
 }): ReactNode {
-  const { name, title, description, type, sides } = agent
+  const { name, title, description, type, sides, calledBy } = agent
   const tools = sides.flatMap((side) => side.tools)
   const Icon = type === 'dual_ai' ? Users : Bot
   return (
@@ -72,8 +72,11 @@ function AgentRow({
           {description !== undefined && (
             <span className="soft block">{line(description, 200)}</span>
           )}
+          {calledBy.length > 0 && (
+            <span className="soft block small">Called by {line(calledBy.join(', '), 120)}.</span>
+          )}
         </span>
-        <span className="soft small num">
+        <span className="soft small">
           {[...new Set(sides.flatMap((side) => side.models))]
             .map((model) => line(model, 40))
             .join(', ')}
@@ -170,7 +173,8 @@ function Side({
   return (
     <section className="side">
       <h2>
-        {line(side.label, 60)} {!isOnly && <span className="soft">side {side.side}</span>}
+        {line(side.label, 60)}{' '}
+        {!isOnly && <span className="soft">side {side.side.toUpperCase()}</span>}
       </h2>
       <dl className="facts">
         <dt>Model</dt>
@@ -195,13 +199,13 @@ function Side({
         <dt>Steps</dt>
         <dd>
           {side.maxSteps === null ? 'no limit' : `${side.maxSteps} at most`}
-          {side.stopsOnResponse ? ', ends with an answer' : ', goes on after an answer'}
+          {side.stopsOnResponse ? ', ends with an answer' : ', continues after an answer'}
         </dd>
         <dt>Prompt</dt>
         <dd>
           {side.text === undefined ? (
             <span className="soft">
-              <code>{line(side.prompt, 60)}</code>, its text needs the right to read logs
+              <code>{line(side.prompt, 60)}</code>; to see its text, you need the right to read logs
             </span>
           ) : (
             <div className="prompt">
@@ -224,7 +228,7 @@ function Limits({ detail }: { readonly detail: AgentDetail }): ReactNode {
   const { limits, taskClass, variables } = detail
   return (
     <section className="side">
-      <h2>Limits and needs</h2>
+      <h2>Limits and requirements</h2>
       <dl className="facts">
         <dt>Turns</dt>
         <dd>
@@ -232,11 +236,11 @@ function Limits({ detail }: { readonly detail: AgentDetail }): ReactNode {
         </dd>
         <dt>Budget</dt>
         <dd>{limits.budget === null ? 'none' : <Json value={limits.budget} label="Budget" />}</dd>
-        <dt>Delivery</dt>
+        <dt>Answers</dt>
         <dd>
           {taskClass === null
-            ? 'gated only after a governed call'
-            : `gated as ${line(taskClass, 60)}`}
+            ? 'delivered without a check'
+            : `checked before they are delivered, by the rules of ${line(taskClass, 60)}`}
         </dd>
         <dt>Variables</dt>
         <dd>

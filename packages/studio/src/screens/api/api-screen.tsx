@@ -1,11 +1,12 @@
 import { useState, type ReactNode } from 'react'
 import { safeText } from '@skein/base/safe-text'
 import { CommandLine, ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { curlText } from '../../parts/curl.ts'
 import { line, plural } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
 import { To } from '../../parts/link.tsx'
 import { useStore } from '../../state/store.ts'
-import { useResource, useStudio } from '../../state/studio.ts'
+import { useNeedsKey, useResource, useStudio } from '../../state/studio.ts'
 import { useTitle } from '../../state/title.ts'
 import {
   readDocument,
@@ -24,7 +25,7 @@ export function ApiScreen({ operation: chosen }: { readonly operation?: string }
   const prefix = useStore(studio.me)?.server.prefix
   const document = useResource(prefix === undefined ? undefined : 'openapi', async (signal) => {
     const response = await studio.fetch(`${studio.url}/openapi.json`, { signal })
-    if (!response.ok) throw new Error(`The document was answered with ${response.status}.`)
+    if (!response.ok) throw new Error(`The server answered with ${response.status} instead of its OpenAPI document.`)
     return readDocument(await response.json(), prefix ?? '')
   })
   useTitle('API · Studio')
@@ -75,7 +76,7 @@ export function ApiScreen({ operation: chosen }: { readonly operation?: string }
                       title={summary}
                     >
                       <Method name={method} />
-                      <code className="cut">{line(path, 120)}</code>
+                      <code>{line(path, 120)}</code>
                     </To>
                   </li>
                 ))}
@@ -88,29 +89,60 @@ export function ApiScreen({ operation: chosen }: { readonly operation?: string }
         {current ? (
           <OperationView key={current.id} operation={current} document={document.value} />
         ) : (
-          <Introduction count={operations.length} />
+          <Introduction operations={operations} />
         )}
       </div>
     </div>
   )
 }
 
-function Introduction({ count }: { readonly count: number }): ReactNode {
+/** What people look for first, by the ids of the operations. */
+const FIRST_OPERATIONS = [
+  'createThread',
+  'sendMessage',
+  'streamThread',
+  'getThreadView',
+  'listApprovals',
+  'decide',
+]
+
+function Introduction({ operations }: { readonly operations: readonly ApiOperation[] }): ReactNode {
   const { url } = useStudio()
+  const needsKey = useNeedsKey()
+  const first = FIRST_OPERATIONS.flatMap((id) => operations.filter((one) => one.id === id))
   return (
     <div className="inner stack">
       <h2>The API of this server</h2>
       <p>
-        Everything that this page shows and does goes through these {plural(count, 'operation')}.
-        Choose one to see what it takes and answers, and to try it with your own rights. Programs
-        send a key with every request:
+        Everything that this page shows and does goes through these{' '}
+        {plural(operations.length, 'operation')}. Choose one to see its parameters and responses,
+        and to try it with your own permissions.
+        {needsKey && ' Programs send a key with every request:'}
       </p>
-      <CommandLine text={`curl '${url}/threads' -H "authorization: Bearer $SKEIN_KEY"`} />
-      <p className="soft">
-        The same as a document for tools: <code>{url}/openapi.json</code> (OpenAPI 3.1).
+      <CommandLine text={curlText({ url: `${url}/threads`, needsKey })} />
+      <p>
+        <a className="link" href={`${url}/openapi.json`} target="_blank" rel="noopener">
+          openapi.json
+        </a>{' '}
+        <span className="soft">describes the same operations for tools (OpenAPI 3.1).</span>
       </p>
+      <h2>Where to begin</h2>
+      <ul className="api-first">
+        {first.map(({ id, method, path, summary }) => (
+          <li key={id}>
+            <To className="api-row" address={{ screen: 'api', operation: id }}>
+              <Method name={method} /> <code>{line(path, 120)}</code>
+            </To>
+            <p className="soft small">{line(firstSentence(summary), 200)}</p>
+          </li>
+        ))}
+      </ul>
     </div>
   )
+}
+
+function firstSentence(text: string): string {
+  return text.replaceAll('`', '').replace(/(?<=\.)\s[^]*$/, '')
 }
 
 function Method({ name }: { readonly name: string }): ReactNode {
@@ -154,7 +186,7 @@ function OperationView({
         </section>
       )}
       <section>
-        <h2>Answers</h2>
+        <h2>Responses</h2>
         {answers.map(({ status, description, content }) => (
           <details key={status} className="api-answer" open={status.startsWith('2')}>
             <summary>
@@ -170,7 +202,7 @@ function OperationView({
                   <Fields
                     schema={media.schema}
                     schemas={schemas}
-                    label={`Schema of the answer ${status}`}
+                    label={`Schema of the response ${status}`}
                   />
                 )}
               </div>

@@ -166,31 +166,3 @@ export function requestPath({ path, parameters }: ApiOperation, values: ApiValue
     if (place === 'query' && (values[name] ?? '') !== '') query.set(name, values[name]!)
   return query.size > 0 ? `${filled}?${query}` : filled
 }
-
-/** Returns a request as a `curl` command. The API key appears only as the name of a shell variable. */
-export function curlText(
-  url: string,
-  operation: ApiOperation,
-  { values, body, mediaType }: { values: ApiValues; body: string; mediaType: string | undefined },
-): string {
-  const { method, scope } = operation
-  const parts = ['curl']
-  if (method !== 'GET') parts.push('-X', method)
-  parts.push(quoted(`${url}${requestPath(operation, values)}`))
-  if (scope !== 'public') parts.push('-H "authorization: Bearer $SKEIN_KEY"')
-  if (mediaType !== undefined && body !== '')
-    parts.push('-H', quoted(`content-type: ${mediaType}`), '--data-binary', quoted(compact(body)))
-  return parts.join(' ')
-}
-
-function compact(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text))
-  } catch {
-    return text
-  }
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
-}

@@ -1,12 +1,12 @@
-import { Play, Square } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import { escapeJson, safeText } from '@skein/base/safe-text'
+import { Play, Square } from '../../icons/lucide.ts'
 import { CommandLine, Copy, ErrorBox } from '../../parts/basics.tsx'
+import { curlText } from '../../parts/curl.ts'
 import { bytes, duration, line } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
-import { useMay, useStudio } from '../../state/studio.ts'
+import { useMay, useNeedsKey, useStudio } from '../../state/studio.ts'
 import {
-  curlText,
   exampleBody,
   requestPath,
   typeText,
@@ -80,6 +80,7 @@ export function TryIt({
   readonly schemas: ApiDocument['schemas']
 }): ReactNode {
   const { url } = useStudio()
+  const needsKey = useNeedsKey()
   const example = useMemo(() => exampleBody(operation, schemas), [operation, schemas])
   const [values, setValues] = useState<ApiValues>({})
   const [body, setBody] = useState(example?.text ?? '')
@@ -130,7 +131,13 @@ export function TryIt({
           </label>
         )}
         <CommandLine
-          text={curlText(url, operation, { values, body, mediaType: example?.mediaType })}
+          text={curlText({
+            method,
+            url: `${url}${requestPath(operation, values)}`,
+            needsKey: needsKey && operation.scope !== 'public',
+            mediaType: example?.mediaType,
+            body,
+          })}
         />
         <div className="btns">
           <button
@@ -172,7 +179,7 @@ function WhyNot({
   if (missing.length === 0) return null
   return (
     <span className="soft">
-      {missing.join(', ')} {missing.length === 1 ? 'is' : 'are'} needed.
+      Fill in {missing.join(' and ')} first.
     </span>
   )
 }

@@ -1,6 +1,6 @@
-import { ShieldAlert, ShieldCheck } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { AuditExport } from '@skein/runtime'
+import { ShieldAlert, ShieldCheck } from '../../icons/lucide.ts'
 import { ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
@@ -46,10 +46,10 @@ export function AuditTab({ threadId }: { readonly threadId: string }): ReactNode
       ))}
       <p className="soft small">
         {isContinued
-          ? 'What this browser saw last time is in it unchanged. '
-          : 'This browser remembers it from now on, and will notice if it is rewritten. '}
-        Checked here with the key that the server gave; compare it with the one that was published
-        to you:
+          ? 'It contains everything that this browser saw last time, unchanged. '
+          : 'This browser remembers it from now on and will notice if it is rewritten. '}
+        Checked in this browser with the key that the server sent. Compare it with the key that was
+        published to you:
       </p>
       <p className="mono small hash">{line(JSON.stringify(publicKey), 300)}</p>
       <h3>Entries</h3>

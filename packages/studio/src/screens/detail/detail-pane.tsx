@@ -1,11 +1,12 @@
-import { X } from 'lucide-react'
 import { type ReactNode } from 'react'
 import type { ViewCall, ViewMessage } from '@skein/runtime/view'
+import { X } from '../../icons/lucide.ts'
 import { Time } from '../../parts/basics.tsx'
 import { Checklist, EvidenceList } from '../../parts/evidence.tsx'
 import { duration, line } from '../../parts/format.ts'
 import { Prose } from '../../parts/prose.tsx'
-import { CallBody, DecisionLine } from '../../parts/tool-call.tsx'
+import { CallBody, callWords, DecisionLine, LateLine, UndoLine } from '../../parts/tool-call.tsx'
+import type { CallFacts } from '../../state/facts.ts'
 import { useAddress, type ThreadAddress } from '../../state/address.ts'
 import type { LoggedEvent, ShownThread, TreeState } from '../../state/tree.ts'
 import { AuditTab } from './audit-tab.tsx'
@@ -97,7 +98,9 @@ export function DetailPane({
         {selected ? (
           <TabBody tab={tab} selected={selected} tree={tree} address={address} />
         ) : (
-          <p className="soft pad">What was selected is not in this thread, or not yet.</p>
+          <p className="soft pad">
+            The selected entry is not in this thread, or has not arrived yet.
+          </p>
         )}
       </div>
     </aside>
@@ -158,22 +161,25 @@ function Readable({
         <section>
           <h3 className="mono tool-ink name">{line(call.toolName, 80)}</h3>
           <p className="soft">
-            {call.state} · <Time at={call.at} className="num" />
+            {callWords(call)} · <Time at={call.at} className="num" isAgo />
             {call.endedAt !== undefined && (
               <span className="num">
                 {' '}
-                · {duration(Date.parse(call.endedAt) - Date.parse(facts?.startedAt ?? call.at))}
+                · took{' '}
+                {duration(Date.parse(call.endedAt) - Date.parse(facts?.startedAt ?? call.at))}
               </span>
             )}
           </p>
           {facts && <DecisionLine facts={facts} />}
+          <LateLine call={call} />
+          <UndoLine call={call} />
         </section>
         <section>
           <CallBody threadId={thread.threadId} call={call} facts={facts} />
         </section>
         <section>
-          <h3>Copy as</h3>
-          <Curl path={`/threads/${thread.threadId}/view`} />
+          <h3>Its events, as a command</h3>
+          <Curl path={callEventsPath(thread, facts)} />
         </section>
       </>
     )
@@ -210,6 +216,24 @@ function Readable({
   )
 }
 
+/** The events from that with the call to that with its end. */
+function callEventsPath({ threadId, view }: ShownThread, facts: CallFacts | undefined): string {
+  const from = facts?.seq ?? view.seq
+  return `/threads/${threadId}/events?after=${from - 1}&limit=${CALL_EVENTS}`
+}
+
+const CALL_EVENTS = 20
+
+/** What is known about the delivery of answers before a gate has decided. */
+function deliveryText({ view }: ShownThread): string {
+  const isChecked = view.items.some(
+    (item) => item.type === 'message' && item.delivery !== undefined,
+  )
+  return isChecked || view.draftDelivery === 'pending'
+    ? 'A gate checks the answers; it has not decided yet.'
+    : 'No gate checks the answers of this agent.'
+}
+
 function EvidenceTab({
   selected,
   address,
@@ -236,7 +260,7 @@ function EvidenceTab({
       />
       <h3>Delivery</h3>
       {!thread.facts.verdicts.some((verdict) => verdict.toolCallId === undefined) && (
-        <p className="soft">{thread.isGated ? 'Not delivered yet.' : 'Nothing here is gated.'}</p>
+        <p className="soft">{deliveryText(thread)}</p>
       )}
       <Checklist
         verdicts={thread.facts.verdicts.filter((verdict) => verdict.toolCallId === undefined)}

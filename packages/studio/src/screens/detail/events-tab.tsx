@@ -22,7 +22,7 @@ export function EventJson({
   readonly logged: LoggedEvent
 }): ReactNode {
   const whole = useWholeEvent(threadId, isCut ? seq : undefined)
-  if (whole.isLoading) return <p className="soft small">Reading the event …</p>
+  if (whole.isLoading) return <p className="soft small">Loading the event …</p>
   return <Json value={whole.value ?? event} label={`Event ${seq}`} />
 }
 
@@ -55,7 +55,7 @@ export function EventsTab({ selected }: { readonly selected: Selected }): ReactN
           <EventJson threadId={thread.threadId} logged={logged} />
         </details>
       ))}
-      {related.length === 0 && <p className="soft">No event names this.</p>}
+      {related.length === 0 && <p className="soft">No event mentions this.</p>}
     </section>
   )
 }

@@ -1,9 +1,10 @@
 import { useState, type ReactNode } from 'react'
 import { CommandLine, Cost, ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { curlText } from '../../parts/curl.ts'
 import { countText, duration, line } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
 import { Prose } from '../../parts/prose.tsx'
-import { useResource, useStudio } from '../../state/studio.ts'
+import { useNeedsKey, useResource, useStudio } from '../../state/studio.ts'
 import { type Selected } from './detail-pane.tsx'
 import { stepOf } from './events-tab.tsx'
 
@@ -25,7 +26,9 @@ export function ModelLogView({
   )
   const [isRaw, setRaw] = useState(false)
   if (logId === undefined)
-    return <p className="soft pad">No model was asked for this. A person or a tool made it.</p>
+    return (
+      <p className="soft pad">No request to a model led to this: a person or a tool made it.</p>
+    )
   if (log.error !== undefined)
     return (
       <div className="pad">
@@ -72,7 +75,7 @@ export function ModelLogView({
     <section>
       <p className="soft small">
         <span className="mono">{line(`${value.provider}/${value.model}`, 100)}</span> · attempt{' '}
-        {value.attempt} · secrets are never in it.{' '}
+        {value.attempt} · never contains secrets.{' '}
         <button type="button" className="link" onClick={() => setRaw(!isRaw)}>
           {isRaw ? 'Readable' : 'Raw'}
         </button>
@@ -101,7 +104,7 @@ export function ModelLogView({
           <Json value={value.params} label="Parameters" />
         </>
       )}
-      <h3>Copy as</h3>
+      <h3>The same as a command</h3>
       <Curl path={`/threads/${thread.threadId}/logs/${logId}`} />
     </section>
   )
@@ -114,8 +117,9 @@ function messageEvent({ thread }: Selected, messageId: string | undefined): unkn
   return found?.type === 'message_added' ? found.message : undefined
 }
 
-/** A request as a `curl` command. The API key appears only as the name of a shell variable. */
+/** A request for something that is read, as a command. */
 export function Curl({ path }: { readonly path: string }): ReactNode {
   const { url } = useStudio()
-  return <CommandLine text={`curl ${url}${path} -H "authorization: Bearer $SKEIN_KEY"`} />
+  const needsKey = useNeedsKey()
+  return <CommandLine text={curlText({ url: `${url}${path}`, needsKey })} />
 }

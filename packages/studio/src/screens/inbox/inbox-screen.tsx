@@ -1,5 +1,7 @@
 import { useEffect, useMemo, useRef, type ReactNode } from 'react'
-import type { WaitingItem } from '@skein/runtime'
+import { canonicalJson } from '@skein/base'
+import type { ThreadInfo, WaitingItem } from '@skein/runtime'
+import type { ViewCall } from '@skein/runtime/view'
 import { Approval } from '../../parts/approval.tsx'
 import { AllGrants } from '../../parts/grants.tsx'
 import { Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
@@ -9,7 +11,8 @@ import { Dot } from '../../parts/status.tsx'
 import { useAddress } from '../../state/address.ts'
 import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
-import { useStudio, useTree } from '../../state/studio.ts'
+import { useResource, useStudio, useTree } from '../../state/studio.ts'
+import { isCallOver, type ShownThread } from '../../state/tree.ts'
 import { useTitle } from '../../state/title.ts'
 import { sentence } from '../../parts/ask-facts.tsx'
 
@@ -57,7 +60,7 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
           {items.length > 0 && (
             <span className="keys-line">
               <kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> opens the thread · <kbd>a</kbd>{' '}
-              approve · <kbd>e</kbd> approve with changes or fill in · <kbd>d</kbd> deny
+              <kbd>e</kbd> <kbd>d</kbd> move to the buttons
             </span>
           )}
         </p>
@@ -65,36 +68,37 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
         {error !== undefined && <ErrorBox error={error} retry={lists.refresh} />}
       </header>
       {items.length === 0 ? (
-        <Empty title="All decided">
+        <Empty title="Nothing to decide">
           <p>
-            Calls that need a person, questions of tools, values that a child needs, and calls that
-            a crash cut off appear here, from every thread and every child, as soon as they wait.
+            Calls that need an approval, questions from tools, values that a child needs, and calls
+            whose outcome is unknown appear here as soon as they wait, from every thread and child.
           </p>
         </Empty>
       ) : (
         <div className="inbox-panes">
           <ul className="inbox-list" aria-label="Decisions">
             {items.map((item) => (
-              <li key={item.interruptId}>
-                <To
-                  className="row"
-                  address={{ screen: 'inbox', item: item.interruptId }}
-                  replace
-                  aria-current={item === current ? 'true' : undefined}
-                >
-                  <Dot shape={waiting.includes(item) ? 'wait' : 'done'} />
-                  <span className="title cut">{sentence(item)}</span>
-                  <Time at={item.openedAt} />
-                  <span className="sub">
-                    <span className="cut">{pathText(item)}</span>
-                    <span>{waiting.includes(item) ? riskWord(item) : 'decided'}</span>
-                  </span>
-                </To>
-              </li>
+              <InboxRow
+                key={item.interruptId}
+                item={item}
+                isCurrent={item === current}
+                isWaiting={waiting.includes(item)}
+              />
             ))}
           </ul>
           <div className="inbox-item">
-            {current && <InboxItem key={current.interruptId} item={current} />}
+            {current && (
+              <InboxItem
+                key={current.interruptId}
+                item={current}
+                isWaiting={waiting.includes(current)}
+                others={waiting.filter(
+                  (one) =>
+                    one.interruptId !== current.interruptId &&
+                    sameCallKey(one) === sameCallKey(current),
+                )}
+              />
+            )}
           </div>
         </div>
       )}
@@ -102,19 +106,75 @@ export function InboxScreen({ item: chosen }: { readonly item?: string }): React
   )
 }
 
-/** A waiting item, with the evidence collected so far in its thread. */
-function InboxItem({ item }: { readonly item: WaitingItem }): ReactNode {
+/** A row of the list: what would happen, in which conversation and for whom. */
+function InboxRow({
+  item,
+  isCurrent,
+  isWaiting,
+}: {
+  readonly item: WaitingItem
+  readonly isCurrent: boolean
+  readonly isWaiting: boolean
+}): ReactNode {
+  const root = useRoot(item)
+  const about = root?.title ?? root?.firstWords
+  return (
+    <li>
+      <To
+        className="row"
+        address={{ screen: 'inbox', item: item.interruptId }}
+        replace
+        aria-current={isCurrent ? 'true' : undefined}
+      >
+        <Dot shape={isWaiting ? 'wait' : 'done'} />
+        <span className="title cut">{sentence(item)}</span>
+        <Time at={item.openedAt} />
+        <span className="sub about cut">
+          {about != null && <span className="cut">“{line(about, 80)}”</span>}
+        </span>
+        <span className="sub">
+          <span className="cut">
+            {pathText(item)}
+            {root?.owner != null && ` · ${line(root.owner, 40)}`} · {item.rootId.slice(-6)}
+          </span>
+          <span>{isWaiting ? riskWord(item) : 'no longer waiting'}</span>
+        </span>
+      </To>
+    </li>
+  )
+}
+
+/** A waiting item, with what the person wrote and the evidence that its thread has collected so far. */
+function InboxItem({
+  item,
+  isWaiting,
+  others,
+}: {
+  readonly item: WaitingItem
+  readonly isWaiting: boolean
+  /** The items that ask about the same call with the same arguments. */
+  readonly others: readonly WaitingItem[]
+}): ReactNode {
   const tree = useTree(item.threadId)
   const thread = tree.threads.get(item.threadId)
+  const root = useRoot(item)
+  const calls = useMemo(() => callsOf(thread), [thread])
+  const asked = thread?.view.items.findLast(
+    (one) => one.type === 'message' && one.from === 'user' && one.text.trim() !== '',
+  )
   return (
     <Approval
       item={item}
       evidence={thread?.facts.evidence}
       verdicts={thread?.facts.calls.get(item.toolCallId)?.verdicts}
+      results={calls}
+      isOver={!isWaiting}
+      hasEnded={thread !== undefined && isCallOver(thread, item.toolCallId)}
       hasKeys
     >
       <p className="soft">
-        Asked by {pathText(item)} ·{' '}
+        Asked by {pathText(item)}
+        {root?.owner != null && <> · for {line(root.owner, 60)}</>} ·{' '}
         <To
           className="link"
           address={{ screen: 'thread', threadId: item.threadId, select: item.toolCallId }}
@@ -122,8 +182,64 @@ function InboxItem({ item }: { readonly item: WaitingItem }): ReactNode {
           open the thread
         </To>
       </p>
+      {asked?.type === 'message' && (
+        <blockquote className="asked">
+          <span className="soft small">
+            {item.path.length > 1 ? 'The task' : 'The last message'}: <Time at={asked.at} isAgo />
+          </span>
+          <p>{line(asked.text, 600)}</p>
+        </blockquote>
+      )}
+      {others.length > 0 && (
+        <div className="waits same-call">
+          The same call with the same arguments waits {others.length + 1} times. Each one is decided
+          separately. The others:
+          <ul>
+            {others.map((other) => (
+              <SameCall key={other.interruptId} item={other} />
+            ))}
+          </ul>
+        </div>
+      )}
     </Approval>
   )
+}
+
+/** A link to an item that asks about the same call, with the conversation from which it comes. */
+function SameCall({ item }: { readonly item: WaitingItem }): ReactNode {
+  const root = useRoot(item)
+  const about = root?.title ?? root?.firstWords ?? pathText(item)
+  return (
+    <li>
+      <To className="link" address={{ screen: 'inbox', item: item.interruptId }} replace>
+        “{line(about, 60)}”
+      </To>
+      {root?.owner != null && ` · ${line(root.owner, 40)}`} · <Time at={item.openedAt} isAgo />
+    </li>
+  )
+}
+
+/** The outermost thread of an item: from the list of threads or, if it is not there, from the server. */
+function useRoot({ rootId }: WaitingItem): ThreadInfo | undefined {
+  const { client, lists } = useStudio()
+  const { items, isLoaded } = useStore(lists.threads)
+  const listed = items.find(({ id }) => id === rootId)
+  const isMissing = isLoaded && listed === undefined
+  const read = useResource(isMissing ? `root ${rootId}` : undefined, () =>
+    client.threads.get(rootId),
+  )
+  return listed ?? read.value
+}
+
+/** The calls of a thread, by their ids. */
+function callsOf(thread: ShownThread | undefined): ReadonlyMap<string, ViewCall> {
+  const calls = (thread?.view.items ?? []).flatMap((item) => (item.type === 'call' ? [item] : []))
+  return new Map(calls.map((call) => [call.id, call]))
+}
+
+/** Items that ask about the same call have the same text here. */
+function sameCallKey({ kind, toolName, arguments: args }: WaitingItem): string {
+  return `${kind} ${toolName} ${canonicalJson(args)}`
 }
 
 /**

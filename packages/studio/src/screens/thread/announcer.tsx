@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react'
-import type { ViewItem } from '@skein/runtime/view'
+import type { ViewItem, ViewMessage } from '@skein/runtime/view'
 import { line, plural } from '../../parts/format.ts'
 import type { ShownThread } from '../../state/tree.ts'
 
@@ -10,24 +10,28 @@ import type { ShownThread } from '../../state/tree.ts'
 export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNode {
   const [spoken, setSpoken] = useState('')
   const { draft } = thread.facts
-  const { waiting, items, status } = thread.view
+  const { waiting, items, status, draftDelivery } = thread.view
   // `waiting` starts at 0, so that calls that already wait when the thread is opened are announced too.
   const said = useRef({ draft: 0, last: lastId(items), waiting: 0, status })
   useEffect(() => {
     const before = said.current
     const parts: string[] = []
     const sentences = draft ? wholeSentences(draft.text) : ''
-    if (sentences.length > before.draft) parts.push(sentences.slice(before.draft))
+    if (sentences.length > before.draft)
+      parts.push(
+        (before.draft === 0 && draftDelivery ? UNVERIFIED[draftDelivery] : '') +
+          sentences.slice(before.draft),
+      )
     const last = items.at(-1)
     const isNew = lastId(items) !== before.last
     if (isNew && last?.type === 'message' && last.from === 'agent')
-      parts.push(last.text.slice(before.draft))
+      parts.push(`${UNVERIFIED[last.delivery ?? 'delivered']}${last.text.slice(before.draft)}`)
     if (isNew && last?.type === 'call') parts.push(`Calls ${last.toolName}.`)
     const people = waiting.filter((wait) => wait.for === 'person').length
     if (waiting.length > before.waiting && people > 0)
       parts.push(`${plural(people, 'decision')} to make.`)
-    if (status !== before.status && (status === 'failed' || status === 'stopped'))
-      parts.push(`The thread has ${status}.`)
+    if (status !== before.status && /^(?:failed|stopping|stopped)$/.test(status))
+      parts.push(`The thread is ${status}.`.replace('is failed', 'has failed'))
     said.current = {
       draft: draft ? Math.max(sentences.length, before.draft) : 0,
       last: lastId(items),
@@ -42,6 +46,13 @@ export function Announcer({ thread }: { readonly thread: ShownThread }): ReactNo
       {spoken}
     </div>
   )
+}
+
+/** What is announced before an answer that people cannot rely on. */
+const UNVERIFIED: Readonly<Record<NonNullable<ViewMessage['delivery']>, string>> = {
+  pending: 'Not verified yet: ',
+  refused: 'Not delivered: ',
+  delivered: '',
 }
 
 /** Returns the text up to the end of its last complete sentence. */

@@ -1,5 +1,5 @@
-import { ChevronLeft, ChevronRight } from 'lucide-react'
 import { useMemo, type ReactNode } from 'react'
+import { ChevronLeft, ChevronRight } from '../../icons/lucide.ts'
 import { To } from '../../parts/link.tsx'
 import { useStore } from '../../state/store.ts'
 import { useResource, useStudio } from '../../state/studio.ts'

@@ -1,4 +1,3 @@
-import { ArrowDown } from 'lucide-react'
 import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual'
 import {
   useCallback,
@@ -11,6 +10,7 @@ import {
   type RefObject,
 } from 'react'
 import type { ViewMessage } from '@skein/runtime/view'
+import { ArrowDown } from '../../icons/lucide.ts'
 import { Empty } from '../../parts/basics.tsx'
 import { plural } from '../../parts/format.ts'
 import { useKeys } from '../../state/keys.ts'
@@ -85,7 +85,7 @@ export function Chat({ thread, tree, selected, onSelect }: ChatProps): ReactNode
         aria-busy={isRunning}
       >
         {entries.length === 0 && (
-          <Empty title="Nothing was said yet">
+          <Empty title="No messages yet">
             <p>Write the first message below.</p>
           </Empty>
         )}

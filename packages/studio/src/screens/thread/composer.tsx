@@ -1,4 +1,3 @@
-import { ArrowUp, Paperclip, Undo2, X } from 'lucide-react'
 import {
   useEffect,
   useRef,
@@ -7,7 +6,9 @@ import {
   type ReactNode,
   type RefObject,
 } from 'react'
+import { ArrowUp, Paperclip, Undo2, X } from '../../icons/lucide.ts'
 import { Approval } from '../../parts/approval.tsx'
+import { isAboutUndo } from '../../parts/ask-facts.tsx'
 import { ErrorBox } from '../../parts/basics.tsx'
 import { bytes, line, plural } from '../../parts/format.ts'
 import { readSetting, useStore, writeSetting } from '../../state/store.ts'
@@ -16,9 +17,9 @@ import type { ShownThread } from '../../state/tree.ts'
 
 /** What a message does to a thread that is busy. */
 const IF_BUSY = [
-  ['enqueue', 'Read it after this step'],
-  ['cut', 'Cut in: end the answer here, keep what was said'],
-  ['restart', 'Start again: models forget the answer so far'],
+  ['enqueue', 'Send it after this step'],
+  ['cut', 'Interrupt: end the answer here and keep what was said'],
+  ['restart', 'Restart: the model no longer sees the answer so far'],
 ] as const
 
 type IfBusy = (typeof IF_BUSY)[number][0]
@@ -46,9 +47,10 @@ export function Composer({
   if (isOver || isPast || !mayWrite)
     return (
       <footer className="foot">
+        {!isPast && <OtherQuestions threadId={thread.threadId} />}
         <p className="soft compose-over">
           {isPast
-            ? 'This is the thread as it was. Go to now to write.'
+            ? 'You are looking at an earlier state. Go back to now to write.'
             : isOver
               ? 'This thread has ended and takes no more messages. Its history stays.'
               : 'You may read this thread but not write to it.'}
@@ -57,7 +59,7 @@ export function Composer({
     )
   return (
     <footer className="foot">
-      <Variables threadId={thread.threadId} />
+      <OtherQuestions threadId={thread.threadId} />
       <Queue thread={thread} />
       {message.error !== undefined && <ErrorBox error={message.error} />}
       <Chips message={message} />
@@ -138,11 +140,18 @@ interface WrittenMessage {
   readonly field: RefObject<HTMLTextAreaElement | null>
 }
 
-/** Forms for the variables that children of the thread need before they can be created. */
-function Variables({ threadId }: { readonly threadId: string }): ReactNode {
+/**
+ * Questions that belong to no call in the chat: variables that children need, scheduled work, and writes that were not
+ * undone when the session failed.
+ */
+function OtherQuestions({ threadId }: { readonly threadId: string }): ReactNode {
   const { lists } = useStudio()
   return useStore(lists.inbox)
-    .items.filter((item) => item.kind === 'variables' && item.threadId === threadId)
+    .items.filter(
+      (item) =>
+        item.threadId === threadId &&
+        (item.kind === 'variables' || item.effectId !== undefined || isAboutUndo(item)),
+    )
     .map((item) => <Approval key={item.interruptId} item={item} />)
 }
 
@@ -272,7 +281,7 @@ function Queue({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { queued } = thread.view
   const takeBack = async (queueId: string): Promise<void> => {
     const isBack = await client.threads.unsend(thread.threadId, queueId)
-    notify(isBack ? 'Taken back.' : 'Too late: it was read already.')
+    notify(isBack ? 'Withdrawn.' : 'Too late: the agent has read it already.')
   }
   if (queued.length === 0) return null
   return (
@@ -289,7 +298,7 @@ function Queue({ thread }: { readonly thread: ShownThread }): ReactNode {
                 className="btn quiet tiny"
                 onClick={() => void takeBack(queueId)}
               >
-                <Undo2 size={13} aria-hidden /> Take back
+                <Undo2 size={13} aria-hidden /> Withdraw
               </button>
             )}
           </li>

@@ -73,8 +73,8 @@ export function DiffView({
         <p className="pad">Both threads say and do the same.</p>
       ) : (
         <p className="soft small pad">
-          {plural(first, 'step')} alike before the first difference,{' '}
-          {plural(pairs.filter(({ isSame }) => !isSame).length, 'difference')} in all
+          {plural(first, 'step')} before the first difference,{' '}
+          {plural(pairs.filter(({ isSame }) => !isSame).length, 'difference')} in total
         </p>
       )}
       {runsOf(pairs).map(({ from, items }) =>
@@ -177,7 +177,7 @@ function numbers(tree: TreeState, other: TreeState): readonly Numbers[] {
   return [
     ['Tokens', a.input + a.output, b.input + b.output, count],
     ['Cost', a.costUsd, b.costUsd, money],
-    ['Time of models', worked(tree), worked(other), time],
+    ['Model time', worked(tree), worked(other), time],
     ['Events', seqOf(tree), seqOf(other), count],
   ]
 }

@@ -1,5 +1,5 @@
-import { Square } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { Square } from '../../icons/lucide.ts'
 import { Approval } from '../../parts/approval.tsx'
 import { ErrorBox } from '../../parts/basics.tsx'
 import { line } from '../../parts/format.ts'
@@ -7,7 +7,7 @@ import { Reasoning, Who } from '../../parts/message.tsx'
 import { Prose } from '../../parts/prose.tsx'
 import { useStore } from '../../state/store.ts'
 import { useStudio } from '../../state/studio.ts'
-import type { ShownThread } from '../../state/tree.ts'
+import { isCallOver, type ShownThread } from '../../state/tree.ts'
 
 export function isSideB(agentId: string | undefined, { facts }: ShownThread): boolean {
   return agentId !== undefined && agentId.endsWith('/b') && facts.agents.has(agentId)
@@ -38,6 +38,7 @@ export function Question({
       item={item}
       evidence={thread.facts.evidence}
       verdicts={thread.facts.calls.get(toolCallId)?.verdicts}
+      hasEnded={isCallOver(thread, toolCallId)}
       hasKeys={inbox.items.find(({ rootId }) => rootId === item.rootId) === item}
     />
   )
@@ -46,16 +47,17 @@ export function Question({
 /** What the model streams now. */
 export function DraftEntry({ thread }: { readonly thread: ShownThread }): ReactNode {
   const { draft } = thread.facts
+  const isPending = thread.view.draftDelivery === 'pending'
   if (!draft) return null
   const name = agentName(draft.agentId, thread)
   return (
     <div className={`msg live ${isSideB(draft.agentId, thread) ? 'side-b' : ''}`}>
       <Who name={name} kind="model" detail="now" />
-      <div className={`said ${thread.isGated ? 'unverified' : ''}`}>
+      <div className={`said ${isPending ? 'unverified' : ''}`}>
         {draft.reasoning !== '' && <Reasoning text={draft.reasoning} isOpen={draft.text === ''} />}
         {draft.text !== '' && <Prose text={draft.text} />}
-        {thread.isGated && draft.text !== '' && (
-          <p className="mark">unverified until the gate delivers it</p>
+        {isPending && draft.text !== '' && (
+          <p className="mark">not verified yet: a gate checks it before it is delivered</p>
         )}
         {draft.calls.map(({ id, toolName, argumentsText }) => (
           <p key={id} className="mono small draft-call">
@@ -76,23 +78,20 @@ export function Ending({ thread }: { readonly thread: ShownThread }): ReactNode 
     return (
       <div className="indent">
         <div className="fail-safe" role="status">
-          <b>The answer was not delivered.</b> {line(result.message ?? '', 400)}
+          <b>The answer was not delivered.</b>{' '}
+          {line((result.message ?? '').replace(/^The result was not delivered: /, ''), 400)}
           <p className="soft small">
-            The gate failed safe: what the agent said above is unverified. Its reasons are in the
-            details of the calls.
+            A gate checked it and found that it lacks what the agent’s rules ask for. So what the
+            agent said above is unverified.
           </p>
         </div>
       </div>
     )
   if (result.outcome === 'failed') {
-    const last = failures.at(-1)
-    const error = Object.assign(
-      new Error(line(result.message ?? last?.message ?? 'The session failed.', 600)),
-      {
-        code: last?.code ?? result.reason,
-        hint: result.hint ?? last?.hint,
-      },
-    )
+    // The latest failure, and all of it: message, code and hint of one and the same error.
+    const { message, code, hint } = failures.at(-1) ?? { ...result, code: result.reason }
+    const text = line(message ?? 'The session failed.', 600)
+    const error = Object.assign(new Error(text), { code, hint })
     return (
       <div className="indent">
         <ErrorBox error={error} />
@@ -105,4 +104,9 @@ export function Ending({ thread }: { readonly thread: ShownThread }): ReactNode 
       {result.message !== undefined && `: ${line(result.message, 200)}`}
     </p>
   )
+}
+
+/** How many decisions people have to make in a thread. */
+export function peopleWaitedFor({ view }: ShownThread): number {
+  return view.waiting.filter((wait) => wait.for === 'person' || wait.for === 'client').length
 }

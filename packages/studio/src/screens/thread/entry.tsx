@@ -5,11 +5,19 @@ import { duration, line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
 import { MessageView, Who } from '../../parts/message.tsx'
 import { Prose } from '../../parts/prose.tsx'
-import { Badge, stateOf } from '../../parts/status.tsx'
+import { Badge, stateOf, stateOfChild } from '../../parts/status.tsx'
 import { CallView } from '../../parts/tool-call.tsx'
+import { modelTime } from '../../state/facts.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
 import { MessageActs } from './fork.tsx'
-import { Question, DraftEntry, Ending, isSideB, agentName } from './entry-parts.tsx'
+import {
+  Question,
+  DraftEntry,
+  Ending,
+  isSideB,
+  agentName,
+  peopleWaitedFor,
+} from './entry-parts.tsx'
 import type { Branches } from './branches.tsx'
 
 /** What a row of the conversation shows. */
@@ -127,13 +135,17 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
     if (isOpen) tree.read.thread(threadId)
   }, [isOpen, tree.read, threadId])
   const isBackground = thread.facts.background.has(threadId)
-  const [shape, word] = stateOf(
-    isOver(known?.status) ? known!.status : (child?.view.status ?? info?.lifecycle ?? 'running'),
-    {
-      waiting:
-        child?.view.waiting.filter((wait) => wait.for === 'person').length ?? info?.waiting ?? 0,
-    },
-  )
+  const told = stateOfChild(known?.status)
+  const lifecycle =
+    told.lifecycle === 'terminated'
+      ? told.lifecycle
+      : (child?.view.status ?? info?.lifecycle ?? told.lifecycle)
+  const [shape, words] = stateOf({
+    lifecycle,
+    outcome: told.outcome ?? child?.view.result?.outcome,
+    waiting: child ? peopleWaitedFor(child) : info?.waiting,
+    text: known?.statusText,
+  })
   const items = child?.view.items ?? []
   const shown = items.slice(-CHILD_ITEMS)
   return (
@@ -143,11 +155,9 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
           {isOpen ? 'Close' : 'Open'} {line(known?.name ?? 'the child', 40)} here
         </button>
         <To className="link" address={{ screen: 'thread', threadId }}>
-          as a page
+          Open as a page
         </To>
-        <Badge shape={shape}>
-          {known?.statusText === undefined || shape === 'wait' ? word : line(known.statusText, 60)}
-        </Badge>
+        <Badge shape={shape}>{words}</Badge>
         <span className="soft">
           {isBackground ? 'in the background' : shape === 'run' && 'the call waits for it'}
           {(child || info) && (
@@ -159,7 +169,7 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
         </span>
       </div>
       {child && !isOpen && <ChildQuestions {...props} child={child} />}
-      {isOpen && !child && <p className="soft small">Reading its log …</p>}
+      {isOpen && !child && <p className="soft small">Loading its log …</p>}
       {isOpen && child && (
         <div className="child-log">
           {shown.length < items.length && (
@@ -190,20 +200,12 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
 
 /** What a child has used, from its log if that was loaded, else from the list of threads. */
 function childNumbers(child: ShownThread | undefined, info: ThreadInfo | undefined): string {
-  const { createdAt, updatedAt } = child?.view ?? info!
   const { usage } = child?.view ?? {}
   return [
     ...(usage ? [plural(usage.turns, 'turn')] : []),
     `${usage ? usage.inputTokens + usage.outputTokens : info!.tokens} tok`,
-    duration(Date.parse(updatedAt) - Date.parse(createdAt)),
+    ...(child ? [`model time ${duration(modelTime(child.facts))}`] : []),
   ].join(' · ')
-}
-
-/**
- * Whether the parent's log says that a child has ended; the child's own log only says that it takes no more messages.
- */
-function isOver(status: string | undefined): boolean {
-  return status === 'completed' || status === 'failed'
 }
 
 const CHILD_ITEMS = 100

@@ -1,5 +1,5 @@
-import { ChevronDown, ChevronUp, X } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
+import { ChevronDown, ChevronUp, X } from '../../icons/lucide.ts'
 import { useKeys } from '../../state/keys.ts'
 import type { TreeState } from '../../state/tree.ts'
 import type { ChatEntry } from './entry.tsx'
@@ -108,7 +108,7 @@ export function FindBar({
         className="small soft num"
         role="status"
         title={
-          isWhole ? undefined : 'Children and earlier parts that were not read are not searched.'
+          isWhole ? undefined : 'Children and earlier parts that are not loaded are not searched.'
         }
       >
         {result}
@@ -118,7 +118,7 @@ export function FindBar({
         type="button"
         className="btn quiet icon tiny"
         aria-label="The place before"
-        title="The place before (Enter)"
+        title="Previous match (Enter)"
         disabled={count === 0}
         onClick={() => find.move(-1)}
       >
@@ -128,7 +128,7 @@ export function FindBar({
         type="button"
         className="btn quiet icon tiny"
         aria-label="The next place"
-        title="The next place (Shift Enter)"
+        title="Next match (Shift Enter)"
         disabled={count === 0}
         onClick={() => find.move(1)}
       >

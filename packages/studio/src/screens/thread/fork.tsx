@@ -1,6 +1,6 @@
-import { GitFork, PanelRight } from 'lucide-react'
 import { useMemo, useState, type ReactNode } from 'react'
 import type { ViewMessage } from '@skein/runtime/view'
+import { GitFork, PanelRight } from '../../icons/lucide.ts'
 import { Dialog, ErrorBox } from '../../parts/basics.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { useAddress } from '../../state/address.ts'

@@ -1,5 +1,5 @@
-import { ChevronLeft, ChevronRight, Pause, Play } from 'lucide-react'
 import { useCallback, useEffect, useRef, useState, type ReactNode } from 'react'
+import { ChevronLeft, ChevronRight, Pause, Play } from '../../icons/lucide.ts'
 import { line } from '../../parts/format.ts'
 import { useAddress, type ThreadAddress } from '../../state/address.ts'
 import { useKeys } from '../../state/keys.ts'

@@ -1,5 +1,5 @@
-import { Download } from 'lucide-react'
 import { useRef, useState, type ReactNode } from 'react'
+import { Download } from '../../icons/lucide.ts'
 import { Dialog, ErrorBox } from '../../parts/basics.tsx'
 import { bytes } from '../../parts/format.ts'
 import { Menu, MenuItem } from '../../parts/menu.tsx'
@@ -23,7 +23,7 @@ const FORMATS = [
     format: 'html',
     name: 'thread.html',
     title: 'One HTML file',
-    text: 'To read and to send: no scripts, nothing from elsewhere.',
+    text: 'To read or to send: without scripts, and without anything from other sites.',
   },
 ] as const
 

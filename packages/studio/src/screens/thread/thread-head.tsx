@@ -1,5 +1,5 @@
-import { CircleStop, History, Play } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
+import { CircleStop, HistoryIcon as History, Play } from '../../icons/lucide.ts'
 import { Cost, ErrorBox, useNow } from '../../parts/basics.tsx'
 import { age, countText, duration, line, plural } from '../../parts/format.ts'
 import { GrantsButton } from '../../parts/grants.tsx'
@@ -7,10 +7,13 @@ import { Menu, MenuItem } from '../../parts/menu.tsx'
 import { To } from '../../parts/link.tsx'
 import { Badge, stateOf } from '../../parts/status.tsx'
 import type { ThreadAddress, View } from '../../state/address.ts'
+import { modelTime } from '../../state/facts.ts'
 import { useResource, useStudio } from '../../state/studio.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
 import type { ViewUsage } from '@skein/runtime/view'
+import { peopleWaitedFor } from './entry-parts.tsx'
 import { ExportMenu } from './share.tsx'
+import { ThreadMenu } from './thread-menu.tsx'
 
 const TABS: readonly (readonly [View, string, string])[] = [
   ['chat', 'Chat', 'c'],
@@ -33,10 +36,13 @@ export function ThreadHeader({
 }): ReactNode {
   const { view, facts } = thread
   const sums = sumOf(tree)
-  const waiting = view.waiting.filter(
-    (wait) => wait.for === 'person' || wait.for === 'client',
-  ).length
-  const [shape, word] = stateOf(view.status, { waiting, isNew: view.items.length === 0 })
+  const [shape, words] = stateOf({
+    lifecycle: view.status,
+    outcome: view.result?.outcome,
+    waiting: peopleWaitedFor(thread),
+    text: view.statusText,
+    isNew: view.items.length === 0,
+  })
   const { view: current = 'chat' } = address
   return (
     <header className="head">
@@ -57,14 +63,13 @@ export function ThreadHeader({
               <History size={16} aria-hidden />
             </To>
             <ExportMenu threadId={thread.threadId} />
+            <ThreadMenu threadId={thread.threadId} title={title} />
             <Controls thread={thread} />
           </>
         )}
       </div>
       <div className="numbers">
-        <Badge shape={shape}>
-          {view.statusText === undefined ? word : line(view.statusText, 60)}
-        </Badge>
+        <Badge shape={shape}>{words}</Badge>
         <span title="Of this thread and all its children">
           tokens <b className="num">{countText(sums.input + sums.output)}</b>{' '}
           <span className="num">
@@ -133,11 +138,10 @@ function countBelow({ rootId, threads, below }: TreeState): number {
 /** How long the models of the thread have worked and, separately, since when it waits for a person. */
 function Times({ thread: { view, facts } }: { readonly thread: ShownThread }): ReactNode {
   const now = useNow()
-  const worked = facts.requests.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0)
   const since = view.waiting.find((wait) => wait.for === 'person')?.since
   return (
-    <span>
-      time <b className="num">{duration(worked)}</b>
+    <span title="How long models have worked in this thread, without its children">
+      model time <b className="num">{duration(modelTime(facts))}</b>
       {since !== undefined && (
         <span className="waits">
           {' '}
@@ -213,7 +217,10 @@ function Controls({ thread }: { readonly thread: ShownThread }): ReactNode {
                 title="Stop now"
                 text={`Ends the running step. What it has said so far stays.${also}`}
                 onClick={() => {
-                  act(client.threads.stop(threadId), 'Stopped. A message or Resume goes on.')
+                  act(
+                    client.threads.stop(threadId),
+                    'Stopping. To continue later, send a message or press Resume.',
+                  )
                   close()
                 }}
               />
@@ -221,7 +228,10 @@ function Controls({ thread }: { readonly thread: ShownThread }): ReactNode {
                 title="Stop after this step"
                 text={`The running step and its calls finish first, and their results stay.${also}`}
                 onClick={() => {
-                  act(client.threads.stop(threadId, { afterStep: true }), 'Stops after this step.')
+                  act(
+                    client.threads.stop(threadId, { afterStep: true }),
+                    'Stopping after this step.',
+                  )
                   close()
                 }}
               />
@@ -236,9 +246,9 @@ function Controls({ thread }: { readonly thread: ShownThread }): ReactNode {
           title={
             view.status === 'failed'
               ? 'Tries the failed step again. Everything before it stays; calls that have run do not run again.'
-              : 'Goes on where it stopped. Everything said so far stays.'
+              : 'Continues where it stopped. Everything said so far stays.'
           }
-          onClick={() => act(client.threads.resume(threadId), 'Goes on.')}
+          onClick={() => act(client.threads.resume(threadId), 'Continuing.')}
         >
           <Play size={14} aria-hidden /> {view.status === 'failed' ? 'Retry this step' : 'Resume'}
         </button>

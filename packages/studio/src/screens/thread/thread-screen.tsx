@@ -1,6 +1,7 @@
 import { lazy, Suspense, useCallback, useEffect, useMemo, type ReactNode } from 'react'
 import { ErrorBox, Skeleton } from '../../parts/basics.tsx'
 import { line } from '../../parts/format.ts'
+import { To } from '../../parts/link.tsx'
 import { Split } from '../../parts/split.tsx'
 import { useAddress, type ThreadAddress } from '../../state/address.ts'
 import { useKeys } from '../../state/keys.ts'
@@ -60,7 +61,19 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
   if (tree.error !== undefined && !thread)
     return (
       <div className="page">
-        <ErrorBox error={tree.error} retry={() => location.reload()} />
+        <h1 className="hidden">Thread</h1>
+        {isNotFound(tree.error) ? (
+          <>
+            <ErrorBox error={tree.error} />
+            <p className="pad">
+              <To className="link" address={{ screen: 'threads' }}>
+                All threads
+              </To>
+            </p>
+          </>
+        ) : (
+          <ErrorBox error={tree.error} retry={() => location.reload()} />
+        )}
       </div>
     )
   if (!thread || !live) return <Skeleton lines={6} />
@@ -129,6 +142,11 @@ function useDescendants(tree: TreeState, areAllWanted: boolean): void {
       for (let id: string | null | undefined = threadId; id; id = below.get(id)?.parentId)
         if (below.has(id)) read.thread(id)
   }, [read, items, below])
+}
+
+/** Whether another try would end in the same way. */
+function isNotFound(error: unknown): boolean {
+  return (error as { readonly code?: unknown }).code === 'THREAD_NOT_FOUND'
 }
 
 function titleOf(

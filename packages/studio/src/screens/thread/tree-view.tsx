@@ -1,13 +1,15 @@
-import { ChevronDown, ChevronRight } from 'lucide-react'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useMemo, useRef, useState, type ReactNode } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
+import { ChevronDown, ChevronRight } from '../../icons/lucide.ts'
 import { Cost } from '../../parts/basics.tsx'
 import { countText, duration, line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
-import { Dot, stateOf } from '../../parts/status.tsx'
+import { Dot, stateOf, stateOfChild, type ShownState } from '../../parts/status.tsx'
 import type { ThreadAddress } from '../../state/address.ts'
+import { modelTime } from '../../state/facts.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
+import { peopleWaitedFor } from './entry-parts.tsx'
 
 /** One thread of the tree; its facts come from its log or, if that was not loaded, from the list of threads. */
 interface Branch {
@@ -15,14 +17,13 @@ interface Branch {
   readonly depth: number
   readonly name: string
   readonly isBackground: boolean
-  readonly status: Parameters<typeof stateOf>[0]
-  readonly statusText?: string
-  readonly waiting: number
+  readonly state: ShownState
   /** The number of turns; unknown until the log of the thread was loaded. */
   readonly turns?: number
   readonly tokens: number
   readonly costUsd: number | null
-  readonly tookMs: number
+  /** How long models have worked in the thread; unknown until its log was loaded. */
+  readonly modelMs?: number
   /** How many threads are below it. */
   readonly below: number
 }
@@ -63,7 +64,9 @@ export function TreeView({
             <th scope="col">Turns</th>
             <th scope="col">Tokens</th>
             <th scope="col">Cost</th>
-            <th scope="col">Time</th>
+            <th scope="col" title="How long models have worked in the thread itself">
+              Model time
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -75,6 +78,7 @@ export function TreeView({
                 key={branch.threadId}
                 branch={branch}
                 index={index}
+                measure={rows.measureElement}
                 isOpen={!closed.has(branch.threadId)}
                 onToggle={toggle}
                 address={address}
@@ -98,21 +102,24 @@ export function TreeView({
 function BranchRow({
   branch,
   index,
+  measure,
   isOpen,
   onToggle,
   address,
 }: {
   readonly branch: Branch
   readonly index: number
+  /** Measures the row: in a narrow window the words of its state take two lines. */
+  readonly measure: (row: HTMLTableRowElement | null) => void
   readonly isOpen: boolean
   readonly onToggle: (id: string) => void
   readonly address: ThreadAddress
 }): ReactNode {
-  const { threadId, depth, name, isBackground, statusText } = branch
-  const [shape, word] = stateOf(branch.status, { waiting: branch.waiting })
+  const { threadId, depth, name, isBackground } = branch
+  const [shape, words] = stateOf(branch.state)
   const Icon = isOpen ? ChevronDown : ChevronRight
   return (
-    <tr aria-rowindex={index + 2}>
+    <tr ref={measure} data-index={index} aria-rowindex={index + 2}>
       <th scope="row" style={{ paddingLeft: `${Math.min(depth, 10) * 20 + 4}px` }}>
         {branch.below > 0 ? (
           <button
@@ -139,19 +146,25 @@ function BranchRow({
         {isBackground && <span className="soft small"> background</span>}
       </th>
       <td>
-        <Dot shape={shape} /> {statusText === undefined ? word : line(statusText, 60)}
+        <Dot shape={shape} /> {words}
       </td>
       <td className="num">{branch.turns ?? ''}</td>
       <td className="num">{countText(branch.tokens)}</td>
       <td>
         <Cost usd={branch.costUsd} />
       </td>
-      <td className="num">{duration(branch.tookMs)}</td>
+      <td className="num">{branch.modelMs === undefined ? '' : duration(branch.modelMs)}</td>
     </tr>
   )
 }
 
-type Kin = { readonly id: string; readonly name: string; readonly isBackground: boolean }
+interface Kin {
+  readonly id: string
+  readonly name: string
+  readonly isBackground: boolean
+  /** The state that the parent's log has, if the child is over: its own log may not be loaded. */
+  readonly over?: Pick<ShownState, 'lifecycle' | 'outcome'>
+}
 
 /** Returns the rows in order, each thread before its children. Rows below a collapsed row are left out. */
 function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Branch[] {
@@ -163,11 +176,17 @@ function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Bran
   }
   const seen = new Set<string>()
   const rows: Branch[] = []
-  const visit = ({ id, name, isBackground }: Kin, depth: number, isShown: boolean): number => {
+  const visit = (
+    { id, name, isBackground, over }: Kin,
+    depth: number,
+    isShown: boolean,
+  ): number => {
     const [thread, info] = [tree.threads.get(id), tree.below.get(id)]
     if ((!thread && !info) || seen.has(id)) return 0
     seen.add(id)
-    const row: Branch = { ...rowOf(id, thread, info), name, isBackground, depth, below: 0 }
+    const own = rowOf(id, thread, info)
+    const state = { ...own.state, ...over }
+    const row: Branch = { ...own, state, name, isBackground, depth, below: 0 }
     const place = rows.length
     if (isShown) rows.push(row)
     let below = 0
@@ -185,9 +204,10 @@ function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Bran
  * Returns the children of a thread: first those in its log, with their names, then those only in the list of threads.
  */
 function kinOf(thread: ShownThread | undefined, listed: readonly ThreadInfo[]): readonly Kin[] {
-  const known = (thread?.view.children ?? []).map(({ threadId: id, name }) => ({
+  const known = (thread?.view.children ?? []).map(({ threadId: id, name, status }) => ({
     id,
     name,
+    over: status === 'completed' || status === 'failed' ? stateOfChild(status) : undefined,
     isBackground: thread!.facts.background.has(id),
   }))
   const ids = new Set(known.map(({ id }) => id))
@@ -203,21 +223,22 @@ function rowOf(
   if (!thread)
     return {
       threadId,
-      status: info!.lifecycle,
-      waiting: info!.waiting,
+      state: { lifecycle: info!.lifecycle, waiting: info!.waiting },
       tokens: info!.tokens,
       costUsd: info!.costUsd,
-      tookMs: Date.parse(info!.updatedAt) - Date.parse(info!.createdAt),
     }
-  const { status, statusText, waiting, usage, createdAt, updatedAt } = thread.view
+  const { status, statusText, result, usage } = thread.view
   return {
     threadId,
-    status,
-    statusText,
-    waiting: waiting.filter((wait) => wait.for === 'person').length,
+    state: {
+      lifecycle: status,
+      outcome: result?.outcome,
+      waiting: peopleWaitedFor(thread),
+      text: statusText,
+    },
     turns: usage.turns,
     tokens: usage.inputTokens + usage.outputTokens,
     costUsd: usage.costUsd,
-    tookMs: Date.parse(updatedAt) - Date.parse(createdAt),
+    modelMs: modelTime(thread.facts),
   }
 }

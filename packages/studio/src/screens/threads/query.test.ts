@@ -20,7 +20,7 @@ test.each([
   ['parcel', false],
   ['agent:supp order', true],
   ['agent:refunds', false],
-  ['status:done', true],
+  ['status:idle', true],
   ['status:waiting', false],
   ['cost>0.1', true],
   ['cost>0.3', false],

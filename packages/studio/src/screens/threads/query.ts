@@ -54,6 +54,5 @@ export function matchesQuery(thread: ThreadInfo, search: ThreadSearch): boolean 
 
 function isIn({ lifecycle, tree: { waiting } }: ThreadInfo, status: string): boolean {
   if ('waiting'.startsWith(status)) return waiting > 0 || lifecycle === 'waiting'
-  if (status === 'done') return lifecycle === 'idle'
   return lifecycle.startsWith(status)
 }

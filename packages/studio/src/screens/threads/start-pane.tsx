@@ -1,11 +1,13 @@
-import { ArrowUp } from 'lucide-react'
-import { useEffect, useRef, useState, type ReactNode } from 'react'
-import type { AgentSummary } from '@skein/runtime/client'
+import { ArrowUp } from '../../icons/lucide.ts'
+import { useLayoutEffect, useRef, useState, type ReactNode } from 'react'
 import { ErrorBox } from '../../parts/basics.tsx'
 import { line } from '../../parts/format.ts'
 import { useAddress } from '../../state/address.ts'
+import { inOrder } from '../../state/agent-order.ts'
+import { takeTypedEarly, useLoading } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
 import { useMay, useResource, useStudio } from '../../state/studio.ts'
+import { suggestionsFor } from './demo.ts'
 import { useTitle } from '../../state/title.ts'
 
 /** The pane beside the list while no thread is open; a new thread can be started in it. */
@@ -13,20 +15,21 @@ export function StartPane(): ReactNode {
   const { client } = useStudio()
   const agents = useResource('agents', () => client.agents.list())
   const [chosen, setChosen] = useState<string>()
-  const list = outermostFirst(agents.value ?? [])
+  const list = inOrder(agents.value ?? [])
   const agent = list.find(({ name }) => name === chosen) ?? list[0]
   useTitle('Threads · Studio')
+  useLoading('the agents', agents.isLoading)
   return (
     <div className="start">
       <h1>Start a thread</h1>
       <p className="soft">
-        A thread is a conversation with an agent. It is kept, goes on when this page is closed, and
-        stands in the list.
+        A thread is a conversation with an agent. It is saved, keeps running when you close this
+        page, and stays in the list.
       </p>
       {agents.error !== undefined && <ErrorBox error={agents.error} retry={agents.reload} />}
       <fieldset className="agent-choice">
         <legend className="hidden">Agent</legend>
-        {list.map(({ name, title, description }) => (
+        {list.map(({ name, title, description, calledBy }) => (
           <label key={name} className={name === agent?.name ? 'chosen' : ''}>
             <input
               type="radio"
@@ -40,30 +43,28 @@ export function StartPane(): ReactNode {
               {description !== undefined && (
                 <span className="soft block small">{line(description, 160)}</span>
               )}
+              {calledBy.length > 0 && (
+                <span className="soft block small">Usually called by {calledBy.join(', ')}.</span>
+              )}
             </span>
           </label>
         ))}
       </fieldset>
-      {agent && <FirstMessage agent={agent.name} isFocused />}
+      {agent && <FirstMessage agent={agent.name} suggestions={suggestionsFor(agent)} isFocused />}
     </div>
   )
-}
-
-/** Sorts the agents: those that people talk to come before those that other agents call. */
-function outermostFirst(agents: readonly AgentSummary[]): readonly AgentSummary[] {
-  const called = new Set(
-    agents.flatMap(({ sides }) => sides.flatMap(({ tools }) => tools.map(({ name }) => name))),
-  )
-  return agents.toSorted((a, b) => Number(called.has(a.name)) - Number(called.has(b.name)))
 }
 
 /** The first message of a new thread. */
 export function FirstMessage({
   agent,
+  suggestions = [],
   isFocused = false,
   isPlayground = false,
 }: {
   readonly agent: string
+  /** Messages to send with one click, with a title each. */
+  readonly suggestions?: readonly (readonly [string, string])[]
   readonly isFocused?: boolean
   /** Whether the person may choose another model and other settings for the run, if the server allows it. */
   readonly isPlayground?: boolean
@@ -77,10 +78,12 @@ export function FirstMessage({
   const [model, setModel] = useState('')
   const [settings, setSettings] = useState('')
   const field = useRef<HTMLTextAreaElement>(null)
-  useEffect(() => {
-    if (isFocused && matchMedia('(pointer: fine)').matches) field.current?.focus()
+  useLayoutEffect(() => {
+    if (!isFocused || !matchMedia('(pointer: fine)').matches) return
+    field.current?.focus()
+    setText((before) => before + takeTypedEarly())
   }, [isFocused])
-  const start = async (): Promise<void> => {
+  const start = async (text: string): Promise<void> => {
     if (text.trim() === '' || isBusy) return
     setBusy(true)
     try {
@@ -103,7 +106,7 @@ export function FirstMessage({
       className="stack"
       onSubmit={(event) => {
         event.preventDefault()
-        void start()
+        void start(text)
       }}
     >
       <div className="compose">
@@ -119,7 +122,7 @@ export function FirstMessage({
             if (event.key === 'Escape') event.currentTarget.blur()
             if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
             event.preventDefault()
-            void start()
+            void start(text)
           }}
         />
         <button
@@ -131,6 +134,22 @@ export function FirstMessage({
           <ArrowUp size={16} aria-hidden />
         </button>
       </div>
+      {suggestions.length > 0 && (
+        <div className="suggestions btns" role="group" aria-label="Messages to try">
+          {suggestions.map(([title, message]) => (
+            <button
+              key={title}
+              type="button"
+              className="btn tiny"
+              title={message}
+              disabled={isBusy}
+              onClick={() => void start(message)}
+            >
+              {title}
+            </button>
+          ))}
+        </div>
+      )}
       {isPlayground && (
         <Playground
           model={model}
@@ -174,7 +193,7 @@ function Playground({
             value={model}
             onChange={(event) => setModel(event.target.value)}
           >
-            <option value="">as the agent says</option>
+            <option value="">the model of the agent</option>
             {[...models].map((name) => (
               <option key={name} value={name}>
                 {line(name, 80)}

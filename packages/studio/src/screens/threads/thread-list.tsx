@@ -1,15 +1,16 @@
-import { Plus, Search } from 'lucide-react'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { memo, useEffect, useMemo, useRef, type ReactNode } from 'react'
+import { memo, useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
+import { CheckIcon as Check, Plus, Search } from '../../icons/lucide.ts'
 import { CommandLine, Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
+import { DeleteDialog } from '../../parts/delete-dialog.tsx'
 import { countText, line, money } from '../../parts/format.ts'
-import { Dot, stateOf } from '../../parts/status.tsx'
+import { Dot, STATE_WORDS, stateOf } from '../../parts/status.tsx'
 import { To } from '../../parts/link.tsx'
 import { useAddress, type Address } from '../../state/address.ts'
 import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
-import { useResource, useStudio } from '../../state/studio.ts'
+import { useMay, useResource, useStudio } from '../../state/studio.ts'
 import { matchesQuery, parseQuery } from './query.ts'
 
 const ROW_PX = 57
@@ -28,6 +29,17 @@ export function ThreadList({
   const { query = '' } = address
   const { shown, isByTool } = useShown(items, query)
   const selected = address.screen === 'thread' ? address.threadId : undefined
+  const [marked, setMarked] = useState<ReadonlySet<string>>()
+  const [isDeleting, setDeleting] = useState(false)
+  const mayWrite = useMay('threads:write')
+  const mark = useCallback((id: string) => {
+    setMarked((before) => {
+      const next = new Set(before)
+      if (!next.delete(id)) next.add(id)
+      return next
+    })
+  }, [])
+  const chosen = shown.filter(({ id }) => marked?.has(id))
   const scroll = useRef<HTMLDivElement>(null)
   const search = useRef<HTMLInputElement>(null)
   const rows = useVirtualizer({
@@ -79,11 +91,58 @@ export function ThreadList({
         >
           <Plus size={16} aria-hidden />
         </To>
+        {mayWrite && items.length > 0 && (
+          <button
+            type="button"
+            className="btn quiet icon"
+            aria-pressed={marked !== undefined}
+            aria-label="Select threads"
+            title="Select threads, to delete several"
+            onClick={() => setMarked(marked === undefined ? new Set() : undefined)}
+          >
+            <Check size={16} aria-hidden />
+          </button>
+        )}
       </div>
+      {marked !== undefined && (
+        <div className="list-marked btns">
+          <button
+            type="button"
+            className="btn tiny"
+            onClick={() => setMarked(new Set(shown.map(({ id }) => id)))}
+          >
+            Select all {shown.length}
+          </button>
+          <button
+            type="button"
+            className="btn tiny no"
+            disabled={chosen.length === 0}
+            onClick={() => setDeleting(true)}
+          >
+            Delete {chosen.length}…
+          </button>
+          <button type="button" className="btn quiet tiny" onClick={() => setMarked(undefined)}>
+            Done
+          </button>
+        </div>
+      )}
+      {isDeleting && (
+        <DeleteDialog
+          threads={chosen.map(({ id, title, firstWords }) => ({
+            id,
+            title: title ?? firstWords ?? 'No message yet',
+          }))}
+          onClose={() => setDeleting(false)}
+          onDeleted={() => {
+            setMarked(undefined)
+            if (chosen.some(({ id }) => id === selected)) go({ screen: 'threads', query })
+          }}
+        />
+      )}
       <div className="list-scroll" ref={scroll} tabIndex={-1}>
         {error !== undefined && !isLoaded && <ErrorBox error={error} retry={lists.refresh} />}
         {!isLoaded && error === undefined && <Skeleton lines={8} />}
-        {isLoaded && shown.length === 0 && <NoThreads isSearch={items.length > 0} />}
+        {isLoaded && shown.length === 0 && <NoThreads query={items.length > 0 ? query : ''} />}
         {isByTool && <p className="list-note small soft">{TOOL_NOTE}</p>}
         <ul className="rows" style={{ height: rows.getTotalSize() }}>
           {rows.getVirtualItems().map(({ index, start, key }) => {
@@ -96,6 +155,8 @@ export function ThreadList({
                   start={start}
                   query={query}
                   isSelected={thread.id === selected}
+                  isMarked={marked?.has(thread.id)}
+                  onMark={mark}
                 />
               )
             )
@@ -150,12 +211,12 @@ function ListEnd({
   return (
     <p className="list-note small soft">
       {query === '' ? (
-        'Reading older threads …'
+        'Loading older threads …'
       ) : (
         <>
-          Looked at the latest {count} threads.{' '}
+          Searched the latest {count} threads.{' '}
           <button type="button" className="link" onClick={more}>
-            Look at older ones
+            Search older ones
           </button>
         </>
       )}
@@ -168,12 +229,19 @@ const TOOL_NOTE = 'Threads that have called this tool, themselves or through a c
 const MAX_BY_TOOL = 1000
 const RELOAD_MS = 1000
 
-function NoThreads({ isSearch }: { readonly isSearch: boolean }): ReactNode {
-  if (isSearch)
+function NoThreads({ query }: { readonly query: string }): ReactNode {
+  const { status } = parseQuery(query)
+  const isUnknown = status !== undefined && !STATE_WORDS.some((word) => word.startsWith(status))
+  if (query !== '')
     return (
       <Empty title="No thread matches">
+        {isUnknown && (
+          <p>
+            No state is called “{line(status, 40)}”: there are {STATE_WORDS.join(', ')}.
+          </p>
+        )}
         <p>
-          Words are looked for in titles, first words and agents. Also: <code>agent:support</code>,{' '}
+          The search covers titles, first messages and agents. Filters: <code>agent:support</code>,{' '}
           <code>status:waiting</code>, <code>tool:refund</code>, <code>cost&gt;0.1</code>,{' '}
           <code>after:2026-11-01</code>.
         </p>
@@ -181,7 +249,7 @@ function NoThreads({ isSearch }: { readonly isSearch: boolean }): ReactNode {
     )
   return (
     <Empty title="No threads yet">
-      <p>Choose an agent and write to it, or from a terminal:</p>
+      <p>Choose an agent and write to it, or start from a terminal:</p>
       <CommandLine text={'npx skein run support "Where is order O-7?"'} />
     </Empty>
   )
@@ -192,16 +260,32 @@ const ThreadRow = memo(function ThreadRow({
   start,
   query,
   isSelected,
+  isMarked,
+  onMark,
 }: {
   readonly thread: ThreadInfo
   readonly start: number
   readonly query: string
   readonly isSelected: boolean
+  /** Undefined unless threads are being selected. */
+  readonly isMarked: boolean | undefined
+  readonly onMark: (id: string) => void
 }): ReactNode {
   const { id, title, agent, lifecycle, updatedAt, tree } = thread
-  const [shape, word] = stateOf(lifecycle, { waiting: tree.waiting, isNew: thread.seq <= 2 })
+  const [shape, words] = stateOf({ lifecycle, waiting: tree.waiting, isNew: thread.seq <= 2 })
   return (
-    <li style={{ transform: `translateY(${start}px)` }}>
+    <li
+      className={isMarked === undefined ? '' : 'can-mark'}
+      style={{ transform: `translateY(${start}px)` }}
+    >
+      {isMarked !== undefined && (
+        <input
+          type="checkbox"
+          aria-label={`Select ${line(title ?? thread.firstWords ?? 'No message yet', 60)}`}
+          checked={isMarked}
+          onChange={() => onMark(id)}
+        />
+      )}
       <To
         className="row"
         address={{ screen: 'thread', threadId: id, query }}
@@ -215,7 +299,7 @@ const ThreadRow = memo(function ThreadRow({
         <span className="sub">
           <span>{line(agent, 40)}</span>
           <span className={`cut ${shape === 'fail' ? 'bad' : shape === 'wait' ? 'waits' : ''}`}>
-            {tree.waiting > 1 ? `${tree.waiting} decisions wait` : word}
+            {words}
           </span>
           <span className="num">
             {countText(tree.tokens)} tok

@@ -46,7 +46,11 @@ export function Axis({
         }}
       >
         {ticks(clock, from, to).map(({ place, time }) => (
-          <span key={place} className="tick num" style={{ left: `${percent(place)}%` }}>
+          <span
+            key={place}
+            className={percent(place) > 65 ? 'tick num last' : 'tick num'}
+            style={{ left: `${percent(place)}%` }}
+          >
             {duration(time - origin)}
           </span>
         ))}

@@ -25,6 +25,8 @@ export interface TimelineRow {
   readonly to: number
   readonly stretches: readonly Stretch[]
   readonly isFailed: boolean
+  /** How a call ended, in the word of the API; undefined for what is not a call, or has not ended. */
+  readonly outcome?: string
   /** Whether it has not ended. */
   readonly isOpen: boolean
 }
@@ -203,8 +205,19 @@ class RowReader {
       }
       case 'tool_execution_end': {
         const row = this.#calls.get(event.toolCallId)
+        if (row) row.outcome = event.outcome
         if (row && event.outcome !== 'success' && event.outcome !== 'retry') row.isFailed = true
         return end(row, at, 'run')
+      }
+      case 'late_result': {
+        const row = event.effectId === undefined ? this.#calls.get(event.toolCallId) : undefined
+        if (row?.to === undefined) return
+        // The call ran on after its outcome had been recorded as unknown.
+        row.stretches.push({ kind: 'run', from: row.to, to: at })
+        row.to = at
+        row.isFailed = event.outcome === 'failed'
+        row.outcome = `${row.outcome ?? 'unknown'}, but it ended later: ${event.outcome}`
+        return
       }
       case 'interrupt_opened': {
         const row = this.#calls.get(event.interrupt.toolCallId)

@@ -1,10 +1,10 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
+import { Bot, GitBranch, User, Wrench } from '../../icons/lucide.ts'
 import { duration, line } from '../../parts/format.ts'
 import { timesOf, type TimelineRow, type BarKind } from './bars.ts'
 import type { TimelineClock } from './clock.ts'
 import { type Range } from './timeline-view.tsx'
-import { Bot, GitBranch, User, Wrench } from 'lucide-react'
 
 const ICONS: Readonly<Record<BarKind, typeof Bot>> = {
   model: Bot,
@@ -107,9 +107,11 @@ function RowLabel({ row }: { readonly row: TimelineRow }): ReactNode {
   return (
     <span className="bar-label" style={{ paddingLeft: `${Math.min(row.depth, 8) * 14}px` }}>
       <Icon size={13} className={`${row.isFailed ? 'bad' : `${row.kind}-ink`}`} aria-hidden />
-      <span className={`cut ${row.isFailed ? 'bad' : ''}`}>
+      <span className={`cut ${row.isFailed ? 'bad' : ''}`} title={row.outcome}>
         {line(row.name, 60)}
-        {row.isFailed && <span className="hidden"> failed</span>}
+        {(row.isFailed || row.outcome?.includes(',')) && (
+          <span className="hidden"> {row.outcome ?? 'failed'}</span>
+        )}
       </span>
       <span className="soft num bar-took">
         {times.run > 0 || times.wait + times.queue === 0 ? duration(times.run) : ''}

@@ -1,5 +1,5 @@
-import { Maximize, ZoomIn } from 'lucide-react'
 import { useMemo, useState, type ReactNode } from 'react'
+import { Maximize, ZoomIn } from '../../icons/lucide.ts'
 import { Empty, useNow } from '../../parts/basics.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { useKeys } from '../../state/keys.ts'

@@ -1,0 +1,2 @@
+// The whole counts of backup.test.ts: see `countOf`.
+import './backup.test.ts'
