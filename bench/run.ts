@@ -130,6 +130,6 @@ if (values.check) {
 }
 
 async function installBenchPeers(): Promise<void> {
-  const failure = await installPeers('bench/peers')
+  const failure = await installPeers('bench')
   if (failure !== undefined) throw new Error(`The peers cannot be installed:\n${failure}`)
 }

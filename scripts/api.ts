@@ -1,5 +1,5 @@
 /**
- * `npm run api`: compares what users can import with the reports in `api/`, as `npm run check` does.
+ * `node scripts/api.ts`: compares what users can import with the reports in `api/`, as `npm run check` does.
  *
  *   --write   writes the reports
  */

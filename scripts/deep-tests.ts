@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { mutateRows } from '../conformance/mutate/mutate-rows.ts'
 import { readJson, root, run } from './workspace.ts'
 
 interface Reached {
@@ -12,31 +14,49 @@ interface Reached {
 const record = join(root, '.tmp', 'deep.json')
 
 /**
- * `npm run test:deep`: each test file that has a deep count (`SKEIN_DEEP`), one after the other. What
+ * `npm run test:deep`: each test file that has a deep count (`SKEIN_DEEP`, `countOf`), one after the other. What
  * has passed is noted after each file, so a run that was stopped goes on where it was; `--again` begins
- * anew, and names of files run only those. Ends with a table of what was reached.
+ * anew, and names of files run only those. Then mutants of the code under the requirement rows, for
+ * `--minutes` (60); the name `mutation` runs only those. Ends with a table of what was reached.
  */
 export async function runDeepTests(args: readonly string[]): Promise<number> {
-  const names = args.filter((argument) => argument !== '--again')
+  const { values, positionals: names } = parseArgs({
+    args: [...args],
+    options: {
+      again: { type: 'boolean', default: false },
+      minutes: { type: 'string', default: '60' },
+    },
+    allowPositionals: true,
+  })
   const files = globSync('{packages,conformance,scripts,examples,bench}/**/*.test.ts', {
     cwd: root,
     exclude: (path) => /node_modules|dist/.test(path),
   })
     .map((path) => path.replaceAll('\\', '/'))
-    .filter((path) => readFileSync(join(root, path), 'utf8').includes('SKEIN_DEEP'))
+    .filter((path) => readFileSync(join(root, path), 'utf8').match(/SKEIN_DEEP|countOf\(/))
     .filter((path) => names.length === 0 || names.some((name) => path.includes(name)))
     .toSorted()
-  const reached = args.includes('--again') ? begin() : resume()
+  const reached = values.again ? begin() : resume()
   for (const [index, file] of files.entries()) {
     if (reached.files[file]?.ok) continue
     console.log(`\n=== ${index + 1} of ${files.length}: ${file}`)
     const start = performance.now()
     const { code } = await run('vitest', ['run', '--reporter=default', file], {
-      env: { SKEIN_DEEP: '1', SKEIN_SHARED: undefined },
+      env: { SKEIN_DEEP: '1' },
     })
     reached.files[file] = { ok: code === 0, seconds: (performance.now() - start) / 1000 }
     mkdirSync(join(root, '.tmp'), { recursive: true })
     writeFileSync(record, `${JSON.stringify(reached, null, 1)}\n`)
+  }
+  if (names.length === 0 || names.includes('mutation')) {
+    console.log('\n=== mutation')
+    await mutateRows({
+      names: [],
+      minutes: Number(values.minutes),
+      seed: '1',
+      perRow: 10,
+      again: values.again,
+    })
   }
   console.log(`\n=== deep tests at ${reached.commit}`)
   for (const file of files) {

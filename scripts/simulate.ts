@@ -1,7 +1,7 @@
 // Simulated lives of the runtime. One seed, told whole:
-//   npm run simulate -- --seed 123 [--plant lost-fence]
+//   node --conditions=@skein/source scripts/simulate.ts --seed 123 [--plant lost-fence]
 // Many, counted:
-//   npm run simulate -- --from 1 --count 500
+//   node --conditions=@skein/source scripts/simulate.ts --from 1 --count 500
 // With --postgres the store is a PostgreSQL server that is started for it.
 import { parseArgs } from 'node:util'
 import { startSimulatedPostgres } from '../packages/postgres/test/simulated-postgres.ts'

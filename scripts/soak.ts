@@ -1,5 +1,5 @@
 // Mixed load on a server process, and what it holds in the end:
-//   npm run soak -- --minutes 60 --seed 1 [--rate 16] [--held 300] [--save]
+//   node --conditions=@skein/source scripts/soak.ts --minutes 60 --seed 1 [--rate 16] [--held 300] [--save]
 // Exit code 1 when the heap after collection grew by more than a tenth from the first third to the end, when a
 // job of the load failed, or when the server reported an error. See docs/soak.md.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -9,7 +9,7 @@ function boot(program: string, peers: readonly string[] = []): Contender {
     peers,
     async prepare() {
       const [baseUrl] = await Promise.all([startMock(), bundleChanged()])
-      const { loader } = peersOf('bench/peers')
+      const { loader } = peersOf('bench')
       const find = peers.length > 0 ? `import { load } from ${JSON.stringify(loader)};` : ''
       return async () => {
         const { stdout, wallMs } = await runPublished(

@@ -1,6 +1,6 @@
 /** One side of a comparison. It runs in processes of its own. */
 export interface Contender {
-  /** Packages of `bench/peers` it needs; it is left out when they are not wanted. */
+  /** Packages of `peers/bench` it needs; it is left out when they are not wanted. */
   readonly peers?: readonly string[]
   /** False for a contender that does less on purpose, a floor; its output is then not compared. */
   readonly sameOutput?: boolean

@@ -2,7 +2,7 @@ import { measured, type Bench, type Contender } from './bench.ts'
 import { peersOf } from '../../scripts/peers.ts'
 import { bundleChanged, runPublished } from './published.ts'
 
-/** Milliseconds that an import takes in a new process, for us and for packages of `bench/peers`. */
+/** Milliseconds that an import takes in a new process, for us and for packages of `peers/bench`. */
 export function importTime(
   title: string,
   ours: readonly string[],
@@ -28,7 +28,7 @@ export function importTime(
           name,
           {
             peers: packages,
-            prepare: () => () => timeImports(packages, peersOf('bench/peers').loader),
+            prepare: () => () => timeImports(packages, peersOf('bench').loader),
           },
         ]),
       ),

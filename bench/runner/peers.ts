@@ -1,6 +1,6 @@
 import { peersOf } from '../../scripts/peers.ts'
 
-/** Imports one of the packages that `bench/peers` pins. */
+/** Imports one of the packages that `peers/bench` pins. */
 export function peer<T>(name: string): Promise<T> {
-  return peersOf('bench/peers').load<T>(name)
+  return peersOf('bench').load<T>(name)
 }

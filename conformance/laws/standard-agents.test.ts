@@ -68,7 +68,7 @@ function endOfStep(one: Side, { text, calls: made }: Move): string | undefined {
   if (one.fails && made.includes('give_up')) return 'session_fail'
   if (one.stops && made.includes('finish')) return 'session_stop'
   if (one.hasStopTool && made.includes('hand')) return 'stop_tool'
-  const isAnswer = one.stopOnResponse ? made.length === 0 : !one.hasStopTool
+  const isAnswer = made.length === 0 && (one.stopOnResponse || !one.hasStopTool)
   if (text !== undefined && isAnswer) return 'response'
   return undefined
 }

@@ -404,6 +404,7 @@ test('views, pending calls and sums are those that the specification writes down
       expect(toModelMessages(thread, id, { foreignThinking: 'keep' })).toEqual(
         modelView(document, id),
       )
+      expect(toModelMessages(thread, id)).toEqual(withoutForeignSignatures(document, id))
       expect(pendingToolCalls(thread)).toEqual(modelPending(document))
       const stats = threadStats(thread)
       const messages = modelMessages(document)
@@ -447,6 +448,23 @@ function modelView(thread: Json, viewer: string): Json[] {
     }
   }
   return view
+}
+
+/**
+ * The same view, but of the thinking of others only the text: a signature and ids are valid only for the provider and
+ * the agent that made them. Thinking without text is left out, and so is a message of which nothing else is left.
+ */
+function withoutForeignSignatures(thread: Json, viewer: string): Json[] {
+  return modelView(thread, viewer).flatMap((message) => {
+    const parts = message['parts'] as Json[]
+    if (message['agent_id'] === undefined || message['agent_id'] === viewer) return [message]
+    const shown = parts.flatMap((part) => {
+      if (part['part_kind'] !== 'thinking') return [part]
+      const { signature: _, id: __, thinking_id: ___, provider_details: ____, ...rest } = part
+      return part['content'] ? [rest] : []
+    })
+    return shown.length === 0 && parts.length > 0 ? [] : [{ ...message, parts: shown }]
+  })
 }
 
 function modelMessages(thread: Json): Json[] {

@@ -1,60 +1,54 @@
 import type { Evaluation } from './report.ts'
 import type { Spec } from './rows.ts'
 
-/** A clause of a row that was violated on purpose, and when a test of the row was last seen to notice. */
-export interface BrokenClause {
-  readonly clause: string
-  readonly at: string
-}
-
-/** The conformance page of the docs: one table of counts, then every row with the tests that prove it. */
-export function toMarkdown(
-  specs: readonly Spec[],
-  { report, proofs }: Evaluation,
-  broken: ReadonlyMap<string, readonly BrokenClause[]> = new Map(),
-): string {
+/** What `.tmp/conformance.md` holds: one table of counts, then every row with the tests that prove it. */
+export function toMarkdown(specs: readonly Spec[], { report, proofs }: Evaluation): string {
+  const failing = new Set(Object.values(report.specs).flatMap((spec) => spec.failing))
   return [
     '# Conformance',
     '',
-    'Written by `npm run conformance`; do not edit. A row is proved when a test whose title begins with',
-    'its id passed and none failed. *Broken* names the clauses that were violated on purpose, one at a time,',
-    'and the day on which a test of the row was last seen to fail because of it',
-    '(`npm run conformance -- --breaks`). `conformance/README.md` explains the rules.',
+    'Written by `node scripts/conformance.ts`. A row is proved when a test whose title begins with its id passed',
+    'and none failed. `conformance/README.md` explains the rules.',
     '',
-    '| specification | version | rows | proved | failing | without a test | broken and noticed |',
-    '| --- | --- | ---: | ---: | ---: | ---: | ---: |',
-    ...specs.map(({ spec, version, rows: specRows }) => {
-      const { rows, proved, failing, missing } = report.specs[spec]!
-      const seen = specRows.filter(({ id }) => broken.get(id)?.length).length
-      return `| ${spec} | ${version} | ${rows} | ${proved} | ${failing.length} | ${missing.length} | ${seen} |`
+    '| specification | version | rows | proved | failing | without a test |',
+    '| --- | --- | ---: | ---: | ---: | ---: |',
+    ...specs.map(({ spec, version }) => {
+      const counts = report.specs[spec]!
+      return `| ${spec} | ${version} | ${counts.rows} | ${counts.proved} | ${counts.failing.length} | ${counts.missing.length} |`
     }),
-    ...specs.flatMap(({ spec, rows }) => [
-      '',
-      `## ${spec}`,
-      '',
-      '| row | § | what | proved by | broken |',
-      '| --- | --- | --- | --- | --- |',
-      ...rows.map(({ id, section, title }) => {
-        const state = report.specs[spec]!.failing.includes(id) ? '**failing**' : '–'
-        const tests = fileList(proofs.get(id)) ?? state
-        return `| ${id} | ${section} | ${title} | ${tests} | ${clauseList(broken.get(id))} |`
-      }),
-    ]),
     '',
+    rowTables(specs, 'proved by', (id) => proofs.get(id), {
+      linkPrefix: '../',
+      otherwise: (id) => (failing.has(id) ? '**failing**' : '–'),
+    }),
   ].join('\n')
 }
 
-function fileList(files: readonly string[] | undefined): string | undefined {
-  if (files === undefined) return undefined
-  const shown = files.slice(0, 2).map((file) => `[${file}](../${file})`)
-  return files.length > 2 ? `${shown.join(', ')} and ${files.length - 2} more` : shown.join(', ')
-}
-
-function clauseList(clauses: readonly BrokenClause[] = []): string {
-  const latest = clauses
-    .map(({ at }) => at)
-    .toSorted()
-    .at(-1)
-  if (latest === undefined) return '–'
-  return `${clauses.map(({ clause }) => clause).join('; ')} (${latest})`
+/** One section per specification: a table of its rows, each with its test files, of which two are shown. */
+export function rowTables(
+  specs: readonly Spec[],
+  heading: string,
+  filesOf: (id: string) => readonly string[] | undefined,
+  {
+    linkPrefix,
+    otherwise = () => '–',
+  }: { readonly linkPrefix: string; readonly otherwise?: (id: string) => string },
+): string {
+  const fileList = (files: readonly string[]): string => {
+    const shown = files.slice(0, 2).map((file) => `[${file}](${linkPrefix}${file})`)
+    return files.length > 2 ? `${shown.join(', ')} and ${files.length - 2} more` : shown.join(', ')
+  }
+  return specs
+    .flatMap(({ spec, rows }) => [
+      `## ${spec}`,
+      '',
+      `| row | § | what | ${heading} |`,
+      '| --- | --- | --- | --- |',
+      ...rows.map(({ id, section, title }) => {
+        const files = filesOf(id)
+        return `| ${id} | ${section} | ${title} | ${files ? fileList(files) : otherwise(id)} |`
+      }),
+      '',
+    ])
+    .join('\n')
 }

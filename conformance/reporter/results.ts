@@ -9,6 +9,8 @@ export interface TestOutcome {
   readonly durationMs: number
   /** Why a test that passed proves nothing, if so. */
   readonly provesNothing?: string
+  /** Why a skipped test was skipped, if it says so. */
+  readonly note?: string
 }
 
 /** A test run as the reports need it; `vitest-reporter.ts` writes it. */

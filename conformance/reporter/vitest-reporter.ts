@@ -54,12 +54,18 @@ function outcomesOf(module: TestModule): TestOutcome[] {
     file,
     status: statusOf(test),
     durationMs: test.diagnostic()?.duration ?? 0,
+    note: noteOf(test),
     provesNothing: test.options.fails
       ? 'is expected to fail'
       : empty.includes(test.name)
         ? 'asserts nothing'
         : undefined,
   }))
+}
+
+function noteOf(test: TestCase): string | undefined {
+  const result = test.result()
+  return result.state === 'skipped' ? result.note : undefined
 }
 
 function statusOf(test: TestCase): TestOutcome['status'] {

@@ -9,7 +9,8 @@ import {
   type ToUIMessagesOptions,
 } from '@skein/threads/ai-sdk'
 import { fromPydanticAI } from '@skein/threads/pydantic-ai'
-import { plain, realChat, realRead, refusedChunk } from '../../packages/threads/test/real-chat.ts'
+import { plain } from '../../packages/threads/test/plain.ts'
+import { realChat, realRead, refusedChunk } from '../../packages/threads/test/real-chat.ts'
 import { corpusTexts, generatedText } from '../support/shared-data.ts'
 
 const generated = [

@@ -6,7 +6,8 @@ import {
   UIStreamDecoder,
   type UIMessage,
 } from '@skein/threads/ai-sdk'
-import { plain, realChat } from '../../packages/threads/test/real-chat.ts'
+import { plain } from '../../packages/threads/test/plain.ts'
+import { realChat } from '../../packages/threads/test/real-chat.ts'
 import { sharedText } from '../support/shared-data.ts'
 
 const cases = [

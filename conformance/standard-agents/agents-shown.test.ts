@@ -1,7 +1,7 @@
 // What clients of every kind are shown of an agent, also while a previous version of it is still known.
 import { expect, test } from 'vitest'
 import { says } from '@skein/ai/testing'
-import { catalogue, createRegistry, type AgentDefinition } from '@skein/runtime'
+import { catalog, createRegistry, type AgentDefinition } from '@skein/runtime'
 import { createHttp } from '@skein/runtime/http'
 import { pair, solo } from './support/agents.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
@@ -77,11 +77,11 @@ test('SA-07 SA-08 beside a previous version, agents are shown as they are now', 
     list
       .map(({ name, title, description, icon }) => ({ name, title, description, icon }))
       .toSorted((a, b) => (String(a.name) < String(b.name) ? -1 : 1))
-  expect(shown(catalogue(it.runtime.registry) as unknown as Json[])).toEqual(expected)
+  expect(shown(catalog(it.runtime.registry) as unknown as Json[])).toEqual(expected)
   const { agents } = await reader(it)('/agents')
   expect(shown(agents as Json[])).toEqual(expected)
   it.runtime.replaceRegistry(createRegistry({ agents: [desk(words('newest'))] }))
-  expect(shown(catalogue(it.runtime.registry) as unknown as Json[])).toEqual([
+  expect(shown(catalog(it.runtime.registry) as unknown as Json[])).toEqual([
     { name: 'desk', ...words('newest') },
     { name: 'gone', ...words('gone') },
     { name: 'team', ...words('old') },

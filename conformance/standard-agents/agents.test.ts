@@ -46,14 +46,7 @@ test.each<readonly [ends: string, side: SideSetup | SideConfig]>([
     'a stop tool that fails',
     { script: () => calls('hand'), tools: [broken], stopTool: 'hand', stopOnResponse: false },
   ],
-  [
-    'text beside a call',
-    {
-      script: () => [says('More.'), calls('look')],
-      tools: [tool('look')],
-      stopOnResponse: false,
-    },
-  ],
+  ['words of a side without a stop rule', { script: () => says('More.'), stopOnResponse: false }],
   ['the end of its strategy', { agent: uapAgent({ model: scripted(() => says('More.')) }) }],
   ['the answer of code', { handler: () => 'More.' }],
 ])('SA-06 a turn that ends with %s counts, on either side', async (_, side) => {

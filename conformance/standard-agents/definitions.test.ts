@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { says, scripted } from '@skein/ai/testing'
 import * as definitions from '@skein/runtime'
 import {
-  catalogue,
+  catalog,
   createRegistry,
   defineAgent,
   DefinitionError,
@@ -100,7 +100,7 @@ describe('SA-02 an agent has a unique name', () => {
     const names = ['desk', 'Desk', 'front desk', '@acme/desk']
     const registry = createRegistry({ agents: names.map((name) => ({ ...single, name })) })
     expect(names.map((name) => registry.agent(name).name)).toEqual(names)
-    expect(catalogue(registry).map(({ name }) => name)).toEqual(names.toSorted())
+    expect(catalog(registry).map(({ name }) => name)).toEqual(names.toSorted())
   })
 })
 
@@ -180,10 +180,10 @@ test.each([
     ])
 })
 
-test('SA-07 SA-08 title, description and icon are in the catalogue, and only where given', () => {
+test('SA-07 SA-08 title, description and icon are in the catalog, and only where given', () => {
   const shown = { title: 'Help desk', description: 'Answers.', icon: '/desk.svg' }
   const registry = createRegistry({ agents: [{ ...single, ...shown }, pair] })
-  const [first, second] = catalogue(registry)
+  const [first, second] = catalog(registry)
   expect(first).toMatchObject({ name: 'pair', type: 'dual_ai' })
   expect(second).toMatchObject({ name: 'single', ...shown })
   for (const field of Object.keys(shown)) {
@@ -192,7 +192,7 @@ test('SA-07 SA-08 title, description and icon are in the catalogue, and only whe
       problem('agent "single"', field, 'must be a string'),
     ])
   }
-  expect(JSON.parse(JSON.stringify(catalogue(registry)))).toEqual(catalogue(registry))
+  expect(JSON.parse(JSON.stringify(catalog(registry)))).toEqual(catalog(registry))
 })
 
 describe('SA-09 an agent is a tool only if it says so', () => {

@@ -162,12 +162,13 @@ describe('by itself', () => {
     })
   })
 
-  test('SA-87 a status with words is a turn, a status alone keeps the seat', async () => {
+  test('SA-87 words are a turn; a status, alone or beside words, keeps the seat', async () => {
     const made = example({
       worker: [says('draft 1'), says('draft 2')],
       reviewer: [
         calls('update_asset_status', { status: 'looking' }),
-        [says('no 1'), calls('update_asset_status', { status: 'waiting for a better one' })],
+        [says('Hm.'), calls('update_asset_status', { status: 'waiting for a better one' })],
+        says('no 1'),
         calls('approve_asset', { summary: 'good' }),
       ],
     })
@@ -181,6 +182,7 @@ describe('by itself', () => {
     expect(linesOf(made.worker.requests[1])).toEqual([
       'user: a castle',
       'assistant: draft 1',
+      'user: Hm.',
       'user: no 1',
     ])
   })

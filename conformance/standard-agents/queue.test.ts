@@ -404,7 +404,7 @@ describe('the stop button', () => {
     expect(signal.aborted).toBe(true)
     await it.run(id, 'and now?')
     expect(linesOf(requestsOf(agent)[1]).slice(2)).toEqual([
-      'tool_result: quick = "ok", slow ! The user stopped the run. This call has no result., quick ! The user stopped the run. This call has no result.',
+      'tool_result: quick = "ok", slow ! The user stopped the run. This call has no result., quick ! The user stopped the run. This call was not run.',
       'user: and now?',
     ])
   })

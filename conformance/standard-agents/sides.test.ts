@@ -309,15 +309,20 @@ describe('the end of a turn', () => {
     ])
   })
 
-  test('SA-21 a side without any stop rule hands over whatever it says; calls alone keep the seat', async () => {
+  test('SA-21 a side without any stop rule hands over its words; calls, alone or beside words, keep the seat', async () => {
     const agent = heardBy({ stopOnResponse: false }, [
       calls('look'),
-      [says('This is wrong.'), calls('look')],
+      [says('I look again.'), calls('look')],
+      says('This is wrong.'),
     ])
     const it = await simulate({ agents: [agent] })
     await it.ask('go')
-    expect(requestsOf(agent, 'a')).toHaveLength(2)
-    expect(linesOf(requestsOf(agent, 'b')[0])).toEqual(['user: go', 'user: This is wrong.'])
+    expect(requestsOf(agent, 'a')).toHaveLength(3)
+    expect(linesOf(requestsOf(agent, 'b')[0])).toEqual([
+      'user: go',
+      'user: I look again.',
+      'user: This is wrong.',
+    ])
   })
 
   test('SA-22 a call of the stop tool ends it, with a person too', async () => {

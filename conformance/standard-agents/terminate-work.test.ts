@@ -116,9 +116,10 @@ test.each(
   await it.idle()
   expect((await it.threads.get(reference)).lifecycle).toBe('terminated')
   expect(await it.threads.children(id)).toMatchObject([{ status: 'terminated' }])
-  // What was cut off leaves no answer and no result behind.
+  // What was cut off leaves no answer behind, and an effect has ended as it says.
   const after = (await it.threads.events(reference)).slice(before).map(({ event }) => event)
-  expect(after.filter(({ type }) => type === 'message_added' || type === 'effect_ended')).toEqual(
-    [],
+  const ends = after.filter(({ type }) => type === 'message_added' || type === 'effect_ended')
+  expect(ends).toMatchObject(
+    kind === 'an effect' ? [{ type: 'effect_ended', outcome: 'failed', error: 'aborted' }] : [],
   )
 })

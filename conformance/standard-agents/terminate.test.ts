@@ -252,7 +252,7 @@ test('SA-84 an endpoint can terminate a child whose parent was terminated withou
 })
 
 test.each(['the API', 'an endpoint', 'the end of its parent'])(
-  'SA-84 once %s has terminated a thread, another process that works on it can store nothing',
+  'SA-84 once %s has terminated a thread, another process that works on it can record the end of a call, and make no child',
   async (how) => {
     const helper = child()
     const top = solo('boss', {
@@ -271,15 +271,18 @@ test.each(['the API', 'an endpoint', 'the end of its parent'])(
     it.store.commit = async (change) => {
       const result = await commit(change)
       const own = change.threads.find((one) => one.id === reference)
-      const threads = [{ id: reference, fence: claim.epoch, append: [] }]
+      const ended = { id: reference, fence: claim.epoch, append: [] }
       if (own?.append?.some(({ type }) => type === 'thread_terminated'))
-        late.push(await commit({ point: 'call_end', threads }).catch((error: unknown) => error))
+        for (const mustBeLive of [undefined, true]) {
+          const threads = [{ ...ended, mustBeLive }]
+          late.push(await commit({ point: 'call_end', threads }).catch((error: unknown) => error))
+        }
       return result
     }
     if (how === 'an endpoint') await it.runtime.withState(reference, (state) => state.terminate())
     else await it.threads.terminate(how === 'the API' ? reference : id)
     await it.idle()
-    expect(late).toMatchObject([{ code: 'FENCED' }])
+    expect(late).toMatchObject([{ seqs: expect.any(Map) }, { code: 'THREAD_TERMINATED' }])
     expect((await it.threads.get(reference)).lifecycle).toBe('terminated')
   },
 )

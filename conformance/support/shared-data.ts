@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 /**
  * A file of the conformance data that lies beside the repository. Only tests named `*.shared.test.ts`
- * read it, and only `scripts/test.ts` looks for the folder: it runs them where the folder is present.
+ * read it, and only their project in vitest.config.ts says where the folder is.
  */
 export function sharedText(path: string): string {
   return readFileSync(join(process.env['SKEIN_SHARED'] ?? '', 'conformance', path), 'utf8')

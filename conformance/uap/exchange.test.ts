@@ -4,10 +4,10 @@ import {
   AssistantMessage,
   ToolResultMessage,
   UserMessage,
-  zeroUsage,
   type Message,
   type Turn,
 } from '@skein/ai'
+import { zeroUsage } from '@skein/ai/engine'
 import { says, scripted } from '@skein/ai/testing'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -28,6 +28,8 @@ function turnOf(messages: readonly Message[]): Turn {
   return {
     messages,
     response: answer,
+    text: answer.text,
+    data: undefined,
     toolExecutions: [],
     usage: zeroUsage,
     usageByCycle: [],

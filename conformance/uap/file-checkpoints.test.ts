@@ -21,6 +21,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { uuidV4 } from './support/state.ts'
 import { add } from './support/tools.ts'
+import { countOf } from '../support/counts.ts'
 import { suiteFunctions } from '../support/suite-functions.ts'
 
 let dir: string
@@ -110,9 +111,9 @@ test('UAP-030 UAP-160 metadata holds session, step, agent, time, and a new UUID 
   expect(await store.loadMetadata('s')).toEqual(seen.at(-1))
 })
 
-test('UAP-168 two writers, a thousand saves: the file always parses, and the latest wins', async () => {
+test('UAP-168 two writers, many saves: the file always parses, and the latest wins', async () => {
   const stores = [fileCheckpoints({ dir, fsync: false }), fileCheckpoints({ dir, fsync: false })]
-  const rounds = process.env['SKEIN_DEEP'] ? 1000 : 200
+  const rounds = countOf({ fast: 40, all: 200, deep: 1000 })
   let isWriting = true
   const saves = Array.from({ length: rounds }, (_, step) =>
     stores[step % 2]!.save('s', stateAt(step, 'x'.repeat((step * 37) % 5000))),

@@ -8,13 +8,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { countOf } from '../support/counts.ts'
 import { jobScript, live, type Job, type Mortal } from './support/mortal-run.ts'
 import { content } from './support/state.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'skein-kill-'))
 afterAll(() => rmSync(root, { recursive: true }))
 
-const deep = process.env['SKEIN_DEEP'] !== undefined
 const jobs = fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 5 })
 /** Each process writes so often before it dies; the last one lives. */
 const deaths = fc.array(fc.integer({ min: 1, max: 6 }), { maxLength: 5 })
@@ -63,7 +63,7 @@ const callCount = (job: Job): number => job.reduce((sum, count) => sum + count, 
 const names = Object.keys(strategies) as (keyof typeof strategies)[]
 
 describe.each(names)('%s', (name) => {
-  const numRuns = deep ? 300 : 6
+  const numRuns = countOf({ fast: 3, all: 6, deep: 300 })
 
   test('UAP-166 killed anywhere and resumed: the same transcript, and with the journal each effect once', async () => {
     await fc.assert(
@@ -114,12 +114,11 @@ describe('UAP-168 real processes, killed with SIGKILL', () => {
     return signal === 'SIGKILL' ? null : status
   }
 
-  const plans = deep
-    ? Array.from({ length: 25 }, (_, seed) => [1 + (seed % 7), 1 + ((seed * 5) % 11)])
-    : [
-        [1, 4],
-        [3, 2],
-      ]
+  const processes = countOf({ fast: 1, all: 2, deep: 25 })
+  const plans = [
+    [3, 2],
+    ...Array.from({ length: 24 }, (_, seed) => [1 + (seed % 7), 4 + ((seed * 5) % 8)]),
+  ].slice(0, processes)
   test.each(plans)('UAP-168 UAP-166 after %i and %i writes', (...deaths) => {
     const dir = mkdtempSync(join(root, 'process-'))
     for (const dies of deaths) run(dir, dies)

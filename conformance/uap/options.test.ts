@@ -27,7 +27,9 @@ const settings = {
   topP: 0.5,
   stop: ['END'],
   seed: 0,
+  topK: 3,
   toolChoice: 'auto',
+  parallelToolCalls: false,
   reasoning: 'low',
 } as const
 
@@ -253,7 +255,9 @@ test('UAP-002 UAP-039 all hooks of a tool strategy of a class keep its private f
     readonly maxIterations = 1
   }
   const broken = { ...add, name: 'broken', run: () => Promise.reject(new Error('no')) }
-  const slow = { ...add, name: 'slow', timeoutMs: 1, run: () => new Promise(() => {}) }
+  // A reading tool fails at its limit without a grace.
+  const limits = { timeoutMs: 1, risk: 'read_only' } as const
+  const slow = { ...add, name: 'slow', ...limits, run: () => new Promise(() => {}) }
   const tools = [add, broken, slow]
   const each = ['call', 'before', 'after', 'call', 'before', 'error', 'call', 'before', 'error']
   for (const execution of [loop(), custom()])

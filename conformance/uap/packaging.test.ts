@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { agent, AgentState } from '@skein/agents'
 import * as execution from '@skein/agents/execution'
-import { publicNames } from '../../scripts/house/public-names.ts'
+import { publicNames } from '../../scripts/source/public-names.ts'
 import * as ai from '@skein/ai'
 import {
   AssistantMessage,

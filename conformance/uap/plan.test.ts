@@ -774,7 +774,9 @@ test('UAP-078 the status of a step is the run’s, whatever the model wrote', as
 
 test('UAP-079 an agent’s repair is for its answers: a plan that is no JSON is told of by the strategy alone', async () => {
   const { worker, model } = planner([says('no plan')], { allowReplan: false })
-  await expect(agent({ ...worker, repair: 3 }).generate('x', start)).rejects.toMatchObject({
+  await expect(
+    agent({ ...worker, structure: { type: 'object' }, repair: 3 }).generate('x', start),
+  ).rejects.toMatchObject({
     code: 'INVALID_RESPONSE',
   })
   expect(model.requests).toHaveLength(1)

@@ -1,11 +1,6 @@
 import { AgentState, type AgentStateJSON } from '@skein/agents'
-import {
-  AssistantMessage,
-  ToolResultMessage,
-  UserMessage,
-  zeroUsage,
-  type Message,
-} from '@skein/ai'
+import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '@skein/ai'
+import { zeroUsage } from '@skein/ai/engine'
 import { describe, expect, test } from 'vitest'
 import { uuidV4 } from './support/state.ts'
 

@@ -401,6 +401,8 @@ describe('a model that has only generate and stream', () => {
       return {
         messages: [response],
         response,
+        text: response.text,
+        data: undefined,
         toolExecutions: [],
         usage,
         usageByCycle: [usage],

@@ -11,7 +11,6 @@ import {
 } from '@skein/agents'
 import { loop, react } from '@skein/agents/execution'
 import {
-  addUsage,
   AssistantMessage,
   isAssistantMessage,
   UserMessage,
@@ -20,6 +19,7 @@ import {
   type Tool,
   type Turn,
 } from '@skein/ai'
+import { addUsage } from '@skein/ai/engine'
 import { calls, fails, says, scripted, waits, type ScriptStep } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { anonymous, collect, recordingStore } from './support/state.ts'

@@ -7,6 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { countOf } from '../support/counts.ts'
 import { content } from './support/state.ts'
 import { effectsOf, liveTree, type TreePlan, type TreeWorld } from './support/tree-run.ts'
 
@@ -104,19 +105,22 @@ async function crashing(plan: TreePlan, deaths: readonly number[]) {
   }
 }
 
+const EVERY = countOf({ fast: 4, all: 1, deep: 1 })
+
 test('UAP-166 a tree killed at every commit point does each effect once, asks once and ends the same', async () => {
   const plan: TreePlan = { topRounds: 1, children: 2, leaves: 2, asks: true }
   const { points, ...expected } = await whole(plan)
   expect(expected.effects).toHaveLength(1 + 2 + 2 * 2 * 3)
   expect(points).toBeGreaterThan(60)
-  for (let diesAt = 1; diesAt <= points; diesAt++) {
+  for (let diesAt = 1; diesAt <= points; diesAt += EVERY) {
     const { sessions, ...found } = await crashing(plan, [diesAt])
     expect(found, `dies at point ${diesAt}`).toEqual(expected)
     expect(sessions, `dies at point ${diesAt}`).toEqual(['tree'])
   }
 })
 
-const seeds = process.env['SKEIN_DEEP'] === undefined ? 200 : 2000
+const seeds = countOf({ fast: 30, all: 200, deep: 2000 })
+const KILLS = countOf({ fast: 3, all: 20, deep: 20 })
 
 test(`UAP-166 ${seeds} trees that are killed several times`, async () => {
   const known = new Map<string, Awaited<ReturnType<typeof whole>>>()
@@ -141,14 +145,14 @@ test(`UAP-166 ${seeds} trees that are killed several times`, async () => {
 
 const script = join(import.meta.dirname, 'support', 'killed-tree.ts')
 
-test('UAP-168 UAP-166 20 processes with a tree, killed with SIGKILL', () => {
+test(`UAP-168 UAP-166 ${KILLS} processes with a tree, killed with SIGKILL`, () => {
   const outcomes = new Set<string>()
   let kills = 0
-  for (let at = 0; kills < 20; at++) {
+  for (let at = 0; kills < KILLS; at++) {
     const dir = mkdtempSync(join(root, 'process-'))
     for (let life = 0, isDone = false; !isDone; life++) {
       // Each life gets further than the one before, so that it ends.
-      const dies = kills >= 20 ? Infinity : 3 + at * 5 + life * 17
+      const dies = kills >= KILLS ? Infinity : 3 + at * 5 + life * 17
       const args = ['--conditions=@skein/source', script, dir, String(dies)]
       const { status, signal, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
       if (signal === 'SIGKILL') kills++

@@ -3,12 +3,12 @@ import { loop, react } from '@skein/agents/execution'
 import {
   llm,
   UserMessage,
-  zeroUsage,
   type LLMInstance,
   type StreamEvent,
   type Tool,
   type Turn,
 } from '@skein/ai'
+import { zeroUsage } from '@skein/ai/engine'
 import { calls, emits, fails, says, scripted, type ScriptPart } from '@skein/ai/testing'
 import { manualClock } from '@skein/base'
 import { expect, test } from 'vitest'
@@ -97,6 +97,7 @@ test('UAP-050 UAP-060 the turn has what every inference of the run gave, and a s
       stopReason: 'end_turn',
       rawStopReason: 'raw 4',
       data: { n: 4 },
+      text: '{"n":4}',
       warnings: [1, 2, 4].map(warningOf),
       sources: [sourceOf(1), { ...sourceOf(0), originals: [0, 0, 0] }, sourceOf(2), sourceOf(4)],
       openCalls: [],

@@ -1,6 +1,6 @@
 /** What each vendor and each combination can do. */
 import { createProvider, image, llm, type BoundImageModel, type LLMCapabilities } from '@skein/ai'
-import { fallback } from '@skein/ai/middleware'
+import { fallback } from '@skein/ai/routing'
 import { scripted } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
 import { llmVendors } from './support/vendors.ts'
@@ -69,10 +69,12 @@ describe('capabilities', () => {
 
   const names = Object.keys(llm({ model: scripted([]) }).capabilities) as (keyof LLMCapabilities)[]
 
-  test.each(names)('UPP-050 %s of a combination is what all its members have', (name) => {
+  test.each(names)('UPP-050 %s of a combination is what any of its members has', (name) => {
     const lacking = scripted([], { capabilities: { [name]: false } })
-    const { capabilities } = llm({ model: fallback([scripted([]), lacking]) })
+    const { capabilities } = llm({ model: fallback([lacking, lacking]) })
     expect(names.filter((one) => !capabilities[one])).toEqual([name])
+    const one = llm({ model: fallback([lacking, scripted([])]) })
+    expect(names.filter((other) => !one.capabilities[other])).toEqual([])
   })
 
   test('UPP-051 those of images are as they were when the instance was made', () => {

@@ -16,8 +16,8 @@ import {
   type ModelReference,
   type StreamEvent,
   type Turn,
-  zeroUsage,
 } from '@skein/ai'
+import { zeroUsage } from '@skein/ai/engine'
 import { calls, emits, fails, reasons, says, scripted, stops, waits } from '@skein/ai/testing'
 import { getEventListeners } from 'node:events'
 import { inspect } from 'node:util'

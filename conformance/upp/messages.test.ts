@@ -5,11 +5,9 @@ import { manualClock } from '@skein/base'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
-  addUsage,
   AssistantMessage,
   Audio,
   ContentBlockType,
-  contentOf,
   Document,
   Image,
   isAssistantMessage,
@@ -27,6 +25,7 @@ import {
   type Message,
   type UserContent,
 } from '@skein/ai'
+import { addUsage, contentOf } from '@skein/ai/engine'
 import { says, scripted } from '@skein/ai/testing'
 
 const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13])

@@ -96,7 +96,7 @@ describe('hooks of the strategy', () => {
       hooks: ['onToolCall', 'onBeforeCall', 'onError'],
     },
     'a time limit': {
-      given: tool('act', () => new Promise(() => {}), { timeoutMs: 1 }),
+      given: tool('act', () => new Promise(() => {}), { timeoutMs: 1, risk: 'read_only' }),
       hooks: ['onToolCall', 'onBeforeCall', 'onError'],
     },
     'a denial': {
@@ -190,7 +190,7 @@ describe('UPP-115 a tool that fails is an error result, and the turn goes on', (
       yield 'progress'
       throw new Error('no')
     }),
-    'takes too long': tool('act', () => new Promise(() => {}), { timeoutMs: 1 }),
+    'takes too long': tool('act', () => new Promise(() => {}), { timeoutMs: 1, risk: 'read_only' }),
   }
   test.each(Object.entries(failing))('UPP-115 a tool that %s', async (_, given) => {
     const { told, turn } = await runCalls(

@@ -6,7 +6,8 @@ import { root } from '../workspace.ts'
 
 /** The page that shows the table, between its two marks. */
 export const page: string = join(root, 'packages', 'ai', 'README.md')
-const startMark = '<!-- vendors:start (npm run vendor-table) -->'
+const startMark =
+  '<!-- vendors:start (node --conditions=@skein/source scripts/ai-vendor-table.ts) -->'
 const endMark = '<!-- vendors:end -->'
 
 /** A page with the table between its marks. */

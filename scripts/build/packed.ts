@@ -106,6 +106,10 @@ const ALLOWED_IN: Readonly<Record<string, readonly RegExp[]>> = {
     /^dist\/page\/(?:[\w.-]+\/)*[\w.-]+\.(?:html|js|css|svg|woff2)$/,
     /^dist\/docs\/(?:[\w-]+\/)*[\w-]+\.(?:html|md|txt|js|css|svg|png|json)$/,
   ],
+  skein: [
+    /^deploy\/(?:Dockerfile|\.dockerignore|compose\.yaml|skein\.service)$/,
+    /^deploy\/(?:kubernetes|proxy)\/[\w.-]+$/,
+  ],
   'create-skein': [/^templates\/(?:[\w.-]+\/)*[\w.-]+$/],
 }
 

@@ -1,5 +1,5 @@
 import { parseSync } from 'vite'
-import type { Node } from '../house/measure.ts'
+import type { Node } from '../source/measure.ts'
 
 /**
  * Marks the values of a module's constants, `const SET = new Set(WORDS)`, as free of side effects. The

@@ -24,12 +24,14 @@ const package_: WorkspacePackage = {
 const files = {
   'index.d.ts': `export { send, type Sent as Receipt } from './send.ts';\nexport * from './kinds.ts';\n`,
   'send.d.ts': [
-    `import type { Hidden } from './hidden.ts';`,
+    `import type { Base } from './hidden.ts';`,
     `import type { Writable } from 'node:stream';`,
     `/** Sends. */`,
     `export declare function send(to: string): Promise<Sent>;`,
-    `export declare function send(to: string, /* loudly */ hidden: Hidden): void;`,
-    `export interface Sent {`,
+    `export declare function send(to: string, /* shouted */ hidden: {`,
+    `    loudly: boolean;`,
+    `}): void;`,
+    `export interface Sent<T> extends Base<T> {`,
     `    /** When. */`,
     `    readonly at: number;`,
     `    readonly stream: Writable;`,
@@ -37,7 +39,7 @@ const files = {
     `export declare const unseen: number;`,
     ``,
   ].join('\n'),
-  'hidden.d.ts': `export interface Hidden {\n    readonly unseen: Deeper;\n}\ninterface Deeper {\n    url: 'https://x';\n}\nexport {};\n`,
+  'hidden.d.ts': `export interface Base<T> {\n    readonly url: T;\n}\n`,
   'kinds.d.ts': `export declare const Kind: {\n    readonly A: 'a';\n};\nexport type Kind = 'a';\n`,
   'more.d.ts': `export { send } from './send.ts';\nexport { Writable } from 'node:stream';\n`,
 }
@@ -53,29 +55,22 @@ beforeEach(() => {
   writeApiReports([package_], reports)
 })
 
-test('names of every entry with their declarations, and the types behind them', () => {
+test('names of every entry with their signatures, one line each, without members', () => {
   expect(apiReport(package_)).toBe(`# API of @skein/x
 
-What users can import, written by \`npm run api -- --write\` and compared by \`npm run check\`.
+What users can import, written by \`node scripts/api.ts --write\` and compared by \`npm run check\`.
 
 ## @skein/x
 
 3 names.
 
 \`\`\`ts
-const Kind: {
-    readonly A: 'a';
-}
+const Kind: { … }
 type Kind = 'a'
-
 // exported as Receipt
-interface Sent {
-    readonly at: number;
-    readonly stream: Writable;
-}
-
+interface Sent<T> extends Base<T>
 function send(to: string): Promise<Sent>
-function send(to: string,  hidden: Hidden): void
+function send(to: string, hidden: { loudly: boolean; }): void
 \`\`\`
 
 ## @skein/x/more
@@ -84,22 +79,7 @@ function send(to: string,  hidden: Hidden): void
 
 \`\`\`ts
 export { Writable } from 'node:stream'
-
 // send: as in @skein/x
-\`\`\`
-
-## Behind these
-
-Types without a public name, in those that have one.
-
-\`\`\`ts
-interface Deeper {
-    url: 'https://x';
-}
-
-interface Hidden {
-    readonly unseen: Deeper;
-}
 \`\`\`
 `)
 })
@@ -111,9 +91,14 @@ test.each<[what: string, change: Partial<typeof files>, line: string]>([
     '+ function send(to?: string): Promise<Sent>',
   ],
   [
-    'a member of a type without a public name',
-    { 'hidden.d.ts': files['hidden.d.ts'].replace('https://x', 'https://y') },
-    `+     url: 'https://y';`,
+    'a member of a parameter',
+    { 'send.d.ts': files['send.d.ts'].replace('loudly: boolean', 'loudly: number') },
+    '+ function send(to: string, hidden: { loudly: number; }): void',
+  ],
+  [
+    'what an interface extends',
+    { 'send.d.ts': files['send.d.ts'].replace('extends Base<T>', 'extends Base<T[]>') },
+    '+ interface Sent<T> extends Base<T[]>',
   ],
   ['a name that is gone', { 'more.d.ts': '' }, '- // send: as in @skein/x'],
   ['a new name', { 'kinds.d.ts': `${files['kinds.d.ts']}export type B = 1;\n` }, '+ type B = 1'],
@@ -122,14 +107,15 @@ test.each<[what: string, change: Partial<typeof files>, line: string]>([
   write(change)
   const [problem, ...others] = findApiChanges([package_], reports)
   expect(others).toEqual([])
-  expect(problem).toContain('npm run api -- --write')
+  expect(problem).toContain('node scripts/api.ts --write')
   expect(problem?.split('\n')).toContainEqual(`  ${line}`)
 })
 
-test('comments and what nobody can reach may change', () => {
+test('comments, members of types and what nobody can reach may change', () => {
   write({
     'send.d.ts': files['send.d.ts']
       .replace('/** When. */', '/** At what time. */')
+      .replace('readonly at: number', 'readonly at: string')
       .replace('unseen: number', 'unseen: string'),
   })
   expect(findApiChanges([package_], reports)).toEqual([])

@@ -55,15 +55,15 @@ function differenceText(file: string, before: string, after: string): string {
   ]
   const more = lines.length > 20 ? [`  … and ${lines.length - 20} more lines`] : []
   return [
-    `What users can import changed (api/${file}). If it is meant, run \`npm run api -- --write\` and name it in CHANGELOG.md:`,
+    `What users can import changed (api/${file}). If it is meant, run \`node scripts/api.ts --write\` and name it in CHANGELOG.md:`,
     ...lines.slice(0, 20),
     ...more,
   ].join('\n')
 }
 
 /**
- * What users see of a package, as text: the names of each entry with their declarations, then the declarations
- * that have no public name but stand in the type of one that has. Undefined for a package without types.
+ * What users can import from a package, as text: the names of each entry with their signatures, one line each,
+ * without the members of types. Undefined for a package without types.
  */
 export function apiReport({ name, folder, manifest }: WorkspacePackage): string | undefined {
   const declarations = new Declarations()
@@ -78,27 +78,17 @@ export function apiReport({ name, folder, manifest }: WorkspacePackage): string 
         const earlier = shown.get(found)
         if (earlier !== undefined) return `// ${exported}: as in ${earlier}`
         shown.set(found, entry)
-        return exported === found.name ? found.text : `// exported as ${exported}\n${found.text}`
+        return exported === found.name
+          ? found.signature
+          : `// exported as ${exported}\n${found.signature}`
       })
-    sections.push(
-      section(entry, `${blocks.length} ${blocks.length === 1 ? 'name' : 'names'}.`, blocks),
-    )
+    const count = `${blocks.length} ${blocks.length === 1 ? 'name' : 'names'}.`
+    sections.push(`## ${entry}\n\n${count}\n\n\`\`\`ts\n${blocks.join('\n')}\n\`\`\`\n`)
   }
   if (sections.length === 0) return undefined
-  const behind = [...declarations.behind([...shown.keys()])]
-    .toSorted((a, b) => compare(a.name, b.name) || compare(a.text, b.text))
-    .map(({ text }) => text)
-  if (behind.length > 0)
-    sections.push(
-      section('Behind these', 'Types without a public name, in those that have one.', behind),
-    )
   const intro =
-    'What users can import, written by `npm run api -- --write` and compared by `npm run check`.'
+    'What users can import, written by `node scripts/api.ts --write` and compared by `npm run check`.'
   return `# API of ${name}\n\n${intro}\n\n${sections.join('\n')}`
-}
-
-function section(title: string, note: string, blocks: readonly string[]): string {
-  return `## ${title}\n\n${note}\n\n\`\`\`ts\n${blocks.join('\n\n')}\n\`\`\`\n`
 }
 
 function compare(a: string, b: string): number {

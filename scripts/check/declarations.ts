@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseSync } from 'vite'
-import type { Node } from '../house/measure.ts'
+import type { Node } from '../source/measure.ts'
 import type { Exports } from '../workspace.ts'
 
 /** The path of each entry with its declaration file, the main entry first. */
@@ -30,14 +30,12 @@ function typesOf(target: Exports): string | undefined {
 export interface Declaration {
   readonly name: string
   readonly file: string
-  /** Without comments. */
-  readonly text: string
+  /** One line per overload, without comments and without the members of interfaces, classes and object types. */
+  readonly signature: string
   /** With the comments inside, as its users see it. */
   readonly commented: string
   /** The text of the doc comments before it; empty if there is none. */
   readonly doc: string
-  /** The names that it mentions. */
-  readonly mentions: ReadonlySet<string>
 }
 
 interface Module {
@@ -70,22 +68,6 @@ export class Declarations {
         throw new Error(`${file} exports ${exported}, which is not declared.`)
       found.set(exported, target)
     }
-    return found
-  }
-
-  /** The declarations that these mention, and those mention in turn, without these. */
-  behind(known: readonly Declaration[]): Set<Declaration> {
-    const found = new Set<Declaration>()
-    const visit = (declaration: Declaration): void => {
-      for (const name of declaration.mentions) {
-        const target = this.#resolve(declaration.file, { name, from: undefined })
-        if (target === undefined || typeof target === 'string') continue
-        if (found.has(target) || known.includes(target)) continue
-        found.add(target)
-        visit(target)
-      }
-    }
-    for (const declaration of known) visit(declaration)
     return found
   }
 
@@ -124,22 +106,19 @@ function readModule(file: string): Module {
   const exports = new Map<string, Reference>()
   const stars: string[] = []
   const declare = (node: Node, isExported: boolean, outer: Node = node): void => {
-    const text = plainText(source, node, comments)
+    const signature = signatureOf(source, node, comments)
     const commented = source.slice(node.start, node.end).replace(/^declare /, '')
     const doc = docBefore(source, outer.start, comments)
     for (const name of declaredNames(node)) {
       const earlier = declarations.get(name)
-      const mentions = new Set([...(earlier?.mentions ?? []), ...mentionedNames(node)])
-      mentions.delete(name)
       const joined = (before: string | undefined, own: string, by: string): string =>
         [before, own].filter(Boolean).join(by)
       declarations.set(name, {
         name,
         file,
-        text: joined(earlier?.text, text, '\n'),
+        signature: joined(earlier?.signature, signature, '\n'),
         commented: joined(earlier?.commented, commented, '\n'),
         doc: joined(earlier?.doc, doc, '\n\n'),
-        mentions,
       })
       if (isExported) exports.set(name, { name, from: undefined })
     }
@@ -181,43 +160,42 @@ function declaredNames(node: Node): string[] {
   return names.filter((name) => name !== '')
 }
 
-/** Fields whose identifiers refer to a declaration; identifiers elsewhere are names of members and parameters. */
-const REFERENCES: ReadonlySet<string> = new Set([
-  'typeName',
-  'exprName',
-  'expression',
-  'superClass',
-  'left',
-])
-
-function* mentionedNames(value: unknown, isReference = false): Generator<string> {
-  if (typeof value !== 'object' || value === null) return
-  const node = value as Partial<Node>
-  if (isReference && node.type === 'Identifier') yield String(node['name'])
-  for (const [field, child] of Object.entries(value)) {
-    const isComputedKey = field === 'key' && node['computed'] === true
-    yield* mentionedNames(child, REFERENCES.has(field) || isComputedKey)
-  }
+interface Range {
+  readonly start: number
+  readonly end: number
 }
 
-/** The text of a declaration without comments and without `declare`. */
-function plainText(
-  source: string,
-  { start, end }: Node,
-  comments: ReadonlyArray<{ readonly start: number; readonly end: number }>,
-): string {
+/**
+ * A declaration on one line, without comments and `declare`: of an interface or class what stands before its
+ * members, of a function all, of other types and constants `{ … }` in the place of members.
+ */
+function signatureOf(source: string, node: Node, comments: readonly Range[]): string {
+  const body = /^(TSInterface|Class)Declaration$/.test(node.type) && (node['body'] as Range)
+  const end = body ? body.start : node.end
+  const isFunction = /Function/.test(node.type)
+  const hidden = isFunction ? [] : objectTypes(node)
+  const left = [...comments, ...hidden]
+    .filter((range) => range.start >= node.start && range.end <= end)
+    .toSorted((a, b) => a.start - b.start)
   let text = ''
-  let place = start
-  for (const comment of comments) {
-    if (comment.start < start || comment.end > end) continue
-    text += source.slice(place, comment.start)
-    place = comment.end
+  let place = node.start
+  for (const range of left) {
+    if (range.start < place) continue
+    text += source.slice(place, range.start) + (hidden.includes(range) ? '{ … }' : '')
+    place = range.end
   }
-  text += source.slice(place, end)
-  return text
-    .replaceAll(/^[ \t]*\n|[ \t]+$/gm, '')
+  return (text + source.slice(place, end))
+    .replaceAll(/\s+/g, ' ')
     .replace(/^declare /, '')
-    .replace(/;$/, '')
+    .replace(/[; ]+$/, '')
+}
+
+/** The places of object types, the outermost ones, in a declaration. */
+function objectTypes(value: unknown): Range[] {
+  if (typeof value !== 'object' || value === null) return []
+  const node = value as Node
+  if (node.type === 'TSTypeLiteral') return [node]
+  return Object.values(node).flatMap(objectTypes)
 }
 
 /** The doc comment that ends before a place, with nothing between, as Markdown. */

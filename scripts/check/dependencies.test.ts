@@ -40,6 +40,19 @@ describe('versions', () => {
   })
 })
 
+test('only a test of a group may import what peers/ names', () => {
+  write('peers/sdks/package.json', { name: 'peers-sdks', dependencies: { openai: '1.2.3' } })
+  write('packages/base/test/a.sdks.test.ts', "import OpenAI from 'openai'")
+  write('packages/base/test/kit.ts', "import OpenAI from 'openai'")
+  expect(findDependencyProblems(folder)).toEqual([])
+  write('packages/base/test/b.test.ts', "import OpenAI from 'openai'")
+  write('packages/base/src/c.ts', "import OpenAI from 'openai'")
+  expect(findDependencyProblems(folder).toSorted()).toEqual([
+    'packages/base/src/c.ts imports openai, which @skein/base does not declare.',
+    'packages/base/test/b.test.ts imports openai, which @skein/base does not declare.',
+  ])
+})
+
 describe('packages without dependencies', () => {
   test.each(['dependencies', 'optionalDependencies', 'peerDependencies'])(
     '%s may not hold a third party',

@@ -1,6 +1,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { basename, join, relative } from 'node:path'
+import { groupOf } from '../test/groups.ts'
 import { findPackages, readJson, zeroDependencyPackages } from '../workspace.ts'
 import type { Manifest, WorkspacePackage } from '../workspace.ts'
 
@@ -15,7 +16,7 @@ const allowedBelow: Readonly<Record<string, readonly string[]>> = {
 
 /** Manifests that are no packages of the workspace: peers, templates, an example with packages of its own. */
 const manifestsBeside = [
-  '{bench,packages/*/test}/peers/package.json',
+  'peers/*/package.json',
   'packages/create-skein/templates/*/package.json',
   'examples/*/package.json',
 ]
@@ -116,6 +117,11 @@ function undeclaredImports(
     ]),
     test: new Set(development.flatMap((entry) => Object.keys(entry.devDependencies ?? {}))),
   }
+  const peers = new Set(
+    globSync('peers/*/package.json', { cwd: workspace }).flatMap((path) =>
+      Object.keys((readJson(join(workspace, path)) as Manifest).dependencies ?? {}),
+    ),
+  )
   const portable = zeroDependencyPackages.includes(name)
   const problems: string[] = []
   for (const file of sourceFiles(folder)) {
@@ -132,7 +138,8 @@ function undeclaredImports(
         continue
       }
       const wanted = packageOf(specifier)
-      if (!declared.source.has(wanted) && !(isTest && declared.test.has(wanted))) {
+      const isOfGroup = isTest && peers.has(wanted) && !isFastTest(file)
+      if (!declared.source.has(wanted) && !(isTest && declared.test.has(wanted)) && !isOfGroup) {
         problems.push(`${label} imports ${specifier}, which ${name} does not declare.`)
       }
     }
@@ -153,6 +160,11 @@ function sourceFiles(folder: string): string[] {
 
 function isTestFile(file: string, folder: string): boolean {
   return /\.test(-d)?\.tsx?$/.test(file) || relative(folder, file).startsWith('test')
+}
+
+/** A test of `npm test`: packages of `peers/` are not installed for it. */
+function isFastTest(file: string): boolean {
+  return /\.test(-d)?\.tsx?$/.test(file) && groupOf(file) === undefined
 }
 
 /**

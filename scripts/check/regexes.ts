@@ -1,8 +1,26 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { check } from 'recheck'
 import { parseSync } from 'vite'
-import { lineCounter, type Node, walk } from '../house/measure.ts'
+import { peersOf } from '../peers.ts'
+import { lineCounter, type Node, walk } from '../source/measure.ts'
+
+/** What `recheck` says about an expression, as far as it is used here. */
+type Verdict =
+  | { readonly status: 'safe'; readonly checker: string }
+  | {
+      readonly status: 'vulnerable'
+      readonly checker: string
+      readonly complexity: { readonly summary: string }
+    }
+  | {
+      readonly status: 'unknown'
+      readonly checker: string
+      readonly error: { readonly kind: string }
+    }
+
+interface Recheck {
+  check(source: string, flags: string, options: object): Promise<Verdict>
+}
 
 /** A regular expression in the source, with its place. */
 interface Found {
@@ -28,6 +46,7 @@ export async function findSlowRegexes(
       if (!places.has(key)) places.set(key, found)
     }
   }
+  const { check } = await peersOf('recheck').load<Recheck>('recheck')
   const problems: string[] = []
   // One after the other: the checker uses a whole core for each expression.
   for (const { place, source, flags } of places.values()) {

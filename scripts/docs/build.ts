@@ -20,6 +20,7 @@ import { headingsOf, plainText } from './markdown.ts'
 import {
   agentsFolderPage,
   collectSections,
+  conformancePage,
   documentedPackages,
   pagesByLink,
   withSiteLinks,
@@ -29,7 +30,7 @@ import {
 import { entriesOf, referencePage } from './reference.ts'
 
 /** What the site is made with; installed on demand. */
-export const siteFolder = 'docs/site'
+const siteFolder = 'docs/site'
 
 /** Where the site stands: in the package that serves it. */
 export const builtDocs: string = join(root, 'packages/studio/dist/docs')
@@ -41,7 +42,7 @@ export interface BuiltDocs {
 
 /** Builds the site. Returns what npm printed if its generator could not be installed. */
 export async function buildDocs(target: string = builtDocs): Promise<BuiltDocs | string> {
-  const failure = await installPeers(siteFolder)
+  const failure = await installPeers('docs')
   if (failure !== undefined) return failure
   const packages = documentedPackages()
   const emitted = await run('tsc', ['-b', ...packages.map(({ folder }) => folder)], { quiet: true })
@@ -61,6 +62,7 @@ export async function buildDocs(target: string = builtDocs): Promise<BuiltDocs |
   )
   const generated = new Map<string, string>([
     agentsFolderPage(),
+    conformancePage(),
     ...references.map(({ short, text }): [string, string] => [`reference/${short}.md`, text]),
   ])
   const sections = withContents(collectSections(generated))
@@ -74,7 +76,7 @@ export async function buildDocs(target: string = builtDocs): Promise<BuiltDocs |
   const bundles = bundleTexts(sections, references)
   writeTwins(sections, out, bundles)
   const assets = await writeAssets(out, sections)
-  await writePages(sections, peersOf(siteFolder), { source: join(work, 'src'), out, assets })
+  await writePages(sections, peersOf('docs'), { source: join(work, 'src'), out, assets })
   rmSync(target, { recursive: true, force: true })
   mkdirSync(dirname(target), { recursive: true })
   renameSync(out, target)
@@ -139,7 +141,7 @@ async function writeAssets(out: string, sections: readonly Section[]): Promise<A
     format: 'esm',
     target: 'es2023',
     write: false,
-    nodePaths: [join(peersOf(siteFolder).folder, 'node_modules')],
+    nodePaths: [join(peersOf('docs').folder, 'node_modules')],
     logLevel: 'silent',
   })
   return {
@@ -160,7 +162,7 @@ interface MiniSearchModule {
 
 /** One document for each heading of each page. */
 async function searchIndex(sections: readonly Section[]): Promise<unknown> {
-  const { default: MiniSearch } = await peersOf(siteFolder).load<MiniSearchModule>('minisearch')
+  const { default: MiniSearch } = await peersOf('docs').load<MiniSearchModule>('minisearch')
   const options = join(root, siteFolder, 'search-options.js')
   const { searchOptions } = (await import(pathToFileURL(options).href)) as { searchOptions: object }
   const index = new MiniSearch(searchOptions)

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 import type { Peers } from '../peers.ts'
 import { root } from '../workspace.ts'
+import { programOf } from '../snippets/snippets.ts'
 import { headingsOf } from './markdown.ts'
 import { pagesByLink, withSiteLinks, type Page, type Section } from './pages.ts'
 
@@ -39,6 +40,7 @@ interface MarkdownState {
 interface Token {
   readonly type: string
   readonly level: number
+  readonly info: string
   content: string
   children: Token[] | null
   attrs: Array<[name: string, value: string]> | null
@@ -144,8 +146,11 @@ function readAsGitHub(markdown: MarkdownIt, highlighter: Highlighter['default'])
   const { rules } = markdown.renderer
   for (const name of ['fence', 'code_block']) {
     const plain = rules[name]!
-    rules[name] = (...args) =>
-      `<div class="code">${plain(...args).replace('<pre', '<pre tabindex="0"')}</div>\n`
+    rules[name] = (...args) => {
+      const code = `<div class="code">${plain(...args).replace('<pre', '<pre tabindex="0"')}</div>\n`
+      const [tokens, at] = args as [readonly Token[], number]
+      return code + wholeProgram(tokens[at]!.info, highlighter)
+    }
   }
   rules['table_open'] = () => '<div class="table" tabindex="0"><table>'
   rules['table_close'] = () => '</table></div>\n'
@@ -167,6 +172,15 @@ function readAsGitHub(markdown: MarkdownIt, highlighter: Highlighter['default'])
       inline.children = [open, ...inline.children, new Token('link_close', 'a', -1)]
     }
   })
+}
+
+/** What a part of a program is followed by: the program, which opens in place. */
+function wholeProgram(info: string, highlighter: Highlighter['default']): string {
+  const program = programOf(info, root)
+  if (!program) return ''
+  const { value } = highlighter.highlight(program.text, { language: 'ts' })
+  return `<details class="program"><summary>Whole program: ${program.path}</summary>
+<div class="code"><pre tabindex="0"><code class="language-ts">${value}</code></pre></div></details>\n`
 }
 
 /** Package pages are listed by the name that one imports, without what all of them repeat. */

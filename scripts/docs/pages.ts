@@ -1,5 +1,8 @@
 import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, posix } from 'node:path'
+import { rowTables } from '../../conformance/reporter/markdown.ts'
+import { filesNamingRows } from '../../conformance/reporter/named-rows.ts'
+import { loadSpecs } from '../../conformance/reporter/rows.ts'
 import { findPackages, readJson, root } from '../workspace.ts'
 import { frontMatter, headingsOf, linksOf, mapLinks } from './markdown.ts'
 
@@ -127,6 +130,15 @@ export function agentsFolderPage(): [source: string, text: string] {
   const intro =
     '# A folder of agents\n\nThe definitions that `npm start` serves: one file per agent, prompt and tool, found by the folder they stand in. `scripts/` holds what the scripted model says where there is no key.\n'
   return ['examples/agents.md', `${intro}\n${listed.join('\n')}`]
+}
+
+/** How requirements are proved, followed by every requirement with the tests that name it. */
+export function conformancePage(): [source: string, text: string] {
+  const source = 'conformance/README.md'
+  const files = filesNamingRows(root)
+  const tables = rowTables(loadSpecs(), 'tests', (id) => files.get(id), { linkPrefix: '../' })
+  const page = readFileSync(join(root, source), 'utf8')
+  return [source, `${page}\n# The rows and the tests that name them\n\n${tables}`]
 }
 
 function decisionIndex(): { readonly source: string; readonly text: string } {

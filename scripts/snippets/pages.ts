@@ -17,3 +17,9 @@ export function findPages(): string[] {
     : []
   return [...pages, ...inDocs].filter((page) => existsSync(page))
 }
+
+/** Whether people paste from a page: then each of its snippets shows what it imports. */
+export function isPasted(page: string): boolean {
+  const docs = join(root, 'docs')
+  return page.startsWith(docs) && !page.startsWith(join(docs, 'decisions'))
+}

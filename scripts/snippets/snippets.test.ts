@@ -3,8 +3,15 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { root } from '../workspace.ts'
-import { findPages } from './pages.ts'
-import { countUnnamedFences, findStaleSnippets, updateSnippets } from './snippets.ts'
+import { findPages, isPasted } from './pages.ts'
+import {
+  countUnnamedFences,
+  fencesWithoutImports,
+  findStaleSnippets,
+  programOf,
+  updateSnippets,
+} from './snippets.ts'
+import { importsFor } from './imports.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-snippets-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -42,9 +49,74 @@ test('updating makes a stale page fresh and leaves the rest alone', () => {
   expect(updated).toBe(fence('a.ts#two', 'const b = 2\n'))
 })
 
-describe('pages show what runs (mend with `npm run snippets`)', () => {
+describe('pages show what runs (mend with `node scripts/snippets.ts`)', () => {
   test.each(findPages().map((file) => [relative(root, file), file] as const))('%s', (_, file) => {
-    expect(findStaleSnippets(readFileSync(file, 'utf8'), root)).toEqual([])
+    expect(
+      findStaleSnippets(readFileSync(file, 'utf8'), root, { hasImports: isPasted(file) }),
+    ).toEqual([])
+  })
+})
+
+const program = `import fs, { type Stats } from 'node:fs'
+import * as path from 'node:path'
+import {
+  first,
+  second as other,
+} from './names.ts'
+import type { Shape } from './shape.ts'
+`
+
+test.each([
+  ['first()', "import { first } from './names.ts'\n"],
+  ['other(), second', "import { second as other } from './names.ts'\n"],
+  ['fs.statSync(path.join(a))', "import fs from 'node:fs'\nimport * as path from 'node:path'\n"],
+  [
+    'let a: Shape | Stats',
+    "import { type Stats } from 'node:fs'\nimport type { Shape } from './shape.ts'\n",
+  ],
+  ['({ first })', "import { first } from './names.ts'\n"],
+  ['({ first: 1 }).first // first', ''],
+  ["'first', a.path", ''],
+  [
+    '`a text with first, and ${other()}` // it\'s "first"',
+    "import { second as other } from './names.ts'\n",
+  ],
+])('a part of a program is shown with the imports that it uses: %s', (part, imports) => {
+  expect(importsFor(program, part)).toBe(imports)
+})
+
+test('a long import is broken as prettier does', () => {
+  const names = Array.from({ length: 12 }, (_, at) => `nameNumber${at}`)
+  const module = `import {\n${names.map((name) => `  ${name},\n`).join('')}} from 'm'\n`
+  expect(importsFor(module, names.join('()\n'))).toBe(module)
+})
+
+test('on a page that people paste from, a part of a program begins with its imports', () => {
+  writeFileSync(
+    join(folder, 'c.ts'),
+    "import { a, b } from 'm'\nconst c = a()\n// #region use\nb(c)\n// #endregion use\n",
+  )
+  const filled = fence('c.ts#use', "import { b } from 'm'\n\nb(c)\n")
+  expect(updateSnippets(fence('c.ts#use', ''), folder, { hasImports: true })).toBe(filled)
+  expect(findStaleSnippets(filled, folder, { hasImports: true })).toEqual([])
+  expect(programOf('ts file=c.ts#use', folder)).toEqual({
+    path: 'c.ts',
+    text: "import { a, b } from 'm'\nconst c = a()\nb(c)\n",
+  })
+})
+
+test('a fence without imports is reported unless its program can be opened', () => {
+  expect(fencesWithoutImports('```ts\nrun()\n```\n', folder)).toHaveLength(1)
+  expect(fencesWithoutImports("```ts\nimport { run } from 'm'\n```\n", folder)).toEqual([])
+  expect(fencesWithoutImports('```sh\nls\n```\n', folder)).toEqual([])
+  expect(fencesWithoutImports(fence('c.ts#use', 'b(c)\n'), folder)).toEqual([])
+  expect(fencesWithoutImports(fence('absent.ts#use', 'b(c)\n'), folder)).toHaveLength(1)
+})
+
+describe('code of pages can be pasted', () => {
+  const pages = findPages().filter(isPasted)
+  test.each(pages.map((file) => [relative(root, file), file] as const))('%s', (_, file) => {
+    expect(fencesWithoutImports(readFileSync(file, 'utf8'), root)).toEqual([])
   })
 })
 

@@ -1,4 +1,4 @@
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { manualClock, type ManualClock } from '@skein/base'
 import {
   createRuntime,
@@ -57,12 +57,6 @@ interface World {
   readonly ids: () => string
 }
 
-const running = new Set<Simulation>()
-
-afterEach(async () => {
-  await Promise.all([...running].map((simulation) => simulation.stop()))
-})
-
 /** The store of a simulation, with the keys that a lasting store needs, and the dispatcher if it is not the default. */
 interface Ground extends Pick<RuntimeOptions, 'keys' | 'secretKey' | 'dispatcher'> {
   readonly store: Store
@@ -107,6 +101,7 @@ async function simulateIn(world: World, options: SimulationOptions): Promise<Sim
   const { threads } = runtime
   const orFailed = <T>(work: Promise<T>): Promise<T> =>
     Promise.race([work, failed.reached.then((error) => Promise.reject(error))])
+  let isRunning = true
   const first = () => [...runtime.registry.agents.keys()][0]!
   const simulation: Simulation = {
     runtime,
@@ -137,11 +132,13 @@ async function simulateIn(world: World, options: SimulationOptions): Promise<Sim
       return simulateIn(world, { ...options, ...changes })
     },
     async stop() {
-      running.delete(simulation)
+      isRunning = false
       await runtime.stop({ graceMs: 0 })
     },
   }
-  running.add(simulation)
+  onTestFinished(async () => {
+    if (isRunning) await simulation.stop()
+  })
   return simulation
 }
 

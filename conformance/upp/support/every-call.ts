@@ -7,12 +7,12 @@ import {
   Image,
   llm,
   UserMessage,
-  zeroUsage,
   type AnyRequest,
   type Middleware,
   type Provider,
   type StreamEvent,
 } from '@skein/ai'
+import { zeroUsage } from '@skein/ai/engine'
 import { png } from './stub.ts'
 
 export const dot: Image = Image.fromBase64(png, 'image/png')

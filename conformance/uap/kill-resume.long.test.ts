@@ -1,0 +1,2 @@
+// The whole counts of kill-resume.test.ts: see `countOf`.
+import './kill-resume.test.ts'

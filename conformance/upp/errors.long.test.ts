@@ -1,0 +1,2 @@
+// The whole counts of errors.test.ts: see `countOf`.
+import './errors.test.ts'
