@@ -17,11 +17,11 @@ const model = scripted([says('Paris.'), says('About two million people.')])
 const guide = llm({ model, system: 'Answer in one sentence.' })
 
 const first = await guide.generate('What is the capital of France?')
-console.log(first.response.text)
+console.log(first.text)
 
 // The history is yours: a turn holds the question and everything that was answered.
 const history: Message[] = [...first.messages]
 const second = await guide.generate(history, 'How many people live there?')
-console.log(second.response.text)
+console.log(second.text)
 console.log(`${history.length} messages before, ${history.length + second.messages.length} after`)
 // #endregion program

@@ -11,7 +11,7 @@
  */
 
 import { calls, says, scripted, stops } from '@skein/ai/testing'
-import { createRuntime, defineAgent, defineModel, definePrompt, defineTool } from '@skein/runtime'
+import { createRuntime, defineAgent, defineModel, defineTool } from '@skein/runtime'
 import { z } from 'zod'
 
 const search = defineTool({
@@ -41,11 +41,12 @@ const large = defineModel({
   capabilities: { maxOutputTokens: 100 },
 })
 // #endregion prices
-const prompt = definePrompt({ name: 'finder', prompt: 'Find it.', model: large, tools: [search] })
 // #region budget
 const finder = defineAgent({
   name: 'finder',
-  sideA: { prompt },
+  instructions: 'Find it.',
+  model: large,
+  tools: [search],
   budget: { maxCostUsd: 0.05, maxDurationMs: 600_000, tree: { maxCostUsd: 0.2 } },
 })
 // #endregion budget

@@ -14,13 +14,12 @@
 
 // #region program
 import { says, scripted } from '@skein/ai/testing'
-import { createRuntime, defineAgent, definePrompt } from '@skein/runtime'
+import { createRuntime, defineAgent } from '@skein/runtime'
 import { createClient } from '@skein/runtime/client'
 import { serve } from '@skein/runtime/http'
 
 const model = scripted(() => says('Hello.'))
-const prompt = definePrompt({ name: 'support', prompt: 'Help.', model })
-const support = defineAgent({ name: 'support', sideA: { prompt } })
+const support = defineAgent({ name: 'support', instructions: 'Help.', model })
 const runtime = await createRuntime({ agents: [support] })
 await runtime.start()
 

@@ -33,6 +33,6 @@ try {
   }
 } catch (error) {
   // What had arrived, and been paid for, is on the error.
-  if (isUPPError(error)) console.log(` ${error.code}, got "${error.turn?.response.text}"`)
+  if (isUPPError(error)) console.log(` ${error.code}, got "${error.turn?.text}"`)
 }
 // #endregion program

@@ -42,6 +42,6 @@ for await (const { type, delta } of stream) {
     console.log(`${delta.toolName} ${asked.get(delta.toolCallId)}: ${answer}`)
   }
 }
-console.log((await stream.turn).response.text)
+console.log((await stream.turn).text)
 await rm(folder, { recursive: true })
 // #endregion program

@@ -47,8 +47,8 @@ const logging = loggingMiddleware({ logger: (level, message) => console.log(leve
 const model = scripted([says('Forty-two.')])
 const oracle = llm({ model, middleware: [logging, today, memory()] })
 
-console.log((await oracle.generate('What is the answer?')).response.text)
-console.log((await oracle.stream('What is the answer?').turn).response.text)
+console.log((await oracle.generate('What is the answer?')).text)
+console.log((await oracle.stream('What is the answer?').turn).text)
 const [request] = model.requests
 console.log(`the model was asked ${model.requests.length} time, as "${request?.system}"`)
 // #endregion program

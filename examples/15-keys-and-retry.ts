@@ -40,5 +40,5 @@ const model = llm({
 })
 
 const turn = await model.generate('Hello!')
-console.log(turn.response.text)
+console.log(turn.text)
 // #endregion program

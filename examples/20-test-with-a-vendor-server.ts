@@ -44,9 +44,7 @@ for (const model of models) {
   const config = { fetch, apiKey: 'sk-secret', retryStrategy }
   const turn = await llm({ model, config }).stream('Hello').turn
   // #endregion fault
-  console.log(
-    `${model.provider.name}: ${turn.response.text} after ${vendor.requests.length} requests`,
-  )
+  console.log(`${model.provider.name}: ${turn.text} after ${vendor.requests.length} requests`)
   await fetch.saved()
 }
 

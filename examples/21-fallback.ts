@@ -13,7 +13,7 @@
 
 // #region program
 import { llm } from '@skein/ai'
-import { fallback } from '@skein/ai/middleware'
+import { fallback } from '@skein/ai/routing'
 import { fails, says, scripted } from '@skein/ai/testing'
 import { manualClock } from '@skein/base'
 
@@ -44,5 +44,5 @@ for (let call = 0; call < 2; call++) {
 }
 
 clock.advance(60_000)
-console.log(`after a minute: ${(await assistant.generate('Hello?')).response.text}`)
+console.log(`after a minute: ${(await assistant.generate('Hello?')).text}`)
 // #endregion program

@@ -11,7 +11,7 @@
 
 // #region program
 import { isUPPError, llm, type Tool } from '@skein/ai'
-import { rateLimit, RateLimiter, route } from '@skein/ai/middleware'
+import { rateLimit, RateLimiter, route } from '@skein/ai/routing'
 import { says, scripted } from '@skein/ai/testing'
 
 const limiter = new RateLimiter({ requests: 10, intervalMs: 60_000, maxQueue: 2 })
@@ -33,8 +33,8 @@ const search: Tool = {
   run: () => [],
 }
 
-console.log('small:', (await chat.generate('Hello!')).response.text)
-console.log('large:', (await chat.with({ tools: [search] }).generate('Hello!')).response.text)
+console.log('small:', (await chat.generate('Hello!')).text)
+console.log('large:', (await chat.with({ tools: [search] }).generate('Hello!')).text)
 
 const controller = new AbortController()
 const counts = { answered: 0, waiting: 0, refused: 0 }

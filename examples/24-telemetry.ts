@@ -42,5 +42,5 @@ const now: Tool = {
 const middleware = [telemetryMiddleware({ tracer })]
 const model = scripted([calls('now', { city: 'Paris' }), says('It is noon.')])
 const turn = await llm({ model, tools: [now], middleware }).generate('What time is it?')
-console.log(turn.response.text)
+console.log(turn.text)
 // #endregion program

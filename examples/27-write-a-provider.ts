@@ -14,11 +14,11 @@ import {
   createProvider,
   defineVendor,
   llm,
-  zeroUsage,
   type Fetch,
   type LLMRequest,
   type StreamEvent,
 } from '@skein/ai'
+import { zeroUsage } from '@skein/ai/engine'
 import { chatDialect, openaiChat } from '@skein/ai/wires'
 
 const capabilities = {
@@ -45,7 +45,7 @@ const fetch: Fetch = async (url, { method, headers }) => {
   return Response.json({ choices: [{ index: 0, message, finish_reason: 'stop' }] })
 }
 const remote = llm({ model: example('any'), config: { fetch, apiKey: 'my-key' } })
-console.log((await remote.generate('Hello.')).response.text)
+console.log((await remote.generate('Hello.')).text)
 
 /** A model without a vendor: it says everything backwards. */
 async function answer({ messages }: LLMRequest): Promise<readonly StreamEvent[]> {
@@ -75,5 +75,5 @@ const backwards = createProvider({
     }),
   },
 })
-console.log((await llm({ model: backwards('v1') }).generate('Hello.')).response.text)
+console.log((await llm({ model: backwards('v1') }).generate('Hello.')).text)
 // #endregion program

@@ -75,5 +75,5 @@ const fetch: Fetch = async (url, { method, body }) => {
 
 const model = llm({ model: openai('any', { api: 'responses' }), config: { fetch, apiKey: 'key' } })
 const turn = await model.generate(history, 'And tomorrow?')
-console.log(turn.response.text)
+console.log(turn.text)
 // #endregion program

@@ -26,7 +26,7 @@ const helper = agent({ model })
 const state0 = AgentState.initial()
 const { state: state1 } = await helper.ask('My name is Alice', state0)
 const { turn } = await helper.ask('What is my name?', state1)
-console.log(turn.response.text)
+console.log(turn.text)
 
 console.log((await helper.query('What is 2 + 2?')).response.text)
 console.log((await helper.query('What did I just ask?')).response.text)

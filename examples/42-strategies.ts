@@ -52,7 +52,7 @@ const planning = agent({
 const ask = async (one: typeof simple) => one.generate('What is 2 + 2?', AgentState.initial())
 for (const [name, one] of Object.entries({ loop: simple, react: reasoning, plan: planning })) {
   const { turn, state } = await ask(one)
-  console.log(`${name}: ${turn.response.text} (${state.step} steps, ${turn.cycles} inferences)`)
+  console.log(`${name}: ${turn.text} (${state.step} steps, ${turn.cycles} inferences)`)
   for (const thought of state.reasoning) console.log(`  it thought: ${thought}`)
   for (const { id, status } of state.plan ?? []) console.log(`  ${id}: ${status}`)
   if (one !== simple) continue

@@ -79,7 +79,7 @@ const writer = agent({
   },
 })
 const { turn } = await writer.generate('Write code', AgentState.initial())
-console.log(turn.response.text)
+console.log(turn.text)
 
 const stream = agent({ ...writer, strategy: {} }).stream('Write code', AgentState.initial())
 let text = ''

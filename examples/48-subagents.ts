@@ -48,7 +48,7 @@ const explorerTool: Tool = {
     console.log(`explore_codebase ${JSON.stringify(params)}`)
     const files = params.fileTypes ? ` in files: ${params.fileTypes.join(', ')}` : ''
     const turn = await explorer.query(`Find: ${params.query}${files}`)
-    return turn.response.text
+    return turn.text
   },
 }
 

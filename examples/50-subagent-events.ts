@@ -55,12 +55,12 @@ const explorerTool: Tool = {
       type: 'subagent_end',
       ...identity,
       success: true,
-      result: turn.response.text,
+      result: turn.text,
       timestamp: Date.now(),
       toolExecutions: turn.toolExecutions,
       usage: turn.usage,
     })
-    return turn.response.text
+    return turn.text
   },
 }
 

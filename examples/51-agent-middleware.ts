@@ -80,5 +80,5 @@ const apology: Middleware = {
 }
 const broken = agent({ model: scripted([fails('overloaded')]), middleware: [apology] })
 const { turn } = await broken.generate('Hi', AgentState.initial())
-console.log(`recovered: ${turn.response.text}`)
+console.log(`recovered: ${turn.text}`)
 // #endregion program

@@ -17,6 +17,7 @@
 import { agent, AgentState } from '@skein/agents'
 import { react } from '@skein/agents/execution'
 import { anyOf, maxCost, maxTime, maxTokens } from '@skein/agents/middleware'
+import { costMiddleware } from '@skein/ai/middleware'
 import { calls, says, scripted, stops } from '@skein/ai/testing'
 import { codeTools } from './code-tools.ts'
 
@@ -63,7 +64,9 @@ console.log(`stopped by taskComplete after step ${state.step}`)
 
 // The same limits, ready made.
 const usage = { inputTokens: 9000, outputTokens: 1000, totalTokens: 10_000 }
+const catalog = { 'scripted/script': { prices: { input: 3, output: 15 } } }
 const spending = agent({
+  llmMiddleware: [costMiddleware({ catalog })], // maxCost needs the prices of the model
   model: scripted(() => [test, stops('tool_use', { usage })]),
   tools,
   strategy: { stopCondition: anyOf(maxTokens(50_000), maxCost(5), maxTime(300_000)) },

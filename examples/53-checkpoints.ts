@@ -30,7 +30,7 @@ const coder = agent({
   sessionId: 'my-session', // one is made if it is left out
 })
 const { turn } = await coder.generate('Fix the bug', AgentState.initial())
-console.log(turn.response.text)
+console.log(turn.text)
 await coder.flush() // before the process ends
 
 const [session = ''] = await readdir(dir)

@@ -52,7 +52,7 @@ async function decide(answer: Answer, reply: string): Promise<string> {
   const { turn } = await later.resume(AgentState.fromJSON(JSON.parse(stored)), {
     [waiting!.id]: answer,
   })
-  return turn.response.text
+  return turn.text
 }
 console.log(await decide({ type: 'approve' }, 'Deleted, as you allowed.'))
 console.log(`read_file ran ${reads} time(s) so far`)

@@ -40,8 +40,10 @@ library.registerTool(
 const libraryClient = await connect(library)
 
 // #region tools
-// Its tools in our agent.
-const tools = await mcpTools(libraryClient)
+// Its tools in our agent, with the risks that we know. Without one, a runtime asks a person about each call.
+const tools = await mcpTools(libraryClient, {
+  risk: ({ name }) => (name === 'find_book' ? 'read_only' : undefined),
+})
 console.log(`the library has: ${tools.map(({ name }) => name).join()}`)
 // #endregion tools
 const librarian = agent({
@@ -52,7 +54,7 @@ const librarian = agent({
   ),
   tools,
 })
-console.log((await librarian.query('Where is Middlemarch?')).response.text)
+console.log((await librarian.query('Where is Middlemarch?')).text)
 
 // Our agent as an MCP server.
 const server = new Server({ name: 'agents', version: '1.0.0' }, { capabilities: { tools: {} } })

@@ -62,7 +62,7 @@ const state = AgentState.fromJSON(await checkpoints.load('payroll'))
 console.log(`found: ${state.suspension?.answered?.results.length} of 2 calls has its result`)
 const next = work()
 const { turn } = await next.resume(state)
-console.log(turn.response.text)
+console.log(turn.text)
 await next.flush()
 await rm(dir, { recursive: true })
 // #endregion program

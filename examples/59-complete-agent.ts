@@ -50,7 +50,7 @@ const explorerTool: Tool = {
   },
   run: async (params: { query: string }) => {
     const turn = await explorer.query(params.query)
-    return turn.response.text
+    return turn.text
   },
 }
 
@@ -97,7 +97,7 @@ const coder = agent({
 
 const s0 = AgentState.initial().withMetadata('startTime', Date.now())
 const { turn, state } = await coder.generate('Find and fix all TypeScript errors', s0)
-console.log(turn.response.text)
+console.log(turn.text)
 
 // Save the state, restore it, continue.
 const storage = new Map<string, string>()

@@ -13,14 +13,13 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createRuntime, defineAgent, definePrompt } from '@skein/runtime'
+import { createRuntime, defineAgent } from '@skein/runtime'
 import { says, scripted } from '@skein/ai/testing'
 
 const model = scripted((request) =>
   says(request.messages.length === 1 ? 'Hello Ada, I will remember that.' : 'You are Ada.'),
 )
-const prompt = definePrompt({ name: 'greeter', prompt: 'You remember names.', model })
-const greeter = defineAgent({ name: 'greeter', sideA: { prompt } })
+const greeter = defineAgent({ name: 'greeter', instructions: 'You remember names.', model })
 
 const folder = await mkdtemp(join(tmpdir(), 'skein-'))
 const secretKey = randomBytes(32) // in production from the environment, never beside the data

@@ -62,9 +62,9 @@ const director = scripted(({ messages }) => {
 })
 const studio = defineAgent({
   name: 'studio',
-  sideA: {
-    prompt: definePrompt({ name: 'director', prompt: 'Delegate.', model: director, tools: [pair] }),
-  },
+  instructions: 'Delegate.',
+  model: director,
+  tools: [pair],
 })
 
 const runtime = await createRuntime({ agents: [studio] })

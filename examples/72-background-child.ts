@@ -44,7 +44,9 @@ const librarian = scripted(({ messages }) => {
 const tools = [{ name: archive, blocking: false, resumable: { maxInstances: 2 } }]
 const desk = defineAgent({
   name: 'desk',
-  sideA: { prompt: definePrompt({ name: 'librarian', prompt: 'Help.', model: librarian, tools }) },
+  instructions: 'Help.',
+  model: librarian,
+  tools,
 })
 // #endregion tools
 

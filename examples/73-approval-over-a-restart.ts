@@ -17,7 +17,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createRuntime, defineAgent, definePrompt, defineTool, verifyAudit } from '@skein/runtime'
+import { createRuntime, defineAgent, defineTool, verifyAudit } from '@skein/runtime'
 import type { EmbeddedRuntime } from '@skein/runtime'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { z } from 'zod'
@@ -46,8 +46,7 @@ const model = scripted(({ messages }) => {
   if (last.type === 'tool_result') return says(String(last.results[0]!.result))
   return calls('refund', { order: 'O-7', amount: 25 })
 })
-const prompt = definePrompt({ name: 'refunds', prompt: 'You refund.', model, tools: [refund] })
-const desk = defineAgent({ name: 'refunds', sideA: { prompt } })
+const desk = defineAgent({ name: 'refunds', instructions: 'You refund.', model, tools: [refund] })
 
 const folder = await mkdtemp(join(tmpdir(), 'skein-'))
 const secretKey = randomBytes(32) // in production from the environment, never beside the data

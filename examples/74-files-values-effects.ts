@@ -11,7 +11,7 @@
  */
 
 // #region program
-import { createRuntime, defineAgent, defineEffect, definePrompt, defineTool } from '@skein/runtime'
+import { createRuntime, defineAgent, defineEffect, defineTool } from '@skein/runtime'
 import { manualTimers } from '@skein/runtime/testing'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { z } from 'zod'
@@ -36,8 +36,7 @@ const note = defineTool({
 })
 // #endregion tools
 const model = scripted([calls('note', { text: 'buy milk' }), says('Noted.')])
-const prompt = definePrompt({ name: 'notes', prompt: 'You take notes.', model, tools: [note] })
-const agent = defineAgent({ name: 'notes', sideA: { prompt } })
+const agent = defineAgent({ name: 'notes', instructions: 'You take notes.', model, tools: [note] })
 
 const timers = manualTimers()
 const runtime = await createRuntime({ agents: [agent], effects: [remind], clock: timers, timers })

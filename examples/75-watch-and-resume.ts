@@ -10,12 +10,11 @@
  */
 
 // #region program
-import { createRuntime, defineAgent, definePrompt } from '@skein/runtime'
+import { createRuntime, defineAgent } from '@skein/runtime'
 import { says, scripted } from '@skein/ai/testing'
 
 const model = scripted(() => says('One two three four.'))
-const prompt = definePrompt({ name: 'counter', prompt: 'You count.', model })
-const agent = defineAgent({ name: 'counter', sideA: { prompt } })
+const agent = defineAgent({ name: 'counter', instructions: 'You count.', model })
 
 const runtime = await createRuntime({ agents: [agent] })
 await runtime.start()

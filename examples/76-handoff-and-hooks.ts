@@ -10,7 +10,7 @@
  */
 
 // #region program
-import { createRuntime, defineAgent, defineHook, definePrompt } from '@skein/runtime'
+import { createRuntime, defineAgent, defineHook } from '@skein/runtime'
 import { calls, says, scripted } from '@skein/ai/testing'
 
 const today = defineHook({
@@ -25,16 +25,15 @@ const hardware = defineAgent({
   exposeAsTool: true,
   toolDescription: 'Knows printers.',
   hooks: [today],
-  sideA: {
-    prompt: definePrompt({ name: 'mender', prompt: 'You mend hardware.', model: mender }),
-  },
+  instructions: 'You mend hardware.',
+  model: mender,
 })
 const greeter = scripted(() => calls('hardware', {}))
 const desk = defineAgent({
   name: 'desk',
-  sideA: {
-    prompt: definePrompt({ name: 'desk', prompt: 'Route.', model: greeter, tools: [hardware] }),
-  },
+  instructions: 'Route.',
+  model: greeter,
+  tools: [hardware],
 })
 // #endregion agents
 

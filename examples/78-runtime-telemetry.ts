@@ -31,7 +31,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
 import { calls, says, scripted } from '@skein/ai/testing'
-import { createRuntime, defineAgent, definePrompt, defineTool } from '@skein/runtime'
+import { createRuntime, defineAgent, defineTool } from '@skein/runtime'
 import { z } from 'zod'
 
 // A program of yours sets up exporters that send; these keep everything in memory.
@@ -53,8 +53,7 @@ const stock = defineTool({
   execute: async () => tracer.startActiveSpan('SELECT stock', async (span) => (span.end(), 3)),
 })
 const model = scripted([calls('stock', { item: 'tea' }), says('Three are left.')])
-const prompt = definePrompt({ name: 'shop', prompt: 'You sell tea.', model, tools: [stock] })
-const shop = defineAgent({ name: 'shop', sideA: { prompt } })
+const shop = defineAgent({ name: 'shop', instructions: 'You sell tea.', model, tools: [stock] })
 
 const runtime = await createRuntime({ agents: [shop], telemetry: { api } })
 await runtime.start()

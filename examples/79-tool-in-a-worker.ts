@@ -10,7 +10,7 @@
 
 // #region program
 import { calls, says, scripted } from '@skein/ai/testing'
-import { createRuntime, defineAgent, definePrompt, defineTool, inWorker } from '@skein/runtime'
+import { createRuntime, defineAgent, defineTool, inWorker } from '@skein/runtime'
 import { z } from 'zod'
 
 const prime = defineTool({
@@ -26,8 +26,7 @@ const model = scripted(({ messages }) => {
   if (last.type === 'tool_result') return says(String(last.results[0]!.result))
   return calls('prime', { n: Number(last.type === 'user' ? last.text : 0) })
 })
-const prompt = definePrompt({ name: 'maths', prompt: 'You compute.', model, tools: [prime] })
-const maths = defineAgent({ name: 'maths', sideA: { prompt } })
+const maths = defineAgent({ name: 'maths', instructions: 'You compute.', model, tools: [prime] })
 
 const runtime = await createRuntime({ agents: [maths] })
 await runtime.start()

@@ -65,7 +65,7 @@ async function answer(governedRun: Run): Promise<string> {
     tools: uppTools(governedRun, task.tools),
   })
   const turn = await clerk.generate('Refund A-7, please.')
-  return turn.response.text
+  return turn.text
 }
 // #endregion body
 

@@ -13,7 +13,7 @@
 
 // #region program
 import { calls, says, scripted } from '@skein/ai/testing'
-import { createRuntime, defineAgent, definePrompt, defineTool } from '@skein/runtime'
+import { createRuntime, defineAgent, defineTool } from '@skein/runtime'
 import { z } from 'zod'
 
 // #region tool
@@ -41,9 +41,10 @@ const model = scripted([
     return says('Pat knows.')
   },
 ])
-const prompt = definePrompt({ name: 'mailer', prompt: 'Tell customers.', model, tools: [sendMail] })
 const runtime = await createRuntime({
-  agents: [defineAgent({ name: 'mailer', sideA: { prompt } })],
+  agents: [
+    defineAgent({ name: 'mailer', instructions: 'Tell customers.', model, tools: [sendMail] }),
+  ],
 })
 await runtime.start()
 

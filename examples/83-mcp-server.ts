@@ -13,7 +13,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
-import { createRuntime, defineAgent, definePrompt, defineTool } from '@skein/runtime'
+import { createRuntime, defineAgent, defineTool } from '@skein/runtime'
 import { serve } from '@skein/runtime/http'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { z } from 'zod'
@@ -31,9 +31,8 @@ const model = scripted(({ messages }) => {
   if (last.type === 'tool_result') return says(String(last.results[0]!.result))
   return calls('refund', { amount: 25 })
 })
-const prompt = definePrompt({ name: 'refunds', prompt: 'You refund.', model, tools: [refund] })
 const runtime = await createRuntime({
-  agents: [defineAgent({ name: 'refunds', sideA: { prompt } })],
+  agents: [defineAgent({ name: 'refunds', instructions: 'You refund.', model, tools: [refund] })],
 })
 await runtime.start()
 const server = await serve(runtime, { port: 0, auth: 'none' })

@@ -12,7 +12,7 @@
 // #region program
 import { ClientFactory } from '@a2a-js/sdk/client'
 import { type Message, Role, type Task, TaskState } from '@a2a-js/sdk'
-import { createRuntime, defineAgent, definePrompt, defineTool } from '@skein/runtime'
+import { createRuntime, defineAgent, defineTool } from '@skein/runtime'
 import { serve } from '@skein/runtime/http'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { z } from 'zod'
@@ -30,9 +30,8 @@ const model = scripted(({ messages }) => {
   if (last.type === 'tool_result') return says(String(last.results[0]!.result))
   return calls('refund', { amount: 25 })
 })
-const prompt = definePrompt({ name: 'refunds', prompt: 'You refund.', model, tools: [refund] })
 const runtime = await createRuntime({
-  agents: [defineAgent({ name: 'refunds', sideA: { prompt } })],
+  agents: [defineAgent({ name: 'refunds', instructions: 'You refund.', model, tools: [refund] })],
 })
 await runtime.start()
 const server = await serve(runtime, { port: 0, auth: 'none' })

@@ -13,14 +13,13 @@
 import { randomBytes } from 'node:crypto'
 import { says, scripted } from '@skein/ai/testing'
 import { postgresStore } from '@skein/postgres'
-import { createRuntime, defineAgent, definePrompt, memoryGovernanceKeys } from '@skein/runtime'
+import { createRuntime, defineAgent, memoryGovernanceKeys } from '@skein/runtime'
 import { database } from './postgres-database.ts'
 
 const model = scripted((request) =>
   says(request.messages.length === 1 ? 'Hello Ada.' : 'You are Ada.'),
 )
-const prompt = definePrompt({ name: 'greeter', prompt: 'You remember names.', model })
-const greeter = defineAgent({ name: 'greeter', sideA: { prompt } })
+const greeter = defineAgent({ name: 'greeter', instructions: 'You remember names.', model })
 
 const { url, stop } = await database()
 const secretKey = randomBytes(32) // the same at every node, from the environment

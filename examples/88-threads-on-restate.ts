@@ -11,7 +11,7 @@
 // #region program
 import { says, scripted } from '@skein/ai/testing'
 import { restateDispatcher } from '@skein/restate'
-import { createRuntime, defineAgent, definePrompt } from '@skein/runtime'
+import { createRuntime, defineAgent } from '@skein/runtime'
 
 const { RESTATE_INGRESS_URL: ingressUrl, RESTATE_ADMIN_URL: adminUrl } = process.env
 if (!ingressUrl || !adminUrl) {
@@ -21,9 +21,8 @@ if (!ingressUrl || !adminUrl) {
   )
 } else {
   const model = scripted(() => says('Woken by Restate.'))
-  const prompt = definePrompt({ name: 'greeter', prompt: 'You greet.', model })
   const runtime = await createRuntime({
-    agents: [defineAgent({ name: 'greeter', sideA: { prompt } })],
+    agents: [defineAgent({ name: 'greeter', instructions: 'You greet.', model })],
     dispatcher: restateDispatcher({ ingressUrl, adminUrl, serviceName: 'Example' }),
   })
   await runtime.start()

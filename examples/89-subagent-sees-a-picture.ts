@@ -10,7 +10,7 @@
  */
 
 // #region program
-import { asSubagent, createRuntime, defineAgent, definePrompt } from '@skein/runtime'
+import { asSubagent, createRuntime, defineAgent } from '@skein/runtime'
 import { calls, says, scripted } from '@skein/ai/testing'
 
 const picture =
@@ -20,7 +20,8 @@ const eye = scripted([says('One red pixel.')])
 const viewer = defineAgent({
   name: 'viewer',
   description: 'Looks at pictures.',
-  sideA: { prompt: definePrompt({ name: 'viewer', prompt: 'Describe what you see.', model: eye }) },
+  instructions: 'Describe what you see.',
+  model: eye,
 })
 
 const head = scripted([
@@ -30,7 +31,9 @@ const head = scripted([
 const tools = [{ name: asSubagent(viewer), initAttachmentsProperty: 'files' }]
 const desk = defineAgent({
   name: 'desk',
-  sideA: { prompt: definePrompt({ name: 'desk', prompt: 'Help.', model: head, tools }) },
+  instructions: 'Help.',
+  model: head,
+  tools,
 })
 
 const runtime = await createRuntime({ agents: [desk] })

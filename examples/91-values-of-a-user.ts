@@ -11,7 +11,7 @@
  */
 
 // #region program
-import { createRuntime, defineAgent, definePrompt, defineTool } from '@skein/runtime'
+import { createRuntime, defineAgent, defineTool } from '@skein/runtime'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { z } from 'zod'
 
@@ -31,8 +31,9 @@ const greet = defineTool({
 const model = scripted(({ messages }) =>
   messages.at(-1)?.type === 'tool_result' ? says('Done.') : calls('greet', {}),
 )
-const prompt = definePrompt({ name: 'door', prompt: 'Greet.', model, tools: [greet] })
-const runtime = await createRuntime({ agents: [defineAgent({ name: 'door', sideA: { prompt } })] })
+const runtime = await createRuntime({
+  agents: [defineAgent({ name: 'door', instructions: 'Greet.', model, tools: [greet] })],
+})
 await runtime.start()
 
 const { threads, users } = runtime

@@ -19,7 +19,6 @@ import {
   createRegistry,
   createRuntime,
   defineAgent,
-  definePrompt,
   defineTool,
   findStranded,
   readSqliteStore,
@@ -39,8 +38,9 @@ const model = scripted(({ messages }) => {
   return last.type === 'tool_result' ? says(String(last.results[0]!.result)) : calls('refund', {})
 })
 const version = (tools: readonly (typeof refund)[]): Registry => {
-  const prompt = definePrompt({ name: 'desk', prompt: 'You refund.', model, tools })
-  return createRegistry({ agents: [defineAgent({ name: 'desk', sideA: { prompt } })] })
+  return createRegistry({
+    agents: [defineAgent({ name: 'desk', instructions: 'You refund.', model, tools })],
+  })
 }
 const [one, two] = [version([refund]), version([])]
 

@@ -31,7 +31,7 @@ const ask = llm({
   tools: [weather],
   middleware: [inspector({ folder })], // the one line; `agent({ middleware })` takes it too
 })
-console.log((await ask.generate('How warm is Oslo?')).response.text)
+console.log((await ask.generate('How warm is Oslo?')).text)
 // #endregion
 
 const files = await readdir(folder)

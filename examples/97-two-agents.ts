@@ -12,7 +12,7 @@
 // #region program
 import anthropic from '@skein/ai/anthropic'
 import { calls, says, scripted } from '@skein/ai/testing'
-import { asSubagent, createRuntime, defineAgent, definePrompt, defineTool } from '@skein/runtime'
+import { asSubagent, createRuntime, defineAgent, defineTool } from '@skein/runtime'
 import { z } from 'zod'
 
 const findBook = defineTool({
@@ -40,26 +40,16 @@ const model = isReal
 const librarian = defineAgent({
   name: 'librarian',
   description: 'Knows where every book is.',
-  sideA: {
-    prompt: definePrompt({
-      name: 'librarian',
-      prompt: 'You are a librarian. Look books up before you answer.',
-      model,
-      tools: [findBook],
-    }),
-  },
+  instructions: 'You are a librarian. Look books up before you answer.',
+  model,
+  tools: [findBook],
 })
 
 const desk = defineAgent({
   name: 'desk',
-  sideA: {
-    prompt: definePrompt({
-      name: 'desk',
-      prompt: 'You are the front desk. Ask the librarian about books.',
-      model,
-      tools: [asSubagent(librarian)],
-    }),
-  },
+  instructions: 'You are the front desk. Ask the librarian about books.',
+  model,
+  tools: [asSubagent(librarian)],
 })
 // #endregion agents
 

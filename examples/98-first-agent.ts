@@ -12,7 +12,7 @@
 // #region program
 import { anthropic } from '@skein/ai/anthropic'
 import { calls, says, scripted } from '@skein/ai/testing'
-import { createRuntime, defineAgent, definePrompt, defineTool } from '@skein/runtime'
+import { createRuntime, defineAgent, defineTool } from '@skein/runtime'
 import { z } from 'zod'
 
 const lookUpOrder = defineTool({
@@ -30,14 +30,9 @@ const model = process.env['ANTHROPIC_API_KEY']
 
 const support = defineAgent({
   name: 'support',
-  sideA: {
-    prompt: definePrompt({
-      name: 'support',
-      prompt: 'You are the support desk of a shop. Look orders up before you answer.',
-      model,
-      tools: [lookUpOrder],
-    }),
-  },
+  instructions: 'You are the support desk of a shop. Look orders up before you answer.',
+  model,
+  tools: [lookUpOrder],
 })
 
 const runtime = await createRuntime({ agents: [support] })

@@ -11,7 +11,7 @@
  *     next: none
  */
 
-import { createRuntime, defineAgent, definePrompt } from '@skein/runtime'
+import { createRuntime, defineAgent } from '@skein/runtime'
 import { manualTimers } from '@skein/runtime/testing'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { manualClock } from '@skein/base'
@@ -44,8 +44,7 @@ const model = scripted(({ messages }) => {
     ? says('Good morning! 3 orders are open.')
     : calls('every_morning', {})
 })
-const prompt = definePrompt({ name: 'clerk', prompt: 'Report.', model, tools: [everyMorning] })
-const clerk = defineAgent({ name: 'clerk', sideA: { prompt } })
+const clerk = defineAgent({ name: 'clerk', instructions: 'Report.', model, tools: [everyMorning] })
 
 const timers = manualTimers(manualClock(Date.parse('2026-03-27T12:00:00Z')))
 const runtime = await createRuntime({ agents: [clerk], effects: [wake], clock: timers, timers })

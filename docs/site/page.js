@@ -1,6 +1,6 @@
 // What a page of the site does beside being read: search, theme, menu, copy. Without it every page is readable.
 import MiniSearch from 'minisearch'
-import { searchOptions } from './search-options.js'
+import { search as searchIn, searchOptions } from './search-options.js'
 
 const { up, search } = document.body.dataset
 const find = (selector) => document.querySelector(selector)
@@ -71,7 +71,7 @@ async function openFinder() {
 
 function show() {
   const query = input.value.trim()
-  const found = query === '' || !index ? [] : index.search(query).slice(0, 20)
+  const found = index ? searchIn(index, query).slice(0, 20) : []
   hits.replaceChildren(
     ...found.map(({ url, title, page }, number) => {
       const item = document.createElement('li')

@@ -1,9 +1,16 @@
 import type { ModelReference } from '@skein/ai'
 import { scripted, type ScriptFunction } from '@skein/ai/testing'
+import { defineModel, type ModelDefinition } from '@skein/runtime'
 
-/** The real model of the first vendor whose key is in the environment; without one, a script. */
-export function exampleModel(script: ScriptFunction): ModelReference {
-  return real ?? scripted(script)
+/**
+ * The real model of the first vendor whose key is in the environment; without one, a script. The script costs nothing,
+ * but has the prices of a small model, so that the demo shows what a run would cost.
+ */
+export function exampleModel(
+  name: string,
+  script: ScriptFunction,
+): ModelReference | ModelDefinition {
+  return real ?? defineModel({ name, model: scripted(script), inputPrice: 1, outputPrice: 5 })
 }
 
 const real = await findReal()

@@ -49,5 +49,5 @@ const stored = JSON.stringify(asked.state)
 // Later, in any process: the person has said yes.
 const later = AgentState.fromJSON(JSON.parse(stored))
 const { turn } = await desk.resume(later, { [waiting!.id]: { type: 'approve' } })
-console.log(turn.response.text)
+console.log(turn.text)
 // #endregion program

@@ -2,7 +2,7 @@
 
 // #region program
 import { openaiCompatible } from '@skein/ai/openai-compatible'
-import { createRuntime, defineAgent, definePrompt, defineTool } from '@skein/runtime'
+import { createRuntime, defineAgent, defineTool } from '@skein/runtime'
 import { z } from 'zod'
 
 const vendor = openaiCompatible({
@@ -26,14 +26,17 @@ const refund = defineTool({
   rollback: 'impossible',
   execute: (_thread, { order }) => ({ refunded: order }),
 })
-const prompt = definePrompt({
-  name: 'desk',
-  prompt: 'You are the support desk of a shop.',
-  model: vendor('gpt-5-mini'),
-  tools: [lookUpOrder, refund],
-})
 // With `folder` and `secretKey` the threads are in a file; without, in memory.
-const runtime = await createRuntime({ agents: [defineAgent({ name: 'desk', sideA: { prompt } })] })
+const runtime = await createRuntime({
+  agents: [
+    defineAgent({
+      name: 'desk',
+      instructions: 'You are the support desk of a shop.',
+      model: vendor('gpt-5-mini'),
+      tools: [lookUpOrder, refund],
+    }),
+  ],
+})
 await runtime.start()
 const { id } = await runtime.threads.create({ agent: 'desk', owner: 'ada' })
 

@@ -7,7 +7,7 @@ const assetReviewer: PromptDefinition = definePrompt({
   prompt:
     'You review labels. A good one names the thing and has at most ten words. ' +
     'Say in one sentence what to mend, or accept it with approve_asset.',
-  model: exampleModel(reviewerScript),
+  model: exampleModel('asset_reviewer_script', reviewerScript),
   tools: ['approve_asset'],
 })
 

@@ -5,7 +5,7 @@ import { workerScript } from '../scripts/asset-pair.ts'
 const assetWorker: PromptDefinition = definePrompt({
   name: 'asset_worker',
   prompt: 'You write one-line labels. Answer with the label alone; mend it when you are told why.',
-  model: exampleModel(workerScript),
+  model: exampleModel('asset_worker_script', workerScript),
 })
 
 export default assetWorker

@@ -7,7 +7,7 @@ const refundsDesk: PromptDefinition = definePrompt({
   prompt:
     'You are the refunds desk of a small shop. Look the order up, then refund exactly what it cost. ' +
     'If the refund was refused, say so and why. Be brief.',
-  model: exampleModel(refundsScript),
+  model: exampleModel('refunds_desk_script', refundsScript),
   tools: ['look_up_order', 'refund'],
 })
 

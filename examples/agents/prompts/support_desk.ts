@@ -7,7 +7,7 @@ const supportDesk: PromptDefinition = definePrompt({
   prompt:
     'You are the support desk of a small shop. Look orders up before you speak about them. ' +
     'Hand refunds over to the refunds desk. Have labels written by the asset subagent. Be brief.',
-  model: exampleModel(supportScript),
+  model: exampleModel('support_desk_script', supportScript),
   tools: [
     'look_up_order',
     'refunds',

@@ -4,17 +4,14 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exampleAgents, Running, startDev, tempFolder } from '../packages/cli/test/kit.ts'
 import { launchBrowser } from '../scripts/browser.ts'
-import { installPeers, peersOf } from '../scripts/peers.ts'
+import { peersOf } from '../scripts/peers.ts'
 
 /** Built and started as it would be in production, where its packages are installed. */
-const app = 'examples/next-app'
-const failure = await installPeers(app)
-if (failure !== undefined)
-  process.stderr.write(`skipped: the example with Next.js, which npm could not install\n`)
+const peers = peersOf('next')
 
-describe.skipIf(failure !== undefined)('a page of Next.js', { timeout: 180_000 }, () => {
-  const cwd = peersOf(app).folder
-  const next = join(cwd, 'node_modules', 'next', 'dist', 'bin', 'next')
+describe('a page of Next.js', { timeout: 180_000 }, () => {
+  const cwd = join(peers.folder, 'app')
+  const next = join(peers.folder, 'node_modules', 'next', 'dist', 'bin', 'next')
   const env = { NEXT_TELEMETRY_DISABLED: '1', CI: '1' }
   let browser: Browser
 
@@ -24,7 +21,7 @@ describe.skipIf(failure !== undefined)('a page of Next.js', { timeout: 180_000 }
   afterAll(() => browser?.close())
 
   test('is built; words of an agent stream to it; a person approves in it', async () => {
-    for (const name of ['app', 'next.config.ts', 'tsconfig.json'])
+    for (const name of ['app', 'next.config.ts', 'package.json', 'tsconfig.json'])
       cpSync(join(import.meta.dirname, 'next-app', name), join(cwd, name), { recursive: true })
     const start = (args: readonly string[], more: Record<string, string> = {}): Running =>
       new Running([next, ...args], { cwd, program: process.execPath, env: { ...env, ...more } })

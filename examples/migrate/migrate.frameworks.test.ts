@@ -1,14 +1,10 @@
-import { cpSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RunningVendorServer } from '@skein/ai/testing'
-import { peersOf } from '../../scripts/peers.ts'
 import { run } from '../../scripts/workspace.ts'
 import { startScriptedVendor } from './vendor.ts'
 
 /** The pages of docs/migrate: a program of the other framework and ours, against the same scripted vendor. */
-const peers = peersOf('examples/migrate')
-
 const printed = [
   'Order O-7 is on its way, Ada.',
   'waits for a person: refund {"order":"O-7"}',
@@ -41,16 +37,15 @@ describe('ours', () => {
   })
 })
 
-// Installed by `npm test`; where npm could not, it says so and these are skipped.
-describe.skipIf(!peers.isInstalled)('theirs prints the same', () => {
+describe('theirs prints the same', () => {
   test.for(['ai-sdk.ts', 'langgraph.ts', 'mastra.ts', 'openai-agents.ts'])(
     '%s',
     { timeout: 70_000 },
     async (file) => {
-      // An import resolves from the file it stands in, so the program goes to its packages.
-      const copy = join(peers.folder, basename(file))
-      cpSync(join(import.meta.dirname, 'theirs', file), copy)
-      expect(await outputOf(copy)).toEqual({ code: 0, output: printed })
+      expect(await outputOf(join(import.meta.dirname, 'theirs', file))).toEqual({
+        code: 0,
+        output: printed,
+      })
     },
   )
 })

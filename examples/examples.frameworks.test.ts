@@ -1,0 +1,3 @@
+import { testExamples } from '../scripts/examples/example-tests.ts'
+
+testExamples('frameworks')
