@@ -19,12 +19,13 @@ export function useVirtualTimeouts(timers: ManualTimers): () => void {
     clearTimeout: (handle: unknown) => timers.clear(handle),
   }
   Object.assign(globalThis, virtual)
-  // Only where nothing else runs: other tests of a process must not measure a part of their work with this clock.
-  // An own property, in front of the method of its prototype.
-  if (!isMainThread)
+  // Not where other tests of the process measure their work at the same time. An own property, in front of the method of
+  // its prototype.
+  const isAlone = !isMainThread || process.env['VITEST'] === undefined
+  if (isAlone)
     Object.defineProperty(performance, 'now', { value: () => timers.now(), configurable: true })
   return () => {
     Object.assign(globalThis, real)
-    if (!isMainThread) Reflect.deleteProperty(performance, 'now')
+    if (isAlone) Reflect.deleteProperty(performance, 'now')
   }
 }
