@@ -124,7 +124,8 @@ async function settledTree(context: ApiContext, threadId: string, detach: boolea
   const rest = (id: string): Promise<void> => node?.settled(id) ?? settled(context, id)
   await rest(threadId)
   if (detach) return
-  const head = await headOf(context, threadId)
+  const head = await context.store.head(threadId)
+  if (!head) return // removed meanwhile, with its descendants
   const seen = new Set<string>()
   for (;;) {
     const found = (await descendantsOf(context, head)).filter(({ id }) => !seen.has(id))

@@ -293,6 +293,18 @@ describe('control', () => {
     expect(harness.points.filter((point) => point === 'terminate_thread')).toHaveLength(1)
   })
 
+  test('terminate ends without an error when the thread is removed meanwhile', async () => {
+    const own: Harness = await createHarness({
+      definitions,
+      // The last work on the thread ends after another caller has removed the thread.
+      drain: (id) => own.store.remove(id),
+    })
+    const { id } = await own.threads.create({ agent: 'support' })
+    await own.threads.terminate(id)
+    expect(own.drained).toContain(id)
+    expect(await own.store.head(id)).toBeUndefined()
+  })
+
   test('a terminated thread takes nothing any more', async () => {
     const id = await newThread()
     await harness.threads.terminate(id)
