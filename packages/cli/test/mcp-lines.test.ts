@@ -27,3 +27,21 @@ test('skein mcp answers a line that is too long with an error, and serves the ne
   expect(stderr).toContain('1048576 bytes')
   expect(code).toBe(0)
 }, 60_000)
+
+test('skein mcp answers what is no message, long or short, with an error that names no request', async () => {
+  const ping = { jsonrpc: '2.0', id: 'a', method: 'ping' }
+  const params = { text: 'x'.repeat(1024 * 1024) }
+  const lines = [
+    `{"jsonrpc":"2.0","id":1,"method":"ping","text":"${params.text}`, // cut off
+    JSON.stringify([{ ...ping, params }]),
+    JSON.stringify([ping]),
+  ]
+  const input = [...lines, JSON.stringify(ping)].join('\n')
+  const args = ['mcp', exampleAgents, '--agent', 'support']
+  const { stdout } = await skein(args, { cwd: tempFolder(), input })
+  const ids = stdout
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { id: unknown }).id)
+  expect(ids.toSorted()).toEqual(['a', null, null, null])
+}, 60_000)

@@ -98,8 +98,10 @@ class Bridge {
     const message = tryParseJson(line)
     const { id, method } = isPlainObject(message) ? (message as JsonObject) : {}
     const isRequest = method !== undefined && (typeof id === 'string' || typeof id === 'number')
+    // What is no message may be a request that was cut off, so it is answered too; JSON-RPC then says null.
+    const refused = isRequest ? id : isPlainObject(message) ? undefined : null
     if (Buffer.byteLength(line) > MAX_MESSAGE_BYTES)
-      return this.#refuse(isRequest ? id : undefined, tooLong(MAX_MESSAGE_BYTES))
+      return this.#refuse(refused, tooLong(MAX_MESSAGE_BYTES))
     try {
       const body = { method: 'POST', body: line, headers: { 'content-type': 'application/json' } }
       const response = await this.#send(body)
@@ -112,9 +114,9 @@ class Bridge {
       const error = tryParseJson(text)
       const detail = isPlainObject(error) ? ((error as JsonObject)['error'] ?? null) : null
       const said = isPlainObject(detail) ? String(detail['message']) : `Status ${response.status}.`
-      this.#refuse(isRequest || message === undefined ? (id ?? null) : undefined, said)
+      this.#refuse(refused, said)
     } catch (error) {
-      if (!this.#ended.signal.aborted) this.#refuse(isRequest ? id : undefined, errorText(error))
+      if (!this.#ended.signal.aborted) this.#refuse(refused, errorText(error))
     }
   }
 

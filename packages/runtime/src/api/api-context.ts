@@ -16,7 +16,7 @@ import {
 } from '../store/store.ts'
 import type { Redactor } from '../secrets/vault.ts'
 import { threadSecrets } from '../thread/env.ts'
-import { nextTurn } from '../store/next-turn.ts'
+import { doPart, nextTurn } from '../store/next-turn.ts'
 import { type FacadeBuffer, jsonCopy } from '../thread/values.ts'
 import { type KernelState, registryOf } from '../contract/state.ts'
 import type { JsonObject } from '@skein/base'
@@ -528,12 +528,18 @@ export function createFoldCache(
     let isRead = false
     while (fold.state.seq < head.seq) {
       isRead = true
-      const page = await store.events(threadId, { after: fold.state.seq, limit: pageSize })
+      const after = fold.state.seq
+      // Reading and folding a page take turns with other work, because a list may need many long logs.
+      const page = await doPart(() => store.events(threadId, { after, limit: pageSize }))
+      const isFolded = await doPart(() => {
+        if (lent.has(fold)) return false
+        // Another reader may have added some of these events meanwhile; `push` ignores events that the fold already
+        // has.
+        for (const stored of page) fold.push(stored)
+        return true
+      })
       // The fold may have been lent while the page was read. Then this reader starts again with another fold.
-      if (lent.has(fold)) return load(threadId)
-      // Another reader may have added some of these events meanwhile; `push` ignores events that the fold already
-      // has.
-      for (const stored of page) fold.push(stored)
+      if (!isFolded || lent.has(fold)) return load(threadId)
       if (page.length < pageSize) break
     }
     // If the log was replaced while it was read, the fold may contain events of the old and the new log.

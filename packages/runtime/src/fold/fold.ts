@@ -6,6 +6,7 @@ import type {
 } from '../contract/event.ts'
 import { checkVersion } from '../contract/upcast.ts'
 import { foldCall, newCall } from './calls.ts'
+import { doPart } from '../store/next-turn.ts'
 import type { Store } from '../store/store.ts'
 import {
   type RestoredSnapshot,
@@ -83,7 +84,8 @@ export async function restoreFold(
   if (!snapshots || fold.state.seq > 0) return
   const parts = await snapshots.read(threadId, logId)
   if (parts.size === 0 || fold.state.seq > 0 || !mayRestore()) return
-  const restored = restoreSnapshot(parts)
+  const restored = await doPart(() => restoreSnapshot(parts))
+  if (fold.state.seq > 0 || !mayRestore()) return
   if (restored?.state.threadId === threadId) fold.restore(restored)
 }
 

@@ -343,6 +343,32 @@ describe('GET /approvals', () => {
     expect(await asking.runtime.inbox.list({ limit: 7 })).toHaveLength(7)
   })
 
+  test('a page of long logs that are not in memory leaves turns of the event loop to others', async () => {
+    const [first] = await asking.runtime.inbox.list({ tenant: 'rival', limit: 1 })
+    const { threadId, interruptId } = first!
+    const events = (await asked.events(threadId)).map(({ event }) => event)
+    const values = Array.from({ length: 4000 }, (_, index) => valueSet(`key ${index}`, index))
+    await writeThreads(
+      asked,
+      Array.from({ length: 10 }, (_, index) => {
+        const rest = { tenant: 'long', at: 1_700_000_000_000 + index }
+        const copy = copyOfWaiting({ threadId, interruptId, events }, `long${index}`, rest)
+        return { ...copy, append: [...copy.append!, ...values] }
+      }),
+    )
+    let turns = 0
+    let isRead = false
+    const turn = (): void => {
+      turns++
+      if (!isRead) setImmediate(turn)
+    }
+    setImmediate(turn)
+    const { waiting } = await asking.runtime.inbox.page({ tenant: 'long', limit: 10 })
+    isRead = true
+    expect(waiting).toHaveLength(10)
+    expect(turns).toBeGreaterThan(5)
+  })
+
   test('a question that was answered is gone from the next page', async () => {
     const [item] = await asking.runtime.inbox.list({ tenant: 'rival', limit: 1 })
     await asking.runtime.inbox.deny({ ...item!, by: 'ann', reason: 'No.' })
