@@ -21,10 +21,19 @@ afterEach(async () => {
 
 type Options = Partial<Parameters<typeof defineTool>[0]> & {
   readonly ms?: number
-  readonly obeys?: 'signal' | 'own error'
+  readonly obeys?: 'signal' | 'own error' | 'wrapped' | 'canceled'
   readonly undoes?: boolean
   readonly isStrategy?: boolean
 }
+
+/** The errors with which a payment ends that notices its signal, by what it does. */
+const endings = ({ reason }: AbortSignal): Record<NonNullable<Options['obeys']>, unknown> => ({
+  signal: reason,
+  'own error': new Error('The card was declined.'),
+  // As clients of HTTP do.
+  wrapped: new Error('Connection error.', { cause: new Error('fetch failed', { cause: reason }) }),
+  canceled: Object.assign(new Error('canceled'), { name: 'CanceledError', code: 'ERR_CANCELED' }),
+})
 
 /** Runs a thread whose model makes two payments in one message, and stops it while the first one runs. */
 async function stoppedInFirst(options: Options = {}) {
@@ -50,9 +59,7 @@ async function stoppedInFirst(options: Options = {}) {
       start()
       if (obeys)
         await new Promise((_, reject) =>
-          signal.addEventListener('abort', () =>
-            reject(obeys === 'signal' ? signal.reason : new Error('The card was declined.')),
-          ),
+          signal.addEventListener('abort', () => reject(endings(signal)[obeys])),
         )
       await later(ms)
       world.push(`pay ${n}`)
@@ -146,6 +153,15 @@ test('whether a write that obeys its signal took effect is unknown: it may have 
   expect(ends).toMatchObject([{ outcome: 'unknown', result }, notRun])
   expect(world).toEqual([])
 })
+
+test.each(['wrapped', 'canceled'] as const)(
+  'whether a write whose client says in its own words that it was aborted took effect is unknown: %s',
+  async (obeys) => {
+    const { ends } = await stoppedInFirst({ obeys })
+    const result = expect.stringContaining('Whether it took effect is unknown')
+    expect(ends).toMatchObject([{ outcome: 'unknown', result }, notRun])
+  },
+)
 
 test('a probe settles a write that has obeyed its signal, also if it had no effect', async () => {
   const { ends } = await stoppedInFirst({ obeys: 'signal', probe: () => false } as never)
