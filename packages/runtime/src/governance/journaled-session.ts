@@ -86,6 +86,8 @@ export class JournaledSession implements SessionGovernor {
   readonly #from: number | undefined
   /** The sessions of subagents that worked for this one, by request id, once they were looked up. */
   #delegates: ReadonlyMap<string, DelegateSession> = new Map()
+  /** Why records of the end of the request could not be committed. */
+  #unwritten: { readonly error: unknown } | undefined
 
   /** Continues the session's request from its records in the audit log (its journal), or opens a new request. */
   static async open(parts: JournaledSessionParts): Promise<SessionGovernor> {
@@ -113,7 +115,7 @@ export class JournaledSession implements SessionGovernor {
       store,
       tree: session.rootId,
       requestId,
-      flush: session.commit && (async () => session.commit?.(opened.session!.takeWrites())),
+      flush: session.commit && (async () => opened.session!.#flush(session.commit!)),
     })
     const found = await journal.find()
     opened.session = new JournaledSession(parts, journal, found)
@@ -338,11 +340,26 @@ export class JournaledSession implements SessionGovernor {
   async #ending<T>(end: () => Promise<T>): Promise<T> {
     const { ending, session } = this.#parts
     ending.set(this.requestId, session)
+    this.#unwritten = undefined
     try {
-      return await end()
+      const ended = await end()
+      // The governor answers for a request whose log cannot be written, too. But this one ends with what is in the log.
+      if (this.#unwritten) throw this.#unwritten.error
+      return ended
+    } catch (error) {
+      throw this.#unwritten ? this.#unwritten.error : error
     } finally {
       ending.delete(this.requestId)
       for (const id of this.#delegates.keys()) ending.delete(id)
+    }
+  }
+
+  async #flush(commit: NonNullable<GovernedSession['commit']>): Promise<void> {
+    try {
+      await commit(this.takeWrites())
+    } catch (error) {
+      this.#unwritten = { error }
+      throw error
     }
   }
 

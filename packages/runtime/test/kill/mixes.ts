@@ -378,7 +378,10 @@ export class Mixes {
     const store = await this.#ground.store()
     const threads = await finishedThreads(store)
     await store.close()
-    const faults = checkThreads(threads, this.#sent)
+    const faults = checkThreads(threads, this.#sent).map((fault) => {
+      const id = [...threads.keys()].find((one) => fault.startsWith(one))
+      return id === undefined ? fault : `${fault}: ${lastOf(threads.get(id)!.events)}`
+    })
     const outcomes: Record<string, number> = {}
     for (const { head, events } of threads.values()) {
       const own = deeds.filter(({ threadId }) => threadId === head.id)
@@ -424,6 +427,14 @@ export class Mixes {
       }
     return pauses
   }
+}
+
+/** The end of a log, for the report of a fault. */
+function lastOf(events: readonly { readonly type: string; readonly at: string }[]): string {
+  return events
+    .slice(-25)
+    .map(({ at, type, ...rest }) => `${at.slice(11, 23)} ${type} ${JSON.stringify(rest).slice(0, 200)}`)
+    .join('\n')
 }
 
 interface Node {
