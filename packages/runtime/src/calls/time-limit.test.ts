@@ -121,7 +121,10 @@ test('the result of a write that blocks its process beyond the limit is kept', a
     },
   } as never
   const kinds = [{}, { taskClass: true }, { raises: true }]
-  for (const { taskClass = false, raises = false } of kinds as { taskClass?: true; raises?: true }[])
+  for (const { taskClass = false, raises = false } of kinds as {
+    taskClass?: true
+    raises?: true
+  }[])
     await withWrite(
       {
         ms: 0,

@@ -185,3 +185,65 @@ test('a write is undone after it has happened, not before', async () => {
   expect(ends[0]).toMatchObject({ outcome: 'success' })
   expect(world).toEqual(['pay 1', 'undo 1'])
 })
+
+/** Runs a thread whose model makes one call, and stops it when the call waits. Returns what the model is told of the call. */
+async function stoppedWhileWaiting(
+  tools: readonly object[],
+  call: Parameters<typeof calls>,
+): Promise<{ readonly outcome: string; readonly result: unknown; readonly told: string }> {
+  const model = scripted([calls(...call), says('Ok.')])
+  const prompt = definePrompt({ name: 'p', prompt: 'P.', model, tools: tools as never })
+  const runtime = await createRuntime({ agents: [defineAgent({ name: 'a', sideA: { prompt } })] })
+  opened.push(runtime)
+  await runtime.start()
+  const { id } = await runtime.threads.create({ agent: 'a' })
+  const events = async () => (await runtime.threads.events(id)).map(({ event }) => event)
+  const running = runtime.threads.run(id, 'go')
+  for (let n = 0; n < 300 && !(await events()).some(({ type }) => type === 'interrupt_opened'); n++)
+    await later(10)
+  await runtime.threads.stop(id)
+  await running
+  await runtime.threads.run(id, 'and now?')
+  const end = (await events()).find((event) => event.type === 'tool_execution_end')!
+  return { ...end, told: JSON.stringify(model.requests.at(-1)!.messages) }
+}
+
+test('of a subagent that has not answered, the model learns that it may have done something', async () => {
+  const finish = defineTool({
+    name: 'finish',
+    description: 'Ends.',
+    risk: 'read_only',
+    execute: () => 'ended',
+  })
+  const slow = defineTool({
+    name: 'slow',
+    description: 'Writes.',
+    risk: 'write_low_risk',
+    execute: () => later(60),
+  })
+  const promptOf = (name: string, step: ReturnType<typeof calls>, tool: object) =>
+    definePrompt({ name, prompt: '', model: scripted(() => step), tools: [tool as never] })
+  const child = defineAgent({
+    name: 'crew',
+    type: 'dual_ai',
+    exposeAsTool: true,
+    toolDescription: 'Works.',
+    sideA: { prompt: promptOf('c', calls('slow', {}), slow) },
+    sideB: { prompt: promptOf('d', calls('finish', {}), finish), sessionStop: { name: 'finish' } },
+  })
+  const { outcome, result, told } = await stoppedWhileWaiting(
+    [{ name: child }],
+    ['crew', { message: 'work' }],
+  )
+  expect(outcome).toBe('interrupted')
+  expect(result).toMatch(/^The user stopped the run\. The subagent .* may have done a part/)
+  expect(told).toContain('may have done a part')
+})
+
+test('whether a tool ran at the client that has not answered is unknown', async () => {
+  const show = defineTool({ name: 'show', description: 'Shows.', risk: 'read_only' })
+  const { outcome, result, told } = await stoppedWhileWaiting([show], ['show', {}])
+  expect(outcome).toBe('unknown')
+  expect(result).toContain('The user stopped the run. Whether this call took effect is unknown')
+  expect(told).toContain('Whether this call took effect is unknown')
+})

@@ -433,7 +433,10 @@ export class Mixes {
 function lastOf(events: readonly { readonly type: string; readonly at: string }[]): string {
   return events
     .slice(-25)
-    .map(({ at, type, ...rest }) => `${at.slice(11, 23)} ${type} ${JSON.stringify(rest).slice(0, 200)}`)
+    .map(
+      ({ at, type, ...rest }) =>
+        `${at.slice(11, 23)} ${type} ${JSON.stringify(rest).slice(0, 200)}`,
+    )
     .join('\n')
 }
 
