@@ -94,6 +94,8 @@ export class Mixes {
   /** The acknowledged messages. */
   readonly #sent: ({ readonly threadId: string } & Sent)[] = []
   readonly #counts = new Map<string, number>()
+  /** Terminated threads whose sessions have ended. */
+  readonly #closed = new Set<string>()
   #isOver = false
   /** Kills and restarts, one after the other. */
   #turns: Promise<unknown> = Promise.resolve()
@@ -349,7 +351,25 @@ export class Mixes {
     }
   }
 
-  /** Waits until nobody is asked any more, and every call that runs has ended. */
+  /**
+   * Whether no thread works any more: also one that was terminated still has to end its session, and after a kill it
+   * waits for its lease to end first.
+   */
+  async #isStill(): Promise<boolean> {
+    const heads = await this.#try(() => this.#client.threads.list({ limit: 1000 }))
+    for (const { id, lifecycle } of heads) {
+      if (lifecycle === 'running' || lifecycle === 'stopping') return false
+      if (lifecycle !== 'terminated' || this.#closed.has(id)) continue
+      const events = await this.#try(() => this.#client.threads.events(id, { limit: 1000 }))
+      const count = (type: string): number =>
+        events.filter(({ event }) => event.type === type).length
+      if (count('session_start') > count('session_end')) return false
+      this.#closed.add(id)
+    }
+    return true
+  }
+
+  /** Waits until nobody is asked any more, every call that runs has ended, and no thread works. */
   async #rest(): Promise<void> {
     await this.#turns
     const until = performance.now() + 60_000
@@ -358,10 +378,11 @@ export class Mixes {
       const begun = lines.filter(({ what }) => what === 'begin').length
       const ended = lines.filter(({ what }) => what === 'end').length
       const items = await this.#try(() => this.#client.inbox.list())
-      if (begun === ended && items.length === 0) return void (await pass(1_000))
+      if (begun === ended && items.length === 0 && (await this.#isStill()))
+        return void (await pass(1_000))
       await pass(300)
     }
-    throw new Error('Something still waits for a person, or a call does not end.')
+    throw new Error('Something still waits for a person, a call does not end, or a thread works.')
   }
 
   #lines(): readonly OutsideLine[] {
