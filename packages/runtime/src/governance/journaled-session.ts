@@ -87,7 +87,7 @@ export class JournaledSession implements SessionGovernor {
   /** The sessions of subagents that worked for this one, by request id, once they were looked up. */
   #delegates: ReadonlyMap<string, DelegateSession> = new Map()
   /** Why records of the end of the request could not be committed. */
-  #unwritten: { readonly error: unknown } | undefined
+  readonly #unwritten: unknown[] = []
 
   /** Continues the session's request from its records in the audit log (its journal), or opens a new request. */
   static async open(parts: JournaledSessionParts): Promise<SessionGovernor> {
@@ -340,14 +340,13 @@ export class JournaledSession implements SessionGovernor {
   async #ending<T>(end: () => Promise<T>): Promise<T> {
     const { ending, session } = this.#parts
     ending.set(this.requestId, session)
-    this.#unwritten = undefined
     try {
-      const ended = await end()
-      // The governor answers for a request whose log cannot be written, too. But this one ends with what is in the log.
-      if (this.#unwritten) throw this.#unwritten.error
-      return ended
-    } catch (error) {
-      throw this.#unwritten ? this.#unwritten.error : error
+      const [ended] = await Promise.allSettled([end()])
+      // The governor answers also when its log cannot be written. But a session ends only with what is in the log.
+      const [unwritten] = this.#unwritten.splice(0)
+      if (unwritten !== undefined) throw unwritten
+      if (ended.status === 'rejected') throw ended.reason
+      return ended.value
     } finally {
       ending.delete(this.requestId)
       for (const id of this.#delegates.keys()) ending.delete(id)
@@ -358,7 +357,7 @@ export class JournaledSession implements SessionGovernor {
     try {
       await commit(this.takeWrites())
     } catch (error) {
-      this.#unwritten = { error }
+      this.#unwritten.push(error)
       throw error
     }
   }

@@ -185,7 +185,11 @@ export class Mixes {
 
   /** Sends a request to any server that runs. */
   readonly #fetch = (async (input: string, init?: RequestInit) => {
-    const alive = this.#nodes.filter((node) => node !== undefined)
+    const living = (): readonly Node[] => this.#nodes.filter((node) => node !== undefined)
+    // A single server that was killed starts again, which takes long on a busy machine.
+    for (let turns: unknown; living().length === 0 && turns !== this.#turns;)
+      await (turns = this.#turns)
+    const alive = living()
     const node = alive[Math.floor(this.#random() * alive.length)]
     if (!node) throw new TypeError('No server runs.')
     return fetch(input.replace('http://any.node', node.url), init)
