@@ -517,7 +517,7 @@ async function inTime(
 
 /**
  * Whether a tool failed because it obeyed the signal. Clients of HTTP wrap the reason of the signal in errors of their
- * own, so the causes of the error count too.
+ * own, so the causes of the error count too. A tool that knows that it had no effect says so with `NoEffectError`.
  */
 export function isAbort(cause: unknown, ...signals: readonly AbortSignal[]): boolean {
   try {
@@ -526,6 +526,7 @@ export function isAbort(cause: unknown, ...signals: readonly AbortSignal[]): boo
       if (signals.some(({ aborted, reason }) => aborted && reason === error)) return true
       if (!(error instanceof Error)) return false
       const { code } = error as { readonly code?: unknown }
+      if (code === 'NO_EFFECT') return false
       if (ABORT_NAMES.has(error.name) || ABORT_NAMES.has(error.constructor.name)) return true
       if (code === 'ERR_CANCELED') return true // axios
       error = error.cause

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { agent as makeAgent } from '@skein/agents'
 import { calls, says, scripted } from '@skein/ai/testing'
+import { NoEffectError } from '@skein/governance'
 import { z } from 'zod'
 import {
   createRuntime,
@@ -21,7 +22,7 @@ afterEach(async () => {
 
 type Options = Partial<Parameters<typeof defineTool>[0]> & {
   readonly ms?: number
-  readonly obeys?: 'signal' | 'own error' | 'wrapped' | 'canceled'
+  readonly obeys?: 'signal' | 'own error' | 'wrapped' | 'canceled' | 'no effect'
   readonly undoes?: boolean
   readonly isStrategy?: boolean
 }
@@ -32,6 +33,7 @@ const endings = ({ reason }: AbortSignal): Record<NonNullable<Options['obeys']>,
   'own error': new Error('The card was declined.'),
   // As clients of HTTP do.
   wrapped: new Error('Connection error.', { cause: new Error('fetch failed', { cause: reason }) }),
+  'no effect': new NoEffectError('It was not sent.', { cause: reason }),
   canceled: Object.assign(new Error('canceled'), { name: 'CanceledError', code: 'ERR_CANCELED' }),
 })
 
@@ -167,6 +169,11 @@ test('a probe settles a write that has obeyed its signal, also if it had no effe
   const { ends } = await stoppedInFirst({ obeys: 'signal', probe: () => false } as never)
   const result = expect.stringContaining('had no effect')
   expect(ends).toMatchObject([{ outcome: 'failed', result }, notRun])
+})
+
+test('a write that knows that it did nothing says so, also if its signal was the cause', async () => {
+  const { ends } = await stoppedInFirst({ obeys: 'no effect' })
+  expect(ends).toMatchObject([{ outcome: 'failed', result: 'It was not sent.' }, notRun])
 })
 
 test('an error of its own with which a write ends in the grace is its result', async () => {
