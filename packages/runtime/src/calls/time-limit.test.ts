@@ -171,7 +171,7 @@ test('a probe that finds nothing does not start a write again that still runs', 
 
 test('a person decides about a high-risk write that outlasts its limit', async () => {
   const governance: Governance = { risk: 'write_high_risk', rollback: 'impossible' } as never
-  await withWrite({ ms: 300, governance }, async ({ runtime, id, events, world }) => {
+  await withWrite({ ms: 700, governance }, async ({ runtime, id, events, world }) => {
     const { waiting = [] } = await runtime.threads.run(id, 'go')
     for (const one of waiting)
       if (one.kind === 'approval')
@@ -187,7 +187,7 @@ test('a person decides about a high-risk write that outlasts its limit', async (
       outcome: 'success',
       result: expect.stringContaining('longer than its time limit'),
     })
-    await later(300)
+    await later(700)
     expect(world).toEqual(['write'])
   })
 })
@@ -198,7 +198,7 @@ test('llm() and agent() report a write that outlasts its limit as unknown', asyn
     description: 'Writes.',
     parameters: z.object({}),
     timeoutMs: 10,
-    run: () => later(100),
+    run: () => later(500),
   })
   const options = { tools: [write], toolStrategy: { stopGraceMs: 20 } }
   const script = () => scripted([calls('write', {}), says('Done.')])
@@ -210,7 +210,8 @@ test('llm() and agent() report a write that outlasts its limit as unknown', asyn
 
 async function chargeWith(
   options: object,
-  ms = 200,
+  // Long after the limit and the grace, also on a busy machine.
+  ms = 500,
 ): Promise<{ world: string[]; ended: RuntimeEvent[] }> {
   const world: string[] = []
   const charge = defineEffect({
