@@ -346,10 +346,12 @@ export class Mixes {
     const { threads } = this.#client
     let until = performance.now() + QUIET_MS
     let last = 0
+    let starts = this.#starts
     for (;;) {
       const { lifecycle, seq } = await this.#try(() => threads.get(id))
-      if (seq !== last) until = performance.now() + QUIET_MS
+      if (seq !== last || starts !== this.#starts) until = performance.now() + QUIET_MS
       last = seq
+      starts = this.#starts
       if (lifecycle === 'idle' || lifecycle === 'failed' || lifecycle === 'terminated') return
       if (lifecycle === 'stopped') {
         if (this.#random() < 0.5) return
