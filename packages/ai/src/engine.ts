@@ -2,7 +2,7 @@
 export { contentOf } from './contract/message.ts'
 export { isMalformed } from './contract/malformed-answer.ts'
 export { addSources, addUsage, zeroUsage } from './contract/turn.ts'
-export { TOOL_STOPPED, toToolExecution, toToolResult } from './tools/call.ts'
+export { isAbort, TOOL_STOPPED, toToolExecution, toToolResult } from './tools/call.ts'
 export { schemaArguments } from './tools/arguments.ts'
 export { deriveTool, wantsContext } from './tools/define.ts'
 export { succeededTools } from './tools/executor.ts'

@@ -524,10 +524,11 @@ class ThreadDrain implements DrainContext {
       result = await (this.trace?.commit(planned.commit, commitNow) ?? commitNow())
     } catch (error) {
       if (joined) await this.#takeBack(joined, error)
-      if (!joined && needsLife(write) && isStoreError(error, 'THREAD_TERMINATED')) {
-        await this.catchUp()
+      if ((joined || needsLife(write)) && isStoreError(error, 'THREAD_TERMINATED')) {
+        if (!joined) await this.catchUp()
         if (!this.state.terminated) throw error
-        const ends = endsOnly(given)
+        if (point === '') return
+        const ends = needsLife(write) ? endsOnly(given) : given
         if (!ends) throw new JoinedWriteError()
         return this.#append(point, ends)
       }

@@ -445,9 +445,10 @@ async function runInTime(
   if (first) {
     const isDropped = outer.aborted && settlesAfter?.(outer.reason) === undefined
     if (isDropped) return { outcome: first, left } // the batch has dropped the call
-    // A tool that blocks the event loop returns before the timer can fire, so the time is measured here as well.
+    // A tool that blocks the event loop returns before the timer can fire, so the time is measured here as well. The
+    // result of a write counts also after its limit.
     const ms = Math.round(performance.now() - startedAt)
-    if (first.type !== 'done' || ms <= timeoutMs) return { outcome: first }
+    if (settlesAfter || first.type !== 'done' || ms <= timeoutMs) return { outcome: first }
     const late = `The tool "${call.toolName}" took ${ms} ms, longer than its ${timeoutMs} ms. The event loop was blocked, so the tool could not be stopped and has run to its end. Calling it again would do its work a second time.`
     return { outcome: failed(late) }
   }
@@ -514,15 +515,38 @@ async function inTime(
   }
 }
 
-/** Whether a tool failed because it obeyed the signal. */
-function isAbort(cause: unknown, { reason }: AbortSignal): boolean {
-  if (cause === reason) return true
+/**
+ * Whether a tool failed because it obeyed the signal. Clients of HTTP wrap the reason of the signal in errors of their
+ * own, so the causes of the error count too. A tool that knows that it had no effect says so with `NoEffectError`.
+ */
+export function isAbort(cause: unknown, ...signals: readonly AbortSignal[]): boolean {
   try {
-    return cause instanceof Error && (cause.name === 'AbortError' || cause.name === 'TimeoutError')
+    let error = cause
+    for (let depth = 0; depth < MAX_CAUSES && error !== undefined; depth++) {
+      if (signals.some(({ aborted, reason }) => aborted && reason === error)) return true
+      if (!(error instanceof Error)) return false
+      const { code } = error as { readonly code?: unknown }
+      if (code === 'NO_EFFECT') return false
+      if (ABORT_NAMES.has(error.name) || ABORT_NAMES.has(error.constructor.name)) return true
+      if (code === 'ERR_CANCELED') return true // axios
+      error = error.cause
+    }
   } catch {
-    return false // a tool may throw a proxy that throws when it is read
+    // A tool may throw a proxy that throws when it is read.
   }
+  return false
 }
+
+const MAX_CAUSES = 5
+
+/** Names of errors, or of their classes, by which clients say that a request was aborted: fetch, axios, SDKs of models. */
+const ABORT_NAMES: ReadonlySet<string> = new Set([
+  'AbortError',
+  'TimeoutError',
+  'CanceledError',
+  'APIUserAbortError',
+  'RequestAbortedError',
+])
 
 /** Runs the tool. Never rejects: an error of the tool, or a result that is not JSON, becomes an outcome. */
 async function run(

@@ -296,19 +296,22 @@ async function checkedChange(
     })
   if (found?.kind !== 'tool' || !found.tool.run) throw invalid('its tool does not run here')
   if (!isPlainObject(args)) throw invalid('they are not an object')
+  const sent = args as JsonObject // a plain object of JSON
+  const parser = argumentParserOf(found.tool)
+  // A schema decides by itself what fits: of what it coerces, its JSON Schema names only the type that it makes.
+  if (parser) {
+    const made = await parser.parse(sent).catch((error: unknown) => {
+      throw invalid(messageOf(error).replace(/\.$/, ''))
+    })
+    return { sent, args: made, parsed: { arguments: made, schema: parser.schema } }
+  }
   const { parameters } = found.tool
   const defined = Object.entries((parameters['$defs'] ?? {}) as NamedSchemas)
   const named = Object.fromEntries(defined.map(([key, schema]) => [`#/$defs/${key}`, schema]))
   const problems = checkSchema(args, parameters, { field: 'arguments', named })
   if (problems.length > 0)
     throw invalid(problems.map(({ field, message }) => `${field} ${message}`).join('; '))
-  const sent = args as JsonObject // a plain object of JSON
-  const parser = argumentParserOf(found.tool)
-  if (!parser) return { sent, args: sent, parsed: undefined }
-  const made = await parser.parse(sent).catch((error: unknown) => {
-    throw invalid(messageOf(error).replace(/\.$/, ''))
-  })
-  return { sent, args: made, parsed: { arguments: made, schema: parser.schema } }
+  return { sent, args: sent, parsed: undefined }
 }
 
 /** Returns the message with the call `made` inserted directly after the call `toolCallId`. */

@@ -147,7 +147,7 @@ describe('an effect that was running when its process died', () => {
 
   test.each([
     ['idempotent', { idempotent: true }],
-    ['declared to be tried again', { retry: { attempts: 3, backoffMs: 1000 } }],
+    ['idempotent and tried again', { idempotent: true, retry: { attempts: 3, backoffMs: 1000 } }],
     ['one that only reads', { risk: 'read_only' }],
     ['found absent by its probe', { probe: () => 'absent' }],
   ] as const)('is run again if it is %s: the same key, another attempt', async (_, options) => {
@@ -162,8 +162,18 @@ describe('an effect that was running when its process died', () => {
     expect((await it.events('effect_ended')).at(-1)).toMatchObject({ outcome: 'done' })
   })
 
+  test('is not run again because of its `retry`, which is about failures', async () => {
+    const { charge, seen } = charging({ retry: { attempts: 3, backoffMs: 1000 } })
+    const it = stage([charge])
+    await crashIn(it)
+    await it.advance(3_600_000)
+    expect(seen).toHaveLength(1)
+    expect(await it.events('effect_ended')).toMatchObject([{ outcome: 'unknown' }])
+  })
+
   test('a crash counts as an attempt, and the delay grows', async () => {
-    const { charge, seen } = charging({ retry: { attempts: 3, backoffMs: 1000 } }, 9)
+    const retry = { attempts: 3, backoffMs: 1000 }
+    const { charge, seen } = charging({ idempotent: true, retry }, 9)
     const it = stage([charge])
     await crashIn(it)
     await it.advance(1000)

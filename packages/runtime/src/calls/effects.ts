@@ -6,6 +6,7 @@ import {
   parsedByMember,
 } from '@skein/base'
 import type { LateOutcome } from '@skein/ai'
+import { isAbort } from '@skein/ai/engine'
 import { type AdmittedCall, GovernanceError, type GovernedOutcome, reason } from '@skein/governance'
 import { type DrainContext, isShutdown, isStop, type Write } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
@@ -126,8 +127,13 @@ async function runInTime(
   const { tool, args, definition } = run
   const mayRepeat = tool.governance.idempotent || effectiveRisk(tool, args) === 'read_only'
   let running: Promise<unknown> | undefined
+  let own = signal // the signal that the effect gets
+  const isObeyed = (cause: unknown): boolean => isAbort(cause, own, signal)
   try {
-    const started = (limited: AbortSignal): Promise<unknown> => (running = work(limited))
+    const started = (limited: AbortSignal): Promise<unknown> => {
+      own = limited
+      return (running = work(limited))
+    }
     await within(definition?.timeoutMs ?? DEFAULT_TIMEOUT_MS, started, signal)
     if (signal.aborted && mayRepeat) throw new AbortedError()
     return 'done'
@@ -144,7 +150,7 @@ async function runInTime(
       await within(grace, () => left)
       return 'done'
     } catch (late) {
-      if (isObeyed(late, [error, signal.reason])) {
+      if (isObeyed(late)) {
         if (isLeft || isShutdown(signal.reason)) throw new AbortedError()
         return { how, hasEnded: true }
       }
@@ -152,7 +158,7 @@ async function runInTime(
       void left.then(
         () => reportLate(context, run, attempt, { type: 'done', result: null }),
         (cause: unknown) => {
-          if (isObeyed(cause, [error, signal.reason])) return
+          if (isObeyed(cause)) return
           reportLate(context, run, attempt, { type: 'error', message: messageOf(cause) })
         },
       )
@@ -160,11 +166,6 @@ async function runInTime(
       return { how, hasEnded: false }
     }
   }
-}
-
-/** Whether an effect has thrown because its signal had aborted. */
-function isObeyed(cause: unknown, reasons: readonly unknown[]): boolean {
-  return reasons.includes(cause) || (cause instanceof Error && cause.name === 'AbortError')
 }
 
 function reportLate(
@@ -545,9 +546,9 @@ function asTool(
   definition: EffectDefinition | undefined,
 ): ToolDefinition {
   const { name } = effect.scheduled
-  const { description = name, risk = 'write_low_risk', retry, probe, timeoutMs } = definition ?? {}
-  // A scheduled effect with `retry` accepts that an attempt that failed halfway is repeated.
-  const idempotent = definition?.idempotent ?? retry !== undefined
+  const { description = name, risk = 'write_low_risk', probe, timeoutMs } = definition ?? {}
+  // `retry` is about attempts that failed. Whether one of which nobody knows what it did may be repeated is declared.
+  const { idempotent = false } = definition ?? {}
   const look =
     probe &&
     ((args: JsonValue, { signal }: { readonly signal: AbortSignal }) =>

@@ -188,6 +188,27 @@ describe('a call that waits for approval', () => {
     })
   })
 
+  test.each([
+    ['a coerced number as text', z.object({ cents: z.coerce.number() }), { cents: '7' }],
+    [
+      'text that the schema reads',
+      z.object({ cents: z.preprocess((x) => Number(String(x).replace('c', '')), z.number()) }),
+      { cents: '7c' },
+    ],
+    ['a key that the schema drops', z.object({ cents: z.number() }), { cents: 7, more: 1 }],
+  ])('a person may give what a model may send: %s', async (_, args, given) => {
+    const ran: unknown[] = []
+    const { runtime } = await open({
+      tools: [payTool(ran, { args })],
+      script: [calls('pay', { cents: 5 }), says('Done.')],
+    })
+    const { id } = await runtime.threads.create({ agent: 'support' })
+    await runtime.threads.run(id, 'go')
+    await approve(runtime, await oneWaiting(runtime), { with: given })
+    await runtime.threads.settled(id)
+    expect(ran).toEqual([{ cents: 7 }])
+  })
+
   test('several held-back calls of a message are parsed once each', async () => {
     const ran: unknown[] = []
     transforms = 0

@@ -48,12 +48,12 @@ async function withWrite<T>(
     args: z.object({}),
     risk: 'write_low_risk',
     timeoutMs: 30,
-    ...(governance as object),
     execute: async () => {
       await later(ms)
       world.push('write')
       return 'written'
     },
+    ...(governance as object),
   })
   const model = scripted(({ messages }) => {
     const last = JSON.stringify(messages.at(-1))
@@ -112,6 +112,30 @@ test('the result of a write that ends within the grace is kept', async () => {
   })
 })
 
+test('the result of a write that blocks its process beyond the limit is kept', async () => {
+  const execute = (): string => {
+    const until = performance.now() + 60
+    while (performance.now() < until);
+    return 'written'
+  }
+  const kinds = [{}, { taskClass: true }, { raises: true }]
+  for (const { taskClass = false, raises = false } of kinds as {
+    taskClass?: true
+    raises?: true
+  }[])
+    await withWrite(
+      {
+        ms: 0,
+        taskClass,
+        governance: { execute, ...(raises && { raise: () => 'write_low_risk' }) } as never,
+      },
+      async ({ runtime, id, events }) => {
+        expect(await runtime.threads.run(id, 'go')).toMatchObject({ outcome: 'completed' })
+        expect(endOf(await events())).toMatchObject({ outcome: 'success', result: 'written' })
+      },
+    )
+})
+
 test('an idempotent write that outlasts its limit may run again', async () => {
   await withWrite({ ms: 200, governance: { idempotent: true } }, async ({ events, ...it }) => {
     const running = it.runtime.threads.run(it.id, 'go')
@@ -145,7 +169,7 @@ test('a probe that finds nothing does not start a write again that still runs', 
 
 test('a person decides about a high-risk write that outlasts its limit', async () => {
   const governance: Governance = { risk: 'write_high_risk', rollback: 'impossible' } as never
-  await withWrite({ ms: 300, governance }, async ({ runtime, id, events, world }) => {
+  await withWrite({ ms: 700, governance }, async ({ runtime, id, events, world }) => {
     const { waiting = [] } = await runtime.threads.run(id, 'go')
     for (const one of waiting)
       if (one.kind === 'approval')
@@ -161,7 +185,7 @@ test('a person decides about a high-risk write that outlasts its limit', async (
       outcome: 'success',
       result: expect.stringContaining('longer than its time limit'),
     })
-    await later(300)
+    await later(700)
     expect(world).toEqual(['write'])
   })
 })
@@ -172,7 +196,7 @@ test('llm() and agent() report a write that outlasts its limit as unknown', asyn
     description: 'Writes.',
     parameters: z.object({}),
     timeoutMs: 10,
-    run: () => later(100),
+    run: () => later(500),
   })
   const options = { tools: [write], toolStrategy: { stopGraceMs: 20 } }
   const script = () => scripted([calls('write', {}), says('Done.')])
@@ -184,7 +208,8 @@ test('llm() and agent() report a write that outlasts its limit as unknown', asyn
 
 async function chargeWith(
   options: object,
-  ms = 200,
+  // Long after the limit and the grace, also on a busy machine.
+  ms = 500,
 ): Promise<{ world: string[]; ended: RuntimeEvent[] }> {
   const world: string[] = []
   const charge = defineEffect({
@@ -192,11 +217,11 @@ async function chargeWith(
     args: z.object({}),
     timeoutMs: 30,
     retry: { attempts: 3, backoffMs: 10 },
-    ...options,
     execute: async () => {
       await later(ms)
       world.push('charge')
     },
+    ...options,
   })
   const prompt = definePrompt({ name: 'p', prompt: 'P.', model: scripted(() => says('Yes.')) })
   const runtime = await createRuntime({
@@ -221,10 +246,37 @@ async function chargeWith(
   }
 }
 
-test('an effect that is not idempotent is not repeated after its time limit', async () => {
-  const { world, ended } = await chargeWith({ idempotent: false })
+test.each([{ idempotent: false }, {}])(
+  'an effect that is not declared idempotent is not repeated after its time limit: %o',
+  async (options) => {
+    const { world, ended } = await chargeWith(options)
+    expect(ended).toMatchObject([{ outcome: 'unknown' }])
+    expect(world).toEqual(['charge'])
+  },
+)
+
+test('nor is one whose client says in its own words that its request was aborted', async () => {
+  const world: string[] = []
+  const execute = (_: unknown, __: unknown, { signal }: { readonly signal: AbortSignal }) =>
+    new Promise<void>((_resolve, reject) => {
+      world.push('request')
+      signal.addEventListener('abort', () =>
+        reject(new Error('Connection error.', { cause: signal.reason })),
+      )
+    })
+  const { ended } = await chargeWith({ execute })
   expect(ended).toMatchObject([{ outcome: 'unknown' }])
-  expect(world).toEqual(['charge'])
+  expect(world).toEqual(['request'])
+})
+
+test('one that fails is tried again as `retry` says, idempotent or not', async () => {
+  const world: string[] = []
+  const execute = (): void => {
+    world.push('failed')
+    throw new Error('The card was declined.')
+  }
+  await chargeWith({ execute })
+  expect(world).toHaveLength(3)
 })
 
 test('an effect that is not idempotent is done if it ends within the grace', async () => {
@@ -234,6 +286,6 @@ test('an effect that is not idempotent is done if it ends within the grace', asy
 })
 
 test('an idempotent effect is tried again after its time limit', async () => {
-  const { ended } = await chargeWith({})
+  const { ended } = await chargeWith({ idempotent: true })
   expect(ended).toMatchObject([{ outcome: 'failed' }, { outcome: 'failed' }, { outcome: 'failed' }])
 })

@@ -370,8 +370,8 @@ export interface HookDefinition<Name extends HookName = HookName> {
 
 /**
  * Scheduled work that runs once after a delay, or repeatedly by a cron expression. It runs at most once for
- * each scheduled time, also when a process dies, unless it declares that it may run again: see `idempotent` and
- * `retry`.
+ * each scheduled time, also when a process dies, unless it declares that it may run again: see `idempotent`. After a
+ * failure it runs again as `retry` says.
  */
 export interface EffectDefinition {
   readonly kind: 'effect'
@@ -386,7 +386,7 @@ export interface EffectDefinition {
   readonly risk?: Risk
   /**
    * Whether running the effect twice with one idempotency key does the same as running it once. It then runs again if a
-   * process died during it. Default: true if there is a `retry`, else false.
+   * process died during it. Default false, also with `retry`.
    */
   readonly idempotent?: boolean
   /** Finds out whether the effect happened, after a process died during it. It must not change anything. */
@@ -394,7 +394,10 @@ export interface EffectDefinition {
     args: JsonValue,
     context: EffectContext,
   ) => Probed | boolean | Promise<Probed | boolean>
-  /** How often a scheduled effect is tried, and the delay between attempts, which doubles. A crash is an attempt. */
+  /**
+   * How often a scheduled effect is tried, and the delay between attempts, which doubles. A crash is an attempt. An
+   * attempt whose outcome is unknown is repeated only if the effect is declared `idempotent`, or reads only.
+   */
   readonly retry?: { readonly attempts: number; readonly backoffMs: number }
   /** Default 60 s. */
   readonly timeoutMs?: number

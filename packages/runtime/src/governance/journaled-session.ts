@@ -86,6 +86,8 @@ export class JournaledSession implements SessionGovernor {
   readonly #from: number | undefined
   /** The sessions of subagents that worked for this one, by request id, once they were looked up. */
   #delegates: ReadonlyMap<string, DelegateSession> = new Map()
+  /** Why records of the end of the request could not be committed. */
+  readonly #unwritten: unknown[] = []
 
   /** Continues the session's request from its records in the audit log (its journal), or opens a new request. */
   static async open(parts: JournaledSessionParts): Promise<SessionGovernor> {
@@ -113,7 +115,7 @@ export class JournaledSession implements SessionGovernor {
       store,
       tree: session.rootId,
       requestId,
-      flush: session.commit && (async () => session.commit?.(opened.session!.takeWrites())),
+      flush: session.commit && (async () => opened.session!.#flush(session.commit!)),
     })
     const found = await journal.find()
     opened.session = new JournaledSession(parts, journal, found)
@@ -339,10 +341,24 @@ export class JournaledSession implements SessionGovernor {
     const { ending, session } = this.#parts
     ending.set(this.requestId, session)
     try {
-      return await end()
+      const [ended] = await Promise.allSettled([end()])
+      // The governor answers also when its log cannot be written. But a session ends only with what is in the log.
+      const [unwritten] = this.#unwritten.splice(0)
+      if (unwritten !== undefined) throw unwritten
+      if (ended.status === 'rejected') throw ended.reason
+      return ended.value
     } finally {
       ending.delete(this.requestId)
       for (const id of this.#delegates.keys()) ending.delete(id)
+    }
+  }
+
+  async #flush(commit: NonNullable<GovernedSession['commit']>): Promise<void> {
+    try {
+      await commit(this.takeWrites())
+    } catch (error) {
+      this.#unwritten.push(error)
+      throw error
     }
   }
 

@@ -1,3 +1,4 @@
+import { isPlainObject } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { type CallState, type OpenInterrupt, openCalls, sideOf } from '../contract/state.ts'
@@ -53,13 +54,13 @@ async function endOf(
   })
   if (late) return [await endLate(context, one, await governorIfAny(context))]
   if (kind === 'in_doubt') return endInDoubt(context, one, open!, why)
-  if (kind === 'child') return [end('interrupted', child ?? `${why} This call has no result.`)]
-  if (kind === 'input')
-    return [
-      input
-        ? end(input.outcome, input.result)
-        : end('interrupted', `${why} This call has no result.`),
-    ]
+  if (kind === 'child') return [end('interrupted', child ?? `${why} ${CHILD_LEFT}`)]
+  if (kind === 'input') {
+    if (input) return [end(input.outcome, input.result)]
+    // The client may have run the tool, and its result may be on the way.
+    if (isClientTool(open?.interrupt.request)) return [end('unknown', `${why} ${UNKNOWN}`)]
+    return [end('interrupted', `${why} This call has no result.`)]
+  }
   const tool = mayHaveRun ? writingTool(context, one) : undefined
   if (tool && startedEpoch !== undefined) return endStarted(context, one, tool, why)
   // It was to run again after a crash, unless a person has found that it had no effect.
@@ -74,6 +75,9 @@ function endBase(
   const turnId = context.state.session?.turn?.id ?? ''
   return { type: 'tool_execution_end', at: context.at(), turnId, toolCallId, toolName }
 }
+
+const CHILD_LEFT =
+  'The subagent had not answered, and may have done a part of its work; find out before you call it again.'
 
 const UNKNOWN = 'Whether this call took effect is unknown; find out before you call it again.'
 
@@ -162,6 +166,11 @@ async function governorIfAny(
     if (isStoreError(error)) throw error
     return undefined
   }
+}
+
+/** Whether a call waits for the client, which runs its tool. */
+function isClientTool(request: unknown): boolean {
+  return isPlainObject(request) && request['kind'] === 'client_tool'
 }
 
 /**

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { agent as makeAgent } from '@skein/agents'
 import { calls, says, scripted } from '@skein/ai/testing'
+import { NoEffectError } from '@skein/governance'
 import { z } from 'zod'
 import {
   createRuntime,
@@ -21,10 +22,20 @@ afterEach(async () => {
 
 type Options = Partial<Parameters<typeof defineTool>[0]> & {
   readonly ms?: number
-  readonly obeys?: 'signal' | 'own error'
+  readonly obeys?: 'signal' | 'own error' | 'wrapped' | 'canceled' | 'no effect'
   readonly undoes?: boolean
   readonly isStrategy?: boolean
 }
+
+/** The errors with which a payment ends that notices its signal, by what it does. */
+const endings = ({ reason }: AbortSignal): Record<NonNullable<Options['obeys']>, unknown> => ({
+  signal: reason,
+  'own error': new Error('The card was declined.'),
+  // As clients of HTTP do.
+  wrapped: new Error('Connection error.', { cause: new Error('fetch failed', { cause: reason }) }),
+  'no effect': new NoEffectError('It was not sent.', { cause: reason }),
+  canceled: Object.assign(new Error('canceled'), { name: 'CanceledError', code: 'ERR_CANCELED' }),
+})
 
 /** Runs a thread whose model makes two payments in one message, and stops it while the first one runs. */
 async function stoppedInFirst(options: Options = {}) {
@@ -50,9 +61,7 @@ async function stoppedInFirst(options: Options = {}) {
       start()
       if (obeys)
         await new Promise((_, reject) =>
-          signal.addEventListener('abort', () =>
-            reject(obeys === 'signal' ? signal.reason : new Error('The card was declined.')),
-          ),
+          signal.addEventListener('abort', () => reject(endings(signal)[obeys])),
         )
       await later(ms)
       world.push(`pay ${n}`)
@@ -147,10 +156,24 @@ test('whether a write that obeys its signal took effect is unknown: it may have 
   expect(world).toEqual([])
 })
 
+test.each(['wrapped', 'canceled'] as const)(
+  'whether a write whose client says in its own words that it was aborted took effect is unknown: %s',
+  async (obeys) => {
+    const { ends } = await stoppedInFirst({ obeys })
+    const result = expect.stringContaining('Whether it took effect is unknown')
+    expect(ends).toMatchObject([{ outcome: 'unknown', result }, notRun])
+  },
+)
+
 test('a probe settles a write that has obeyed its signal, also if it had no effect', async () => {
   const { ends } = await stoppedInFirst({ obeys: 'signal', probe: () => false } as never)
   const result = expect.stringContaining('had no effect')
   expect(ends).toMatchObject([{ outcome: 'failed', result }, notRun])
+})
+
+test('a write that knows that it did nothing says so, also if its signal was the cause', async () => {
+  const { ends } = await stoppedInFirst({ obeys: 'no effect' })
+  expect(ends).toMatchObject([{ outcome: 'failed', result: 'It was not sent.' }, notRun])
 })
 
 test('an error of its own with which a write ends in the grace is its result', async () => {
@@ -168,4 +191,66 @@ test('a write is undone after it has happened, not before', async () => {
   const { world, ends } = await stoppedInFirst({ undoes: true })
   expect(ends[0]).toMatchObject({ outcome: 'success' })
   expect(world).toEqual(['pay 1', 'undo 1'])
+})
+
+/** Runs a thread whose model makes one call, and stops it when the call waits. Returns what the model is told of the call. */
+async function stoppedWhileWaiting(
+  tools: readonly object[],
+  call: Parameters<typeof calls>,
+): Promise<{ readonly outcome: string; readonly result: unknown; readonly told: string }> {
+  const model = scripted([calls(...call), says('Ok.')])
+  const prompt = definePrompt({ name: 'p', prompt: 'P.', model, tools: tools as never })
+  const runtime = await createRuntime({ agents: [defineAgent({ name: 'a', sideA: { prompt } })] })
+  opened.push(runtime)
+  await runtime.start()
+  const { id } = await runtime.threads.create({ agent: 'a' })
+  const events = async () => (await runtime.threads.events(id)).map(({ event }) => event)
+  const running = runtime.threads.run(id, 'go')
+  for (let n = 0; n < 300 && !(await events()).some(({ type }) => type === 'interrupt_opened'); n++)
+    await later(10)
+  await runtime.threads.stop(id)
+  await running
+  await runtime.threads.run(id, 'and now?')
+  const end = (await events()).find((event) => event.type === 'tool_execution_end')!
+  return { ...end, told: JSON.stringify(model.requests.at(-1)!.messages) }
+}
+
+test('of a subagent that has not answered, the model learns that it may have done something', async () => {
+  const finish = defineTool({
+    name: 'finish',
+    description: 'Ends.',
+    risk: 'read_only',
+    execute: () => 'ended',
+  })
+  const slow = defineTool({
+    name: 'slow',
+    description: 'Writes.',
+    risk: 'write_low_risk',
+    execute: () => later(60),
+  })
+  const promptOf = (name: string, step: ReturnType<typeof calls>, tool: object) =>
+    definePrompt({ name, prompt: '', model: scripted(() => step), tools: [tool as never] })
+  const child = defineAgent({
+    name: 'crew',
+    type: 'dual_ai',
+    exposeAsTool: true,
+    toolDescription: 'Works.',
+    sideA: { prompt: promptOf('c', calls('slow', {}), slow) },
+    sideB: { prompt: promptOf('d', calls('finish', {}), finish), sessionStop: { name: 'finish' } },
+  })
+  const { outcome, result, told } = await stoppedWhileWaiting(
+    [{ name: child }],
+    ['crew', { message: 'work' }],
+  )
+  expect(outcome).toBe('interrupted')
+  expect(result).toMatch(/^The user stopped the run\. The subagent .* may have done a part/)
+  expect(told).toContain('may have done a part')
+})
+
+test('whether a tool ran at the client that has not answered is unknown', async () => {
+  const show = defineTool({ name: 'show', description: 'Shows.', risk: 'read_only' })
+  const { outcome, result, told } = await stoppedWhileWaiting([show], ['show', {}])
+  expect(outcome).toBe('unknown')
+  expect(result).toContain('The user stopped the run. Whether this call took effect is unknown')
+  expect(told).toContain('Whether this call took effect is unknown')
 })

@@ -94,6 +94,8 @@ export class Mixes {
   /** The acknowledged messages. */
   readonly #sent: ({ readonly threadId: string } & Sent)[] = []
   readonly #counts = new Map<string, number>()
+  /** Terminated threads whose sessions have ended. */
+  readonly #closed = new Set<string>()
   #isOver = false
   /** Kills and restarts, one after the other. */
   #turns: Promise<unknown> = Promise.resolve()
@@ -149,6 +151,7 @@ export class Mixes {
     const args = ['serve', '--scripted', '--config', `node${index}.json`]
     const running = new Running(args, { cwd: this.#cwd, env: this.#env })
     await running.until('stderr', '"listening"')
+    this.#starts++
     this.#nodes[index] = { running, url: /"url":"([^"]+)"/.exec(running.stderr)![1]! }
   }
 
@@ -183,19 +186,30 @@ export class Mixes {
 
   /** Sends a request to any server that runs. */
   readonly #fetch = (async (input: string, init?: RequestInit) => {
-    const alive = this.#nodes.filter((node) => node !== undefined)
+    const living = (): readonly Node[] => this.#nodes.filter((node) => node !== undefined)
+    // A single server that was killed starts again, which takes long on a busy machine.
+    for (let turns: unknown; living().length === 0 && turns !== this.#turns;)
+      await (turns = this.#turns)
+    const alive = living()
     const node = alive[Math.floor(this.#random() * alive.length)]
     if (!node) throw new TypeError('No server runs.')
     return fetch(input.replace('http://any.node', node.url), init)
   }) as typeof fetch
 
+  /** How often a server was started. */
+  #starts = 0
+
   /** Repeats a request until it is answered. Messages and threads have ids, so all of them may be repeated. */
   async #try<T>(work: () => Promise<T>): Promise<T> {
-    const until = performance.now() + 60_000
+    let until = performance.now() + 60_000
+    let starts = this.#starts
     for (;;) {
       try {
         return await work()
       } catch (error) {
+        // On a busy machine, restarts one after the other take longer than that.
+        if (starts !== this.#starts) until = performance.now() + 60_000
+        starts = this.#starts
         const isTemporary = (error as { readonly isTemporary?: boolean }).isTemporary ?? true
         if (!isTemporary || performance.now() > until) throw error
         await pass(100)
@@ -332,10 +346,12 @@ export class Mixes {
     const { threads } = this.#client
     let until = performance.now() + QUIET_MS
     let last = 0
+    let starts = this.#starts
     for (;;) {
       const { lifecycle, seq } = await this.#try(() => threads.get(id))
-      if (seq !== last) until = performance.now() + QUIET_MS
+      if (seq !== last || starts !== this.#starts) until = performance.now() + QUIET_MS
       last = seq
+      starts = this.#starts
       if (lifecycle === 'idle' || lifecycle === 'failed' || lifecycle === 'terminated') return
       if (lifecycle === 'stopped') {
         if (this.#random() < 0.5) return
@@ -349,7 +365,25 @@ export class Mixes {
     }
   }
 
-  /** Waits until nobody is asked any more, and every call that runs has ended. */
+  /**
+   * Whether no thread works any more: also one that was terminated still has to end its session, and after a kill it
+   * waits for its lease to end first.
+   */
+  async #isStill(): Promise<boolean> {
+    const heads = await this.#try(() => this.#client.threads.list({ limit: 1000 }))
+    for (const { id, lifecycle } of heads) {
+      if (lifecycle === 'running' || lifecycle === 'stopping') return false
+      if (lifecycle !== 'terminated' || this.#closed.has(id)) continue
+      const events = await this.#try(() => this.#client.threads.events(id, { limit: 1000 }))
+      const count = (type: string): number =>
+        events.filter(({ event }) => event.type === type).length
+      if (count('session_start') > count('session_end')) return false
+      this.#closed.add(id)
+    }
+    return true
+  }
+
+  /** Waits until nobody is asked any more, every call that runs has ended, and no thread works. */
   async #rest(): Promise<void> {
     await this.#turns
     const until = performance.now() + 60_000
@@ -358,10 +392,11 @@ export class Mixes {
       const begun = lines.filter(({ what }) => what === 'begin').length
       const ended = lines.filter(({ what }) => what === 'end').length
       const items = await this.#try(() => this.#client.inbox.list())
-      if (begun === ended && items.length === 0) return void (await pass(1_000))
+      if (begun === ended && items.length === 0 && (await this.#isStill()))
+        return void (await pass(1_000))
       await pass(300)
     }
-    throw new Error('Something still waits for a person, or a call does not end.')
+    throw new Error('Something still waits for a person, a call does not end, or a thread works.')
   }
 
   #lines(): readonly OutsideLine[] {
@@ -378,7 +413,10 @@ export class Mixes {
     const store = await this.#ground.store()
     const threads = await finishedThreads(store)
     await store.close()
-    const faults = checkThreads(threads, this.#sent)
+    const faults = checkThreads(threads, this.#sent).map((fault) => {
+      const id = [...threads.keys()].find((one) => fault.startsWith(one))
+      return id === undefined ? fault : `${fault}: ${lastOf(threads.get(id)!.events)}`
+    })
     const outcomes: Record<string, number> = {}
     for (const { head, events } of threads.values()) {
       const own = deeds.filter(({ threadId }) => threadId === head.id)
@@ -424,6 +462,17 @@ export class Mixes {
       }
     return pauses
   }
+}
+
+/** The end of a log, for the report of a fault. */
+function lastOf(events: readonly { readonly type: string; readonly at: string }[]): string {
+  return events
+    .slice(-25)
+    .map(
+      ({ at, type, ...rest }) =>
+        `${at.slice(11, 23)} ${type} ${JSON.stringify(rest).slice(0, 200)}`,
+    )
+    .join('\n')
 }
 
 interface Node {

@@ -268,3 +268,80 @@ test('a session that fails while its subagent takes a message asks it to stop, a
   expect(log.filter(({ event }) => event.type === 'session_failing')).toHaveLength(1)
   await runtime.stop({ graceMs: 0 })
 })
+
+/** Opens a runtime; before the first commit whose point matches, a thread changes as `before` says. */
+async function disturbed(
+  agent: AgentDefinition,
+  point: string,
+  before: (runtime: EmbeddedRuntime, threadId: string, store: Store) => Promise<unknown>,
+): Promise<{ readonly runtime: EmbeddedRuntime; readonly errors: unknown[]; readonly id: string }> {
+  const store = memoryStore()
+  const commit = store.commit.bind(store)
+  let isDone = false
+  store.commit = async (one: Commit) => {
+    if (one.point === point && !isDone) {
+      isDone = true
+      await before(runtime, one.threads[0]!.id, store)
+    }
+    return commit(one)
+  }
+  const errors: unknown[] = []
+  const onError = (error: unknown): void => void errors.push(error)
+  const runtime = await createRuntime({ agents: [agent], store, onError })
+  await runtime.start()
+  const { id } = await runtime.threads.create({ agent: 'a' })
+  return { runtime, errors, id }
+}
+
+test('the result of a call that is held back is stored when the thread is terminated meanwhile', async () => {
+  const agent = agentOf([calls('look'), says('Done.')], [look])
+  // As another process does, of which this one has not heard yet.
+  const end = async (_: EmbeddedRuntime, id: string, store: Store): Promise<void> => {
+    const at = new Date().toISOString()
+    const append = [{ type: 'thread_terminated', at } as const]
+    await store.commit({
+      point: 'terminate_thread',
+      threads: [{ id, append, head: { lifecycle: 'terminated' }, wake: { by: Date.now() } }],
+    })
+  }
+  const { runtime, errors, id } = await disturbed(agent, 'call_end+step_end', end)
+  expect(await runtime.threads.run(id, 'go')).toMatchObject({ outcome: 'terminated' })
+  await runtime.idle()
+  const events = (await runtime.threads.events(id)).map(({ event }) => event)
+  expect(events.filter(({ type }) => type === 'tool_execution_end')).toMatchObject([
+    { outcome: 'success', result: 'seen' },
+  ])
+  expect(errors).toEqual([])
+  await runtime.stop({ graceMs: 0 })
+})
+
+test('an answer that has to be judged again, because a message was edited meanwhile, is no error', async () => {
+  const send = defineTool({
+    name: 'send',
+    description: '',
+    risk: 'write_low_risk',
+    idempotent: true,
+    rollback: () => ({ type: 'tool_call', target: 'look', payload: {} }),
+    execute: () => 'sent',
+  })
+  const base = agentOf([calls('send'), says('Claimed.'), says('Claimed again.')], [send, look])
+  const needs = [{ type: 'tool_result', source: 'look' }] as const
+  const taskClass = { name: 'proven', verifiers: [], needs, repair: { max: 0 } }
+  const agent = defineAgent({ ...base, taskClass } as never)
+  const edit = async ({ threads }: EmbeddedRuntime, id: string): Promise<void> => {
+    const [first] = await threads.messages(id)
+    await threads.updateMessage(id, first!.message.id, 'go now')
+  }
+  const { runtime, errors, id } = await disturbed(agent, 'answer+undo', edit)
+  const { outcome } = await runtime.threads.run(id, 'go')
+  expect(outcome).toBe('failed')
+  const events = (await runtime.threads.events(id)).map(({ event }) => event)
+  const said = events.flatMap((event) =>
+    event.type === 'message_added' && event.side === 'a' ? JSON.stringify(event.message) : [],
+  )
+  expect(said.at(-1)).toContain('Claimed again.')
+  expect(events.filter(({ type }) => type === 'write_undone')).toMatchObject([{ status: 'done' }])
+  expect(events.filter(({ type }) => type === 'interrupt_opened')).toEqual([])
+  expect(errors).toEqual([])
+  await runtime.stop({ graceMs: 0 })
+})

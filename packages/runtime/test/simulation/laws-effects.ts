@@ -13,7 +13,7 @@ import { Grants } from './laws-grants.ts'
 import { actOutside, TOOL_LIMIT_MS } from './simulated-acts.ts'
 import type { World } from './world.ts'
 
-/** The effects below: one that must not run twice, one that may, one that a person has to approve. */
+/** The effects below: one that must not happen twice although it is tried again, one that may, one that a person has to approve. */
 export const EFFECTS = ['bill', 'sync', 'charge'] as const
 
 /** Chooses an effect by a number, so that no chance is used up: the seeds stay the runs that they were. */
@@ -29,7 +29,7 @@ export function simulatedEffects(world: World, lane: Lane): readonly EffectDefin
   const { bugs, plan, time } = world
   const args = z.looseObject({ ref: z.string() })
   const options = {
-    bill: {},
+    bill: { retry: { attempts: 3, backoffMs: time.scaled(1_000) } },
     sync: { idempotent: true },
     charge: { risk: 'write_high_risk' },
   } as const
