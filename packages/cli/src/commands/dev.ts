@@ -11,7 +11,6 @@ import {
   missingKeys,
   modelsOf,
   openRuntime,
-  readEnvFile,
   removeServerFile,
   storeFile,
   writeServerFile,
@@ -64,7 +63,6 @@ export const dev: Command = defineCommand({
   },
   examples: ['skein dev --open', 'skein dev ./my-agents --port 8080'],
   async run({ values, operands: [folder], output }) {
-    readEnvFile() // before the configuration, which may use its variables
     const { config, problems } = await loadConfig(undefined)
     for (const { setting, message } of problems) output.say(`warning: ${setting}: ${message}`)
     const port = portOf(values.port ?? config.port)

@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { findPackageJSON } from 'node:module'
 import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { parseEnv } from 'node:util'
 import { vendors } from '@skein/ai/vendors'
 import { isPlainObject } from '@skein/base'
 import type {
@@ -15,6 +14,7 @@ import type {
   SecretKeyOptions,
 } from '@skein/runtime'
 import type { Http, Principal } from '@skein/runtime/http'
+import { envFile, readEnvFile } from '../config/env-file.ts'
 import { projectFolder, STATE_FOLDER } from '../config/project-folder.ts'
 import { CommandError } from '../terminal/command.ts'
 
@@ -32,18 +32,6 @@ export async function loadDefinitions(named: string | undefined): Promise<Discov
     })
   const { discover } = await import('@skein/runtime')
   return discover(folder)
-}
-
-/** Returns the path of the `.env` file of the project. */
-export function envFile(): string {
-  return join(projectFolder(), '.env')
-}
-
-/** Sets those variables of `.env` in the project that are not set yet. */
-export function readEnvFile(): void {
-  if (!existsSync(envFile())) return
-  for (const [name, value] of Object.entries(parseEnv(readFileSync(envFile(), 'utf8'))))
-    process.env[name] ??= value
 }
 
 /**
@@ -101,7 +89,7 @@ export function scriptedAgents({ agents }: Pick<Registry, 'agents'>): readonly P
         .map(({ model: { modelId } }) => ({
           subject: `agent "${name}"`,
           field: '',
-          message: `the model ${modelId} is scripted and asks no vendor: it may have no API key; --scripted serves it`,
+          message: `answers from a script ("${modelId}") and asks no vendor. Give it the model of a vendor; in a project of \`npm create skein\`, put a key into .env. --scripted serves the script`,
         })),
     ),
   )
