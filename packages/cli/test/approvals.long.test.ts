@@ -94,7 +94,9 @@ describe('approvals from a terminal', { timeout }, () => {
     const thread = threadIn((await skein(['run', 'refunds', 'Refund O-7'], { cwd })).stderr)
     const refused = await skein(['approve', thread], { cwd })
     expect(refused).toMatchObject({ code: 2, stdout: '' })
-    expect(refused.stderr).toContain('Nothing was decided about refund {"order":"O-7","amount":25}: without a terminal')
+    expect(refused.stderr).toContain(
+      'Nothing was decided about refund {"order":"O-7","amount":25}: without a terminal',
+    )
     const listed = (await skein(['inbox'], { cwd })).stdout
     const digest = /digest ([0-9a-f]{12})/.exec(listed)![1]!
     expect(refused.stderr).toContain(`--digest ${digest}`)

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { findPackageJSON } from 'node:module'
 import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import type { ModelReference } from '@skein/ai'
 import { vendors } from '@skein/ai/vendors'
 import { isPlainObject } from '@skein/base'
 import type {
@@ -71,7 +72,7 @@ export function modelsByAgent({
   agents,
 }: Pick<Registry, 'agents'>): Readonly<Record<string, string>> {
   const models = [...agents.values()].map(({ name, a, b }): [string, string] => {
-    const sides = (b ? [a, b] : [a]).filter(isModelSide)
+    const sides = (b ? [a, b] : [a]).filter(hasModel)
     const names = sides.flatMap(({ prompt }) =>
       prompt.models.map(({ model }) => `${model.provider.name} ${model.modelId}`),
     )
@@ -83,9 +84,9 @@ export function modelsByAgent({
 /** Finds agents that answer from a script: with such a model a server would tell its users what a test says. */
 export function scriptedAgents({ agents }: Pick<Registry, 'agents'>): readonly Problem[] {
   return [...agents.values()].flatMap(({ name, a, b }) =>
-    (b ? [a, b] : [a]).filter(isModelSide).flatMap(({ prompt }) =>
+    (b ? [a, b] : [a]).filter(hasModel).flatMap(({ prompt }) =>
       prompt.models
-        .filter(({ model }) => model.provider.name === SCRIPTED)
+        .filter(({ model }) => isScripted(model))
         .map(({ model: { modelId } }) => ({
           subject: `agent "${name}"`,
           field: '',
@@ -95,7 +96,18 @@ export function scriptedAgents({ agents }: Pick<Registry, 'agents'>): readonly P
   )
 }
 
+/** Whether a model is a script, or may ask one: the id of a fallback or a route has the names of its members. */
+function isScripted({ provider, modelId }: ModelReference): boolean {
+  if (provider.name !== 'fallback' && provider.name !== 'route') return provider.name === SCRIPTED
+  return modelId.split('|').some((member) => /^(?:(?:fallback|route)\/)*scripted\//.test(member))
+}
+
 type AgentSide = NonNullable<ReturnType<Registry['agents']['get']>>['a']
+
+/** Whether a model answers for a side of an agent: its own, or that of an `agent()` of `@skein/agents`. */
+function hasModel({ handler }: AgentSide): boolean {
+  return handler === undefined
+}
 
 /** Whether a side of an agent is answered by its models; otherwise its code asks a model itself, or none. */
 function isModelSide({ handler, agent }: AgentSide): boolean {
