@@ -71,6 +71,18 @@ const SYNONYMS = [
   ['timers', 'cron', 'schedule'],
   ['chat', 'usechat'],
   ['signing', 'sign in', 'sign users in', 'login'],
+  [
+    'first five minutes',
+    'getting started',
+    'get started',
+    'quickstart',
+    'quick start',
+    'hello world',
+  ],
+  ['approvals', 'guardrails', 'guardrail'],
+  ['time limit', 'timeout'],
+  ['streaming', 'sse', 'server sent events'],
+  ['command', 'cli', 'command line'],
 ].map(([words, ...typed]) => ({ words: wordsOf(words), typed: typed.map(wordsOf) }))
 
 /** Words that say nothing about what is looked for. */

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { publicNames } from '../source/public-names.ts'
 import { root } from '../workspace.ts'
 import { findPages, isPasted } from './pages.ts'
 import {
@@ -113,10 +114,22 @@ test('a fence without imports is reported unless its program can be opened', () 
   expect(fencesWithoutImports(fence('absent.ts#use', 'b(c)\n'), folder)).toHaveLength(1)
 })
 
+test('a fence that calls a function of a package without its import is reported', () => {
+  const code = (text: string): string => `\`\`\`ts\nimport { pino } from 'pino'\n\n${text}\`\`\`\n`
+  const names = new Set(['serve', 'Runtime', 'tool'])
+  const missing = (text: string): string[] => fencesWithoutImports(code(text), folder, names)
+  expect(missing('await serve(runtime, { logger: pino() })\n')).toHaveLength(1)
+  expect(missing('new Runtime()\n')).toHaveLength(1)
+  expect(missing('http.serve(1)\nconst serve = 1\n// serve(1)\n({ tool: 1 })\n')).toEqual([])
+  expect(missing("import { serve } from 'm'\n\nserve(1)\n")).toEqual([])
+  expect(missing('function serve() {}\nserve()\n')).toEqual([])
+})
+
 describe('code of pages can be pasted', () => {
   const pages = findPages().filter(isPasted)
+  const names = new Set(publicNames().map(({ name }) => name))
   test.each(pages.map((file) => [relative(root, file), file] as const))('%s', (_, file) => {
-    expect(fencesWithoutImports(readFileSync(file, 'utf8'), root)).toEqual([])
+    expect(fencesWithoutImports(readFileSync(file, 'utf8'), root, names)).toEqual([])
   })
 })
 

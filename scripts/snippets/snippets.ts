@@ -61,13 +61,32 @@ export function countUnnamedFences(page: string): number {
   return [...page.matchAll(/^```(?:ts|tsx|typescript|js)\s*$/gm)].length
 }
 
-/** Fences of a page that can neither be pasted, since they have no import, nor be opened as a whole program. */
-export function fencesWithoutImports(page: string, workspace: string): string[] {
+/**
+ * Fences of a page that can neither be pasted, since an import is missing, nor be opened as a whole program. `names` are
+ * functions and classes that have to be imported where they are called.
+ */
+export function fencesWithoutImports(
+  page: string,
+  workspace: string,
+  names: ReadonlySet<string> = new Set(),
+): string[] {
   const fences = page.matchAll(/^```((?:ts|tsx|js|jsx)(?: .*)?)\n([\s\S]*?)^```$/gm)
   return [...fences]
-    .filter(([, , code = '']) => !/^import /m.test(code))
+    .filter(([, , code = '']) => !/^import /m.test(code) || callsWithoutImport(code, names))
     .filter(([, info = '']) => !/ file=[^#]+$/.test(info) && !programOf(info, workspace))
     .map(([fence]) => fence)
+}
+
+function callsWithoutImport(code: string, names: ReadonlySet<string>): boolean {
+  const program = code.replaceAll(/\/\/.*|\/\*[\s\S]*?\*\//g, '')
+  const declared = new Set(
+    [
+      ...program.matchAll(/^import ([\s\S]*?) from /gm),
+      ...program.matchAll(/\b(?:const|let|function|class) ([\w${},:\s]+?)[=(]/g),
+    ].flatMap(([, text = '']) => text.match(/[\w$]+/g) ?? []),
+  )
+  const calls = program.matchAll(/(?<![\w$.])([\w$]+)(?:<[^()]*>)?\(/g)
+  return [...calls].some(([, name = '']) => names.has(name) && !declared.has(name))
 }
 
 function readSnippet(

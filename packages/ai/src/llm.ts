@@ -498,10 +498,11 @@ function checkUse(
   {
     tools = [],
     toolChoice,
+    toolStrategy = {},
     params,
     structure,
     repair,
-  }: Pick<LLMOptions, 'tools' | 'toolChoice' | 'repair'> & {
+  }: Pick<LLMOptions, 'tools' | 'toolChoice' | 'toolStrategy' | 'repair'> & {
     readonly params?: unknown
     readonly structure?: unknown
   },
@@ -513,9 +514,20 @@ function checkUse(
     throw invalidRequest('The option tools is not a list.', origin, hint)
   }
   const list = tools as readonly Tool[]
-  const bound = list.find(
-    (tool) => tool !== null && typeof tool === 'object' && THREAD_TOOL in tool,
+  // A tool without `run` may be one that only the vendor or the caller runs.
+  const other = list.findIndex(
+    (tool: Tool | undefined | null) => typeof tool?.name !== 'string' || typeof tool !== 'object',
   )
+  if (other >= 0)
+    throw invalidRequest(
+      `Item ${other} of the tools is not a tool.`,
+      origin,
+      'A tool has a name, a description, parameters and a function `run`.',
+    )
+  const strange = unknownOptions(toolStrategy, TOOL_STRATEGY_OPTIONS)
+  if (strange !== undefined)
+    throw invalidRequest(`toolStrategy does not have these options: ${strange}.`, origin)
+  const bound = list.find((tool) => THREAD_TOOL in tool)
   if (bound)
     throw invalidRequest(
       `The tool "${bound.name}" is made by defineTool of @skein/runtime, whose code gets the state of a thread. There is no thread here.`,
@@ -529,8 +541,10 @@ function checkUse(
       'Give the shape of the answer as `structure`, and `validate: true` to check it.',
     )
   // Tools of the vendor itself are in `params`, where only the vendor knows their names.
-  if (typeof toolChoice !== 'object' || (isPlainObject(params) && 'tools' in params)) return
+  if (isPlainObject(params) && 'tools' in params) return
   const names = list.map(({ name }) => name)
+  checkToolChoiceForm(toolChoice, names, origin)
+  if (typeof toolChoice !== 'object') return
   if (names.includes(toolChoice.tool)) return
   const near = closest(String(toolChoice.tool), names)
   throw invalidRequest(
@@ -540,6 +554,44 @@ function checkUse(
       ? `Did you mean "${near}"?`
       : `Tools: ${names.join(', ') || 'none'}. toolChoice takes one of them.`,
   )
+}
+
+/** Throws for a tool choice that is neither a known word nor names a tool, e.g. in the form of another SDK. */
+function checkToolChoiceForm(choice: unknown, names: readonly string[], origin: ErrorOrigin): void {
+  if (choice === undefined || TOOL_CHOICES.some((word) => word === choice)) return
+  const { tool, ...other } = isPlainObject(choice) ? choice : {}
+  if (tool !== undefined) return
+  const values = [choice, ...Object.values(other)]
+  const meant = names.find((name) => values.includes(name)) ?? '…'
+  const what =
+    typeof choice === 'string'
+      ? `is "${choice}", which is none of ${TOOL_CHOICES.join(', ')}`
+      : 'has no tool'
+  throw invalidRequest(`toolChoice ${what}.`, origin, `Write toolChoice: { tool: "${meant}" }.`)
+}
+
+const TOOL_CHOICES = ['auto', 'none', 'required'] as const
+
+/** The names of all options of `toolStrategy`; the type ensures that none is missing. */
+const strategyNames: { readonly [Name in keyof ToolUseStrategy]-?: true } = {
+  maxIterations: true,
+  maxConcurrency: true,
+  stopGraceMs: true,
+  onToolCall: true,
+  onBeforeCall: true,
+  onAfterCall: true,
+  onError: true,
+  onMaxIterations: true,
+}
+
+const TOOL_STRATEGY_OPTIONS: OptionNames = {
+  known: Object.keys(strategyNames),
+  renamed: {
+    maxSteps: 'maxIterations',
+    maxTurns: 'maxIterations',
+    maxRounds: 'maxIterations',
+    stopWhen: 'maxIterations',
+  },
 }
 
 /** The mark of a tool of `defineTool` of `@skein/runtime`, whose code needs the state of a thread. */

@@ -94,7 +94,9 @@ describe('approvals from a terminal', { timeout }, () => {
     const thread = threadIn((await skein(['run', 'refunds', 'Refund O-7'], { cwd })).stderr)
     const refused = await skein(['approve', thread], { cwd })
     expect(refused).toMatchObject({ code: 2, stdout: '' })
-    expect(refused.stderr).toContain('Nobody was asked about refund {"order":"O-7","amount":25}')
+    expect(refused.stderr).toContain(
+      'Nothing was decided about refund {"order":"O-7","amount":25}: without a terminal',
+    )
     const listed = (await skein(['inbox'], { cwd })).stdout
     const digest = /digest ([0-9a-f]{12})/.exec(listed)![1]!
     expect(refused.stderr).toContain(`--digest ${digest}`)
@@ -118,7 +120,7 @@ describe('approvals from a terminal', { timeout }, () => {
     expect((await skein(['thread', 'rename', thread, ' '], { cwd })).code).toBe(2)
     const refused = await skein(['thread', 'delete', thread], { cwd })
     expect(refused.code).toBe(2)
-    expect(refused.stderr).toContain('was not deleted: nobody was asked')
+    expect(refused.stderr).toContain('was not deleted: without a terminal there is no one to ask')
     expect((await skein(['thread', 'list'], { cwd })).stdout).toContain(thread.slice(-8))
     expect((await skein(['thread', 'delete', thread, '--yes'], { cwd })).code).toBe(0)
     expect((await skein(['thread', 'list'], { cwd })).stdout).toBe('')

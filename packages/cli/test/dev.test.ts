@@ -18,7 +18,7 @@ describe('dev', { timeout }, () => {
         `studio  ${url}/studio/`,
         'agents  asset_subagent, refunds, support (scripted model, no key used)',
         'store   .skein/skein.db',
-        'secrets key kept beside the store; set SKEIN_SECRET_KEY to keep it elsewhere',
+        'secrets key kept next to the store; set SKEIN_SECRET_KEY to keep it elsewhere',
       ])
     const file = join(cwd, '.skein', 'server.json')
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ url, pid: running.child.pid })

@@ -224,7 +224,9 @@ describe('serve', { timeout: 90_000 }, () => {
       skein(['serve', '--check', '--scripted'], { cwd }),
     ])
     expect(refused.code).toBe(2)
-    expect(refused.stderr).toContain('agents: agent "support": the model script is scripted')
+    expect(refused.stderr).toContain(
+      'agents: agent "support": answers from a script ("script") and asks no vendor.',
+    )
     expect(refused.stderr).not.toContain('secretKey')
     expect(allowed.stderr).toMatch(/^agent support: scripted script$/m)
     expect(allowed.stderr).toContain('Safe to start')

@@ -101,6 +101,12 @@ const QUERIES: Readonly<Record<string, string>> = {
   'sign in': 'chat',
   tracing: 'telemetry',
   docker: 'deploy',
+  'getting started': 'first-five-minutes',
+  quickstart: 'first-five-minutes',
+  guardrails: 'guides/approvals',
+  cli: 'packages/cli',
+  sse: 'guides/streaming',
+  timeout: 'guides/tools',
 }
 
 describe.skipIf(!isInstalled)('the documentation', () => {

@@ -7,11 +7,11 @@ import { loadConfig, type SkeinConfig } from '../config/config.ts'
 import { shownAddress, storeAddress, type StoreAddress } from '../config/refusals.ts'
 import { openPostgres } from '../connect/connect.ts'
 import {
+  examplesNotice,
   isAnswering,
   loadDefinitions,
   missingKeys,
   modelsOf,
-  readEnvFile,
   readServerFile,
   storeFile,
 } from '../connect/embed.ts'
@@ -53,6 +53,8 @@ export const check: Command = defineCommand({
       if (error instanceof DefinitionError) return error
       throw error
     })
+    const notice = examplesNotice(folder)
+    if (notice !== undefined) output.say(notice)
     const isBroken = loaded instanceof DefinitionError
     const problems = isBroken ? loaded.problems : values['without-keys'] ? [] : missingKeys(loaded)
     const warnings = isBroken ? [] : loaded.warnings
@@ -270,7 +272,6 @@ export const doctor: Command = defineCommand({
   options: JSON_OPTION,
   examples: ['skein doctor', 'skein doctor --json'],
   async run({ values, output }) {
-    readEnvFile()
     const { config, problems } = await loadConfig(undefined)
     const findings: (Finding & { readonly name: string })[] = []
     for (const { setting, message } of problems)

@@ -11,7 +11,6 @@ import {
   missingKeys,
   modelsOf,
   openRuntime,
-  readEnvFile,
   removeServerFile,
   storeFile,
   writeServerFile,
@@ -33,7 +32,7 @@ import { type Output, errorText, problemLine } from '../terminal/output.ts'
 /** The port that `dev` tries first. */
 export const DEFAULT_PORT = 4111
 const PORT_TRIES = 50
-/** How long running threads may go on after the server was told to stop, in ms. */
+/** How long running threads may continue after the server received the signal to stop, in ms. */
 const GRACE_MS = 2000
 
 const PORT_OPTION = {
@@ -64,7 +63,6 @@ export const dev: Command = defineCommand({
   },
   examples: ['skein dev --open', 'skein dev ./my-agents --port 8080'],
   async run({ values, operands: [folder], output }) {
-    readEnvFile() // before the configuration, which may use its variables
     const { config, problems } = await loadConfig(undefined)
     for (const { setting, message } of problems) output.say(`warning: ${setting}: ${message}`)
     const port = portOf(values.port ?? config.port)
@@ -231,7 +229,7 @@ function announce(
   output.line(`${label('store')}${store}`)
   if (!process.env[SECRET_KEY_VARIABLE])
     output.line(
-      `${label('secrets')}key kept beside the store; set ${SECRET_KEY_VARIABLE} to keep it elsewhere`,
+      `${label('secrets')}key kept next to the store; set ${SECRET_KEY_VARIABLE} to keep it elsewhere`,
     )
   // Problems that would make the first message fail are printed at the start.
   for (const problem of problems)

@@ -265,7 +265,7 @@ function shortDigest(digest: string): string {
 
 /**
  * Whether the person agrees to the call: they have named its digest, have said yes beforehand, or say so now that they
- * see it. Throws where there is nobody to ask.
+ * see it. Throws where there is no one to ask.
  */
 async function agreesTo(
   item: WaitingItem,
@@ -295,7 +295,7 @@ async function agreesTo(
   const call = callText(toolName, changed ?? item.arguments)
   if (process.stdin.isTTY !== true)
     throw usageError(
-      `Nobody was asked about ${call}, because this is no terminal. Nothing was decided.`,
+      `Nothing was decided about ${call}: without a terminal there is no one to ask.`,
       own === undefined
         ? 'Give --yes.'
         : `Give --digest ${shortDigest(own)}, which approves this call only, or --yes.`,

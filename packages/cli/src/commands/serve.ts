@@ -20,7 +20,7 @@ import type { Auth, Serving } from '@skein/runtime/http'
 import { type ConfigProblem, type SkeinConfig, loadConfig } from '../config/config.ts'
 import { projectFolder } from '../config/project-folder.ts'
 import { type SafeSettings, checkSettings, shownAddress } from '../config/refusals.ts'
-import { missingKeys, modelsByAgent, readEnvFile, scriptedAgents } from '../connect/embed.ts'
+import { missingKeys, modelsByAgent, scriptedAgents } from '../connect/embed.ts'
 import {
   type Command,
   CommandError,
@@ -57,11 +57,13 @@ export const serveCommand: Command = defineCommand({
     if (folder !== undefined) given['SKEIN_AGENTS'] = folder
     if (values.host !== undefined) given['SKEIN_HOST'] = values.host
     if (values.port !== undefined) given['SKEIN_PORT'] = values.port
-    readEnvFile() // before the configuration, which may use its variables
-    const loaded = await loadConfig(values.config, { ...process.env, ...given })
+    const loaded = await loadConfig(values.config, given)
     const { settings, problems } = checkSettings(loaded.config)
-    refuse([...loaded.problems, ...problems])
-    const registries = await readDefinitions(settings.config, values.scripted === true)
+    const registries = await readDefinitions(
+      settings.config,
+      [...loaded.problems, ...problems],
+      values.scripted === true,
+    )
     if (values.check) {
       for (const [agent, models] of Object.entries(modelsByAgent(registries.current)))
         output.say(`agent ${lineText(agent)}: ${lineText(models)}`)
@@ -104,14 +106,20 @@ interface Definitions {
   readonly previous: Registry | undefined
 }
 
-/** Loads both folders of definitions. Every problem that would make a thread fail later is a reason not to start. */
+/**
+ * Loads both folders of definitions. Throws if there are problems with settings, and if the definitions have problems
+ * that would make a thread fail later; the error lists all of them.
+ */
 async function readDefinitions(
   { agents = projectFolder(), previous }: SkeinConfig,
+  ofSettings: readonly ConfigProblem[],
   allowsScripted: boolean,
 ): Promise<Definitions> {
   const { discover, DefinitionError } = await import('@skein/runtime')
-  const problems: ConfigProblem[] = []
+  const problems = [...ofSettings]
   const load = async (setting: string, folder: string): Promise<Registry | undefined> => {
+    // Such a folder was refused before, e.g. because it does not exist.
+    if (ofSettings.some((one) => one.setting === setting)) return undefined
     try {
       const registry = await discover(folder)
       const scripted = allowsScripted ? [] : scriptedAgents(registry)

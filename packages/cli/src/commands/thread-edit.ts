@@ -53,7 +53,10 @@ export const threadDelete: Command = defineCommand({
       const name = `${id} (${lineText(title ?? firstWords ?? 'no message yet')}, ${lifecycle})`
       if (values.yes !== true) {
         if (process.stdin.isTTY !== true)
-          throw usageError(`${name} was not deleted: nobody was asked.`, 'Give --yes.')
+          throw usageError(
+            `${name} was not deleted: without a terminal there is no one to ask.`,
+            'Give --yes.',
+          )
         output.say(`Delete ${name} with all threads below it? This cannot be undone.`)
         const lines = createInterface({ input: process.stdin, output: process.stderr })
         const question = output.prompt('Type yes to delete, Enter: not now > ')

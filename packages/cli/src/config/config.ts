@@ -5,6 +5,7 @@ import { closest, isPlainObject, messageOf, tryParseJson } from '@skein/base'
 import type { RuntimeOptions } from '@skein/runtime'
 import type { ApiKey, HttpOptions, jwtAuth, Verify } from '@skein/runtime/http'
 import { CommandError } from '../terminal/command.ts'
+import { envFile, isFromEnvFile, readEnvFile } from './env-file.ts'
 import { CONFIG_FILES, projectFolder } from './project-folder.ts'
 
 /**
@@ -119,7 +120,7 @@ export const SETTINGS: { readonly [Name in keyof SkeinConfig]-?: readonly [Kind,
   auth: ['function', '`(request) => ({ tenant, user, scopes })`, or null. `none` is refused'],
   allowedHosts: ['list', 'host names under which clients reach the server'],
   origins: ['list', 'origins of pages that may call the server'],
-  proxies: ['number', 'how many proxies stand before the server. Default 0'],
+  proxies: ['number', 'how many proxies are in front of the server. Default 0'],
   limits: ['json', 'limits of the runtime (SECURITY.md)'],
   httpLimits: ['json', 'limits of requests and streams (SECURITY.md)'],
   maxConcurrent: ['number', 'threads that work at the same time. Default 128'],
@@ -159,11 +160,16 @@ export interface LoadedConfig {
   readonly unknownVariables: readonly string[]
 }
 
-/** Reads the named configuration file, or that of the project, and the environment variables. */
+/**
+ * Reads `.env` of the project, the named configuration file or that of the project, which may use variables of `.env`,
+ * and the environment. `overrides` are variables that replace those of the environment.
+ */
 export async function loadConfig(
   named: string | undefined,
-  env: NodeJS.ProcessEnv = process.env,
+  overrides: NodeJS.Dict<string> = {},
 ): Promise<LoadedConfig> {
+  readEnvFile()
+  const env = { ...process.env, ...overrides }
   const file =
     named === undefined
       ? CONFIG_FILES.map((name) => join(projectFolder(), name)).find((path) => existsSync(path))
@@ -193,7 +199,12 @@ export async function loadConfig(
     if (problem !== undefined) {
       problems.push({ setting: name, message: problem })
       delete config[name]
-    } else config[name] = placed(name, config[name], { isFromEnv: isSet(env, name), folder })
+    } else {
+      const variable = variableOf(name)
+      const isOfFile = !(variable in overrides) && isFromEnvFile(variable)
+      const here = isOfFile ? dirname(envFile()) : resolve('.')
+      config[name] = placed(name, config[name], isSet(env, name) ? here : folder)
+    }
   }
   const variables = new Set(known.map(variableOf))
   const unknownVariables = Object.keys(env).filter(
@@ -286,14 +297,12 @@ function isList(value: unknown, of: 'string' | 'object'): boolean {
   return Array.isArray(value) && value.every((one) => typeof one === of && one !== null)
 }
 
-/** Makes a path absolute: from the folder of the configuration file or, for a variable, from the current folder. */
-function placed(
-  name: keyof SkeinConfig,
-  value: unknown,
-  { isFromEnv, folder }: { readonly isFromEnv: boolean; readonly folder: string },
-): unknown {
+/**
+ * Makes a path absolute. It starts at the folder of the file that names it, the configuration or `.env`; a path in a
+ * variable of the environment starts at the current folder.
+ */
+function placed(name: keyof SkeinConfig, value: unknown, base: string): unknown {
   if (typeof value !== 'string') return value
-  const base = isFromEnv ? resolve('.') : folder
   const absolute = (path: string): string => (isAbsolute(path) ? path : join(base, path))
   switch (SETTINGS[name][0]) {
     case 'path':

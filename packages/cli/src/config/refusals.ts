@@ -254,7 +254,7 @@ function secretFile(setting: string, path: string | undefined, refuse: Refuse): 
     if (isOpen)
       refuse(
         setting,
-        `${path} can be read by every user of this machine (mode ${(mode & 0o777).toString(8)}): chmod 600 it, and change the key if somebody may have seen it.`,
+        `${path} can be read by every user of this machine (mode ${(mode & 0o777).toString(8)}): chmod 600 it, and change the key if others may have seen it.`,
       )
     return readFileSync(path, 'utf8').trim()
   } catch (error) {

@@ -238,7 +238,7 @@ export async function findWaiting(
 const MOST_MATCHES = 100
 
 const NONE_WAITS =
-  'Somebody may have decided already: `skein inbox` lists the calls that wait, and none does.'
+  'It may have been decided already: `skein inbox` lists the calls that wait, and there are none.'
 const ABOUT = {
   approval: 'call that waits for approval',
   in_doubt: 'call that is in doubt',

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { findPackageJSON } from 'node:module'
 import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { parseEnv } from 'node:util'
+import type { ModelReference } from '@skein/ai'
 import { vendors } from '@skein/ai/vendors'
 import { isPlainObject } from '@skein/base'
 import type {
@@ -15,6 +15,7 @@ import type {
   SecretKeyOptions,
 } from '@skein/runtime'
 import type { Http, Principal } from '@skein/runtime/http'
+import { envFile, readEnvFile } from '../config/env-file.ts'
 import { projectFolder, STATE_FOLDER } from '../config/project-folder.ts'
 import { CommandError } from '../terminal/command.ts'
 
@@ -32,18 +33,6 @@ export async function loadDefinitions(named: string | undefined): Promise<Discov
     })
   const { discover } = await import('@skein/runtime')
   return discover(folder)
-}
-
-/** Returns the path of the `.env` file of the project. */
-export function envFile(): string {
-  return join(projectFolder(), '.env')
-}
-
-/** Sets those variables of `.env` in the project that are not set yet. */
-export function readEnvFile(): void {
-  if (!existsSync(envFile())) return
-  for (const [name, value] of Object.entries(parseEnv(readFileSync(envFile(), 'utf8'))))
-    process.env[name] ??= value
 }
 
 /**
@@ -83,7 +72,7 @@ export function modelsByAgent({
   agents,
 }: Pick<Registry, 'agents'>): Readonly<Record<string, string>> {
   const models = [...agents.values()].map(({ name, a, b }): [string, string] => {
-    const sides = (b ? [a, b] : [a]).filter(isModelSide)
+    const sides = (b ? [a, b] : [a]).filter(hasModel)
     const names = sides.flatMap(({ prompt }) =>
       prompt.models.map(({ model }) => `${model.provider.name} ${model.modelId}`),
     )
@@ -95,19 +84,30 @@ export function modelsByAgent({
 /** Finds agents that answer from a script: with such a model a server would tell its users what a test says. */
 export function scriptedAgents({ agents }: Pick<Registry, 'agents'>): readonly Problem[] {
   return [...agents.values()].flatMap(({ name, a, b }) =>
-    (b ? [a, b] : [a]).filter(isModelSide).flatMap(({ prompt }) =>
+    (b ? [a, b] : [a]).filter(hasModel).flatMap(({ prompt }) =>
       prompt.models
-        .filter(({ model }) => model.provider.name === SCRIPTED)
+        .filter(({ model }) => isScripted(model))
         .map(({ model: { modelId } }) => ({
           subject: `agent "${name}"`,
           field: '',
-          message: `the model ${modelId} is scripted and asks no vendor: it may have no API key; --scripted serves it`,
+          message: `answers from a script ("${modelId}") and asks no vendor. Give it the model of a vendor; in a project of \`npm create skein\`, put a key into .env. --scripted serves the script`,
         })),
     ),
   )
 }
 
+/** Whether a model is a script, or may ask one: the id of a fallback or a route has the names of its members. */
+function isScripted({ provider, modelId }: ModelReference): boolean {
+  if (provider.name !== 'fallback' && provider.name !== 'route') return provider.name === SCRIPTED
+  return modelId.split('|').some((member) => /^(?:(?:fallback|route)\/)*scripted\//.test(member))
+}
+
 type AgentSide = NonNullable<ReturnType<Registry['agents']['get']>>['a']
+
+/** Whether a model answers for a side of an agent: its own, or that of an `agent()` of `@skein/agents`. */
+function hasModel({ handler }: AgentSide): boolean {
+  return handler === undefined
+}
 
 /** Whether a side of an agent is answered by its models; otherwise its code asks a model itself, or none. */
 function isModelSide({ handler, agent }: AgentSide): boolean {

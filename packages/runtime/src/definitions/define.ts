@@ -20,6 +20,8 @@ import {
   type JsonSchema,
   type JsonValue,
   SkeinError,
+  unknownOptions,
+  type OptionNames,
 } from '@skein/base'
 import {
   type SchemaArguments,
@@ -187,6 +189,12 @@ export function asSubagent(
   options: Pick<Partial<AgentDefinition>, 'name' | 'toolDescription'> = {},
 ): AgentDefinition {
   const { name = agent.name, toolDescription } = options
+  const unknown = unknownOptions(options, SUBAGENT_OPTIONS)
+  if (unknown !== undefined)
+    throw new RuntimeError(`asSubagent() does not have these options: ${unknown}.`, {
+      code: 'INPUT_INVALID',
+      hint: 'It has: name, toolDescription. Everything else belongs to the agent.',
+    })
   const isPlain = options.name === undefined && toolDescription === undefined
   const earlier = isPlain ? subagents.get(agent) : undefined
   if (earlier) return earlier
@@ -211,6 +219,11 @@ export function asSubagent(
   )
   if (isPlain) subagents.set(agent, made)
   return made
+}
+
+const SUBAGENT_OPTIONS: OptionNames = {
+  known: ['name', 'toolDescription'],
+  renamed: { description: 'toolDescription' },
 }
 
 /** The handler of the side of a subagent that never speaks. */
@@ -298,6 +311,15 @@ export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'ru
 export function defineEffect<Args = JsonValue>(options: EffectOptions<Args>): EffectDefinition {
   const { args, execute, probe, ...rest } = options
   const subject = { kind: 'effect', name: options.name }
+  // The definition has its code in `run`, so loading could not tell that the option was misnamed.
+  if (execute === undefined && 'run' in options)
+    throw new DefinitionError([
+      {
+        subject: `effect "${options.name}"`,
+        field: 'run',
+        message: 'is not a known field; write execute: (state, args) => …',
+      },
+    ])
   const parser = args && definedArguments(subject, args, { accepts: 'json' }).parser
   const read = async (given: JsonValue, context: EffectContext): Promise<Args> => {
     // Without a schema, Args is JSON. The arguments of a governed effect were parsed before it was judged.

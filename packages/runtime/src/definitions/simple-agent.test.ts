@@ -178,6 +178,20 @@ describe('asSubagent of an agent that is registered too', () => {
     expect(JSON.stringify(catalog(registry))).not.toMatch(/nobody|skein/)
   })
 
+  test('without a description it is named as it was written, with the field that its caller needs', () => {
+    const silent = defineAgent({ name: 'librarian', instructions: 'Find books.', model })
+    const asking = defineAgent({
+      name: 'desk',
+      instructions: 'Ask.',
+      model,
+      tools: [asSubagent(silent)],
+    })
+    for (const agents of [[asking], [asking, silent]])
+      expect(() => createRegistry({ agents })).toThrow(
+        /- agent "librarian": description: is required, because asSubagent makes a tool of the agent; models read it to decide when to ask\. Or: asSubagent\(agent, \{ toolDescription \}\)$/,
+      )
+  })
+
   test('another agent of that name is still a problem', () => {
     const other = defineAgent({ name: 'librarian', instructions: 'Other.', model })
     const twins = asSubagent(librarian, { toolDescription: 'Other words.' })

@@ -75,8 +75,12 @@ function textLine(name: Level, line: { readonly time: number; readonly msg: stri
     if (value !== undefined)
       parts.push(`${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
   if (err) {
-    const { code, message, hint } = err as LoggedError
-    parts.push(`${message}${code === undefined ? '' : ` [${code}]`}${hint ? ` ${hint}` : ''}`)
+    const { name: type, code, message, hint } = err as LoggedError
+    // Errors without a code, such as those of JavaScript, are known by their type.
+    const isTyped = code === undefined && type !== 'Error' && type.endsWith('Error')
+    parts.push(
+      `${isTyped ? `${type}: ` : ''}${message}${code === undefined ? '' : ` [${code}]`}${hint ? ` ${hint}` : ''}`,
+    )
   }
   // A stack of several lines is what a developer looks for when something failed.
   const stack = name === 'error' ? ((err as LoggedError | undefined)?.stack ?? '') : ''

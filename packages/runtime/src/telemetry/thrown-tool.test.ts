@@ -52,7 +52,7 @@ test('what a tool throws is logged with its stack, without secrets', async () =>
   const lines: string[] = []
   const { runtime } = await failed(lines)
   const [line = '', late = ''] = lines.filter((text) => text.includes('tool failed'))
-  expect(line).toMatch(/error: tool failed .*toolName=look_up .*boom with/)
+  expect(line).toMatch(/error: tool failed .*toolName=look_up .* TypeError: boom with/)
   expect(line).toMatch(/\n\s+at .*lookUpOrder.*thrown-tool\.test\.ts/)
   expect(late).toMatch(/toolName=stream .*torn[^]*streamOrders/)
   expect(lines.join('\n')).not.toContain(CANARY)

@@ -11,9 +11,11 @@ import { openai } from '@skein/ai/openai'
 import { costMiddleware } from '@skein/ai/middleware'
 import { calls, says, scripted } from '@skein/ai/testing'
 import {
+  asSubagent,
   createRegistry,
   createRuntime,
   defineAgent,
+  defineEffect,
   definePrompt,
   defineTool,
   discover,
@@ -142,6 +144,48 @@ const mistakes: Readonly<Record<string, readonly [() => unknown, ...(string | Re
     () => llm({ model, tools: [weather], toolChoice: { tool: 'wether' } }),
     'toolChoice names the tool "wether", which is not among the tools.',
     'Did you mean "weather"?',
+  ],
+  "toolChoice: 'weather'": [
+    () => loose(llm, { model, tools: [weather], toolChoice: 'weather' }),
+    'toolChoice is "weather", which is none of auto, none, required.',
+    'Write toolChoice: { tool: "weather" }.',
+  ],
+  "toolChoice: { type: 'tool', toolName }": [
+    () =>
+      loose(llm, { model, tools: [weather], toolChoice: { type: 'tool', toolName: 'weather' } }),
+    'toolChoice has no tool.',
+    'Write toolChoice: { tool: "weather" }.',
+  ],
+  'llm({ tools: [() => …] })': [
+    () => loose(llm, { model, tools: [weather, () => 'mild'] }),
+    'Item 1 of the tools is not a tool.',
+    'A tool has a name, a description, parameters and a function `run`.',
+  ],
+  'llm({ tools: [undefined] })': [
+    () => loose(llm, { model, tools: [undefined] }),
+    'Item 0 of the tools is not a tool.',
+  ],
+  'llm({ toolStrategy: { maxSteps } })': [
+    () => loose(llm, { model, toolStrategy: { maxSteps: 3 } }),
+    'toolStrategy does not have these options: maxSteps (use maxIterations).',
+  ],
+  'defineAgent({ tools: { weather } })': [
+    () =>
+      createRegistry({
+        agents: [loose(defineAgent, { name: 'a', instructions: '', model, tools: { weather } })],
+      }),
+    'prompt "a": tools: must be a list, not an object; write [weather]',
+  ],
+  'defineEffect({ run })': [
+    () => loose(defineEffect, { name: 'remind', run: () => '' }),
+    'effect "remind": run: is not a known field; write execute: (state, args) => …',
+  ],
+  'asSubagent(agent, { description })': [
+    () => {
+      const librarian = defineAgent({ name: 'librarian', instructions: '', model })
+      return loose((options) => asSubagent(librarian, options), { description: 'Finds books.' })
+    },
+    'asSubagent() does not have these options: description (use toolDescription).',
   ],
   'repair without structure': [
     () => llm({ model, repair: 1 }),

@@ -105,8 +105,8 @@ interface MadeSubagent {
 
 /** Returns the entry of a subagent under a name of its own. Models still know its tool by the name of the definition. */
 function asOwnAgent(entry: GatheredDefinition<ReadAgent>): GatheredDefinition<ReadAgent> {
-  const name = `${entry.name}_subagent`
-  return { ...entry, name, place: { ...entry.place, subject: `agent "${name}"` } }
+  // Problems keep the name that the user wrote.
+  return { ...entry, name: `${entry.name}_subagent` }
 }
 
 /** Adds an entry to the list of its kind. Reports a name that belongs to another definition. */

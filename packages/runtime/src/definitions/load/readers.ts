@@ -121,7 +121,11 @@ export function oneOf<T extends string | boolean>(...values: readonly T[]): Read
 /** Reads a list. An invalid item becomes undefined, so that the indexes in later problems stay correct. */
 export function readList<T>(item: Reader<T>): Reader<readonly (T | undefined)[]> {
   return (value, place) => {
-    if (!Array.isArray(value)) return report(place, `must be a list, not ${kindOf(value)}`)
+    if (!Array.isArray(value)) {
+      // Other libraries take tools as an object whose keys are their names.
+      const instead = isPlainObject(value) ? `; write [${Object.keys(value).join(', ')}]` : ''
+      return report(place, `must be a list, not ${kindOf(value)}${instead}`)
+    }
     return Array.from(value, (entry: unknown, index) => item(entry, at(place, index)))
   }
 }

@@ -1,6 +1,6 @@
 import type { Agent } from '@skein/agents'
 import type { ResolvedAgent, ResolvedBinding, ResolvedPrompt, ResolvedSide } from '../resolved.ts'
-import { silent } from '../define.ts'
+import { silent, sourceOf } from '../define.ts'
 import type { AgentDefinition, HookDefinition, SideConfig } from '../types.ts'
 import type { Side } from '../../contract/thread-state.ts'
 import { type Catalog, type GatheredDefinition, find } from './gather.ts'
@@ -22,6 +22,9 @@ export interface LoadedAgent {
 /** The limit of turns in a `dual_ai` session whose agent sets no `maxSessionTurns`. */
 export const DEFAULT_SESSION_TURNS = 250
 
+const DESCRIBED_SUBAGENT =
+  'is required, because asSubagent makes a tool of the agent; models read it to decide when to ask. Or: asSubagent(agent, { toolDescription })'
+
 /** Looks up the definitions that an agent refers to, and fills in the defaults. */
 export function resolveAgent(
   entry: GatheredDefinition<ReadAgent>,
@@ -39,8 +42,10 @@ export function resolveAgent(
     report(at(place, 'type'), 'must be ai_human or left out, because side B is a person')
   if (type === 'ai_human' && raw.sideB !== undefined && !read.sideB?.human)
     report(at(place, 'sideB'), 'must be left out, because side B of an ai_human agent is a person')
-  if (read.exposeAsTool === true && raw.toolDescription === undefined)
-    report(at(place, 'toolDescription'), 'is required, because exposeAsTool is true')
+  if (read.exposeAsTool === true && raw.toolDescription === undefined) {
+    if (sourceOf(entry.definition)) report(at(place, 'description'), DESCRIBED_SUBAGENT)
+    else report(at(place, 'toolDescription'), 'is required, because exposeAsTool is true')
+  }
   const hooks = findHooks(read.hooks, at(place, 'hooks'), catalog)
   const definition = entry.definition as AgentDefinition // its fields were already checked
   const load = (side: Side, field: 'sideA' | 'sideB'): LoadedSide | undefined => {
