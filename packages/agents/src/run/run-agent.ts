@@ -1,4 +1,4 @@
-import { linkAbort, systemClock } from '@skein/base'
+import { linkAbort, systemClock, uuidV4 } from '@skein/base'
 import {
   isDeferred,
   type Message,
@@ -385,9 +385,10 @@ function contextualTools(
   streaming: boolean,
   sink: SubagentSink,
 ): readonly Tool[] {
-  const { tools, state, sessionId } = context
+  const { tools, state, sessionId, resume, ids = uuidV4 } = context
   if (!tools.some(wantsContext)) return tools
-  const root = sessionId ?? state.id
+  // Several runs may begin with one state, and must share neither keys nor sessions.
+  const root = sessionId ?? (resume ? state.id : ids())
   const facts = { step: state.step, streaming, root, shouldStop: async () => false }
   return tools.map((tool) => {
     if (!wantsContext(tool)) return tool

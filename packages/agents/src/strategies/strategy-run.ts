@@ -121,7 +121,8 @@ export class StrategyRun {
     this.#answers = context.resume?.answers ?? {}
     const child = childOf(context)
     const known = context.resume && context.state.run
-    const id = child?.root ?? context.sessionId ?? known?.id ?? context.state.id
+    // Not the id of the state: several runs may begin with one state, and must share neither keys nor sessions.
+    const id = child?.root ?? context.sessionId ?? known?.id ?? ids()
     this.#account = frozenData(known ? { ...known, id } : newAccount(id, child?.origin))
     this.steps = this.#askedSteps = this.#account.steps
     this.#startedAt = clock.now()
