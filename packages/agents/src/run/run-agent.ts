@@ -27,7 +27,7 @@ import type {
   GenerateResult,
   RunOptions,
 } from '../contract/agent-types.ts'
-import type { CheckpointConflict } from '../checkpoint/versions.ts'
+import type { CheckpointConflict } from '../checkpoint/checkpoint-conflict.ts'
 import type { AgentStreamEvent, UAPEventData } from '../contract/event.ts'
 import type { Answers, RunTotals } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'

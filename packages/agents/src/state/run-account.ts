@@ -26,11 +26,6 @@ export function usageOfTrace({
   return children.map(usageOfTrace).reduce(addUsage, usage)
 }
 
-/** True for the usage of an inference whose cost is not known. */
-export function isUnpriced({ costUsd, totalTokens }: TokenUsage): boolean {
-  return costUsd === undefined && totalTokens > 0
-}
-
 /** What a stored run and all its sub-agents have used. */
 export interface Spending {
   readonly usage: TokenUsage

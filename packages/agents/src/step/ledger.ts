@@ -1,7 +1,8 @@
 import { type Message, messageToJSON, type TokenUsage } from '@skein/ai'
 import { addUsage, zeroUsage } from '@skein/ai/engine'
 import { awaitUnlessAborted } from '../contract/agent-error.ts'
-import { isUnpriced, type Spending, spendingOf } from '../state/run-account.ts'
+import { isUnpriced } from '../contract/cost-condition.ts'
+import { type Spending, spendingOf } from '../state/run-account.ts'
 import type { AgentState } from '../state/state.ts'
 import { childRequestOf } from '../state/interrupts.ts'
 import type { SubagentSink } from './live-events.ts'
@@ -178,10 +179,13 @@ export class RunLedger {
     this.#last = { usage, messages }
     tree.largestOutput = Math.max(tree.largestOutput, usage.outputTokens)
     tree.total = addUsage(tree.total, usage)
-    if (isUnpriced(usage))
-      for (let at: RunLedger | undefined = this; at; at = at.#parent?.ledger)
-        at.hasUnknownCost = true
+    if (isUnpriced(usage)) this.#noteUnknownCost()
     this.release()
+  }
+
+  #noteUnknownCost(): void {
+    this.hasUnknownCost = true
+    if (this.#parent) this.#parent.ledger.#noteUnknownCost()
   }
 
   /** Drops the reservation of an inference that has ended, and lets the runs that wait decide again. */

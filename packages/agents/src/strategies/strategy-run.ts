@@ -31,8 +31,8 @@ import {
   type UAPEventData,
   type UAPEventType,
 } from '../contract/event.ts'
-import { needsCost } from '../contract/cost-condition.ts'
-import { isUnpriced, newAccount, type Spending } from '../state/run-account.ts'
+import { isUnpriced, needsCost } from '../contract/cost-condition.ts'
+import { newAccount, type Spending } from '../state/run-account.ts'
 import type { Answers, RunAccount, RunTotals } from '../state/state-types.ts'
 import { frozenData } from '../state/state-data.ts'
 import { advance, type AgentState, extendsHistory } from '../state/state.ts'
