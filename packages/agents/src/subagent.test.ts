@@ -43,6 +43,52 @@ function effect(name: string, done: string[], more: Partial<Tool> = {}): Tool {
   }
 }
 
+test.each<[string, ExecutionStrategy | undefined]>([
+  ['a built-in strategy', undefined],
+  ['a strategy of the application', ownStrategy()],
+])(
+  'two runs of %s that begin with one state share no session of a sub-agent and no key',
+  async (_, execution) => {
+    const done: string[] = []
+    const saved = new Set<string>()
+    const store = memoryCheckpoints()
+    const checkpoints: CheckpointStore = {
+      ...store,
+      save: (id, ...more) => (saved.add(id), store.save(id, ...more)),
+    }
+    const kid = agent({ model: scripted(() => says('helped')), checkpoints })
+    const top = agent({
+      model: scripted(({ messages }) =>
+        messages.at(-1)?.type === 'user'
+          ? [calls('kid', {}, { id: 'call_1' }), calls('pay', {}, { id: 'call_2' })]
+          : says('done'),
+      ),
+      tools: [child('kid', kid), effect('pay', done)],
+      execution,
+    })
+    await Promise.all(['Ann', 'Bob'].map((name) => top.generate(name, start)))
+    await top.generate('Cid', start)
+    await kid.flush()
+    expect(saved.size).toBe(3)
+    expect(new Set(done).size).toBe(3)
+  },
+)
+
+/** Asks the model, which runs the tools itself. */
+function ownStrategy(): ExecutionStrategy {
+  const { stream } = loop()
+  return {
+    name: 'own',
+    stream,
+    async execute({ llm, input, state }) {
+      const messages = [...state.messages, input]
+      const turn = await llm.generate(messages)
+      const next = state.withMessages([input, ...turn.messages]).withStep(1)
+      return { turn, state: next }
+    },
+  }
+}
+
 describe('a crash inside a sub-agent', () => {
   /** Runs until the tool `ship` has run, then never answers again: the process is dead. */
   function world(checkpoints: CheckpointStore, done: string[], dies: boolean) {

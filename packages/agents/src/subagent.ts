@@ -11,7 +11,6 @@ import {
 } from '@skein/base'
 import {
   defer,
-  ErrorCode,
   isAssistantMessage,
   isToolResultMessage,
   type Tool,
@@ -19,12 +18,11 @@ import {
   type ToolDeclaration,
   type ToolSchema,
   type Turn,
-  UPPError,
 } from '@skein/ai'
 import { addUsage, deriveTool, zeroUsage } from '@skein/ai/engine'
 import { agent as defineAgent } from './agent.ts'
 import { flushCheckpoints } from './checkpoint/checkpointer.ts'
-import { AGENT_ORIGIN, invalidUse } from './contract/agent-error.ts'
+import { invalidUse } from './contract/agent-error.ts'
 import type {
   Agent,
   AgentInput,
@@ -32,7 +30,8 @@ import type {
   GenerateResult,
   ModellessAgent,
 } from './contract/agent-types.ts'
-import type { AgentContext, AgentStopReason, SubagentEnd, SubagentEvent } from './contract/event.ts'
+import type { AgentContext, SubagentEnd, SubagentEvent } from './contract/event.ts'
+import { unfinishedRun } from './contract/unfinished-run.ts'
 import type { InternalRunOptions } from './run/run-agent.ts'
 import type { Answers, RunTotals, ToolExecutionTrace } from './state/state-types.ts'
 import { AgentState } from './state/state.ts'
@@ -311,7 +310,7 @@ class SubagentRun<Args> {
       return defer({ kind: 'child', request: request as unknown as JsonValue })
     }
     const { text } = turn.response
-    const failure = failureOf(this.#definition.name, stopReason, text)
+    const failure = unfinishedRun(`The sub-agent "${this.#definition.name}"`, stopReason, text)
     if (failure) {
       await this.#end({ success: false, error: failure.message, result: text, ...facts })
       throw failure
@@ -359,35 +358,4 @@ function executionsOf({ messages, suspension }: AgentState): ToolExecutionTrace[
       return [{ toolName, toolCallId, arguments: args, result: text, isError }]
     }),
   )
-}
-
-/** For each reason with which a sub-agent has not finished its work: what happened, and the code of the error. */
-const failures: Readonly<
-  Record<AgentStopReason, readonly [what: string, code: ErrorCode] | undefined>
-> = {
-  complete: undefined,
-  interrupted: undefined,
-  max_iterations: ['was stopped by a limit (max_iterations)', ErrorCode.QuotaExceeded],
-  max_steps: ['was stopped by a limit (max_steps)', ErrorCode.QuotaExceeded],
-  stop_condition: ['was stopped by a limit (stop_condition)', ErrorCode.QuotaExceeded],
-  max_tokens: ['reached the limit of its answer (max_tokens)', ErrorCode.InvalidResponse],
-  context_window: ['has filled its context (context_window)', ErrorCode.ContextLengthExceeded],
-  refusal: ['was refused by its model (refusal)', ErrorCode.ContentFiltered],
-  content_filter: ['was stopped by a filter (content_filter)', ErrorCode.ContentFiltered],
-  other: ['got an answer that cannot be used (other)', ErrorCode.InvalidResponse],
-}
-
-/** Creates the error that tells the caller's model that a sub-agent did not finish its work. */
-function failureOf(
-  name: string,
-  reason: AgentStopReason | undefined,
-  text: string,
-): UPPError | undefined {
-  const [what, code] = (reason && failures[reason]) ?? []
-  if (!what || !code) return undefined
-  const answer = text === '' ? 'It has given no answer.' : `Its last words: ${text}`
-  return new UPPError(`The sub-agent "${name}" ${what} before it had finished. ${answer}`, {
-    code,
-    ...AGENT_ORIGIN,
-  })
 }

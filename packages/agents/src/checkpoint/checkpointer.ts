@@ -7,8 +7,8 @@ import type {
 import type { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
-import { journalEntry } from './saved-state.ts'
-import { CheckpointConflict } from './versions.ts'
+import { CheckpointConflict } from './checkpoint-conflict.ts'
+import { journalEntry } from './journal-entry.ts'
 
 /** The settings of a checkpointer. */
 export interface CheckpointerOptions {

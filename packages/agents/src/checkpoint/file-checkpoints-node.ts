@@ -54,7 +54,10 @@ export interface FileCheckpointOptions {
    * if most of a state changes with each save: each version then takes the space of a whole state.
    */
   readonly keepVersions?: number
-  /** Called for each file that cannot be read; the file is treated as missing. Default: `console.error`. */
+  /**
+   * Called for each file that cannot be read, which is treated as missing, and if `checkpoint.json` cannot be written
+   * between two saves. Default: `console.error`.
+   */
   readonly onError?: CheckpointErrorHandler
   readonly clock?: Clock
   readonly ids?: IdSource
@@ -64,8 +67,8 @@ export interface FileCheckpointOptions {
  * Stores checkpoints as files (UAP §12.4.3): `<dir>/<session>/checkpoint.json` and `metadata.json`, each
  * replaced atomically. `checkpoint.json` has the newest state, whole. Next to it, `versions/` has every version,
  * as a whole state or as a change, so that their bytes grow linearly with the steps. A save that is already
- * followed by another (`isFollowed`) only adds its version: the save after it replaces `checkpoint.json`. If the
- * process dies in between, `load` reads the newest state from the versions. Several stores may share a folder.
+ * followed by another (`isFollowed`) only adds its version: the save after it replaces `checkpoint.json`, or half a
+ * second does. If the process dies in between, `load` reads the newest state from the versions. Several stores may share a folder.
  *
  *     const coder = agent({ model, checkpoints: fileCheckpoints({ dir: './checkpoints' }) })
  */
@@ -90,6 +93,8 @@ const METADATA = 'metadata.json'
 const JOURNAL = 'journal.ndjson'
 const VERSIONS = 'versions'
 const INDEX = 'index.ndjson'
+/** How long the checkpoint file may be behind the newest version. */
+const MAX_LATE_MS = 500
 
 /** The versions that this process is writing in a folder: a whole state, then the change of each save. */
 interface Chain {
@@ -129,6 +134,8 @@ class SessionFiles {
   readonly #fsync: boolean
   /** Folders that this store has written to. */
   readonly #saved = new Set<string>()
+  /** Folders whose checkpoint file is older than their newest version: what writes it if no save does so before. */
+  readonly #late = new Map<string, ReturnType<typeof setTimeout>>()
 
   constructor(options: FileCheckpointOptions) {
     this.#options = options
@@ -155,6 +162,7 @@ class SessionFiles {
       // If the checkpoint file is written next, only that file is flushed to the disk.
       await this.#append(folder, state, metadata, { fsync: this.#fsync && !writesCheckpoint })
       if (writesCheckpoint) await this.#writeCheckpoint(folder, state)
+      else this.#writeLater(sessionId, folder)
       await this.#write(folder, METADATA, JSON.stringify(metadata))
       await this.#removeOld(folder, writesCheckpoint ? (compress ? PLAIN : PACKED) : undefined)
     })
@@ -166,14 +174,36 @@ class SessionFiles {
     const text = stateText(state)
     const data = compress ? await gzip(this.#system, text) : text
     await this.#write(folder, compress ? PACKED : PLAIN, data)
+    this.#forgetLate(folder)
+  }
+
+  /** Bounds how long the checkpoint file is behind: the next save may come after a call that takes an hour. */
+  #writeLater(sessionId: string, folder: string): void {
+    if (this.#late.has(folder)) return
+    const timer = setTimeout(() => {
+      this.#late.delete(folder)
+      const { onError = logCheckpointError } = this.#options
+      this.finish(sessionId).catch((error: unknown) => reportError(onError, error, sessionId))
+    }, MAX_LATE_MS)
+    timer.unref() // the run itself writes the file at its end
+    this.#late.set(folder, timer)
+  }
+
+  #forgetLate(folder: string): void {
+    clearTimeout(this.#late.get(folder))
+    this.#late.delete(folder)
   }
 
   /** Writes the checkpoint file that the last save left to a save after it. The journal stays as it is. */
   async finish(sessionId: string): Promise<void> {
     const folder = this.#folder(sessionId)
     await locks.run(folder, async () => {
-      const state = chains.get(folder)?.writer.last
-      if (state && (await this.#checkpointFileId(folder)) !== state.id)
+      const chain = chains.get(folder)
+      const state = chain?.writer.last
+      // If another process has saved since, the checkpoint file is its own.
+      const index = this.#file(this.#file(folder, VERSIONS), INDEX)
+      if (!state || chain?.indexSize !== (await this.#size(index))) return
+      if ((await this.#checkpointFileId(folder)) !== state.id)
         await this.#writeCheckpoint(folder, state)
     })
   }
@@ -345,6 +375,7 @@ class SessionFiles {
 
   async delete(sessionId: string): Promise<void> {
     const folder = this.#folder(sessionId)
+    this.#forgetLate(folder)
     await locks.run(folder, () => this.#system.files.rm(folder, { recursive: true, force: true }))
     this.#saved.delete(folder)
     chains.delete(folder)

@@ -8,5 +8,6 @@ export { fileCheckpoints, type FileCheckpointOptions } from './file-checkpoints-
 export { memoryCheckpoints } from './memory-checkpoints.ts'
 export { encryptedCheckpoints } from './encrypted-checkpoints.ts'
 export { sqliteCheckpoints, type SqliteCheckpoints } from './sqlite-checkpoints-node.ts'
-export { CheckpointConflict, forkCheckpoint } from './versions.ts'
+export { CheckpointConflict } from './checkpoint-conflict.ts'
+export { forkCheckpoint } from './versions.ts'
 export { foldJournal, packTree, unpackTree } from './saved-state.ts'

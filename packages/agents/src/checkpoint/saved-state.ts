@@ -3,12 +3,9 @@ import {
   isToolResultMessage,
   messageFromJSON,
   type MessageJSON,
-  messageToJSON,
-  type ToolCall,
-  type ToolOutcome,
   ToolResultMessage,
 } from '@skein/ai'
-import { addUsage, toToolResult } from '@skein/ai/engine'
+import { addUsage } from '@skein/ai/engine'
 import { invalidUse } from '../contract/agent-error.ts'
 import type { CheckpointMetadata, CallRecord } from '../contract/checkpoint-store.ts'
 import { usageOfTrace } from '../state/run-account.ts'
@@ -49,17 +46,6 @@ export function checkpointMetadata(
     step,
     agentId: typeof agentId === 'string' ? agentId : '',
   }
-}
-
-/** Returns the journal entry of a finished call. */
-export function journalEntry(
-  call: ToolCall,
-  outcome: ToolOutcome,
-  traces: CallRecord['traces'] = [],
-): CallRecord {
-  const message = new ToolResultMessage([toToolResult({ call, outcome, durationMs: 0 })])
-  const entry = { toolCallId: call.toolCallId, message: messageToJSON(message) }
-  return traces.length > 0 ? { ...entry, traces } : entry
 }
 
 /**

@@ -49,7 +49,7 @@ describe('bytes', () => {
     vi.spyOn(files, 'open').mockImplementation(async (...args) => {
       const handle = await open(...args)
       const { writeFile } = handle
-      const isVersion = String(args[0]).includes('versions')
+      const isVersion = String(args[0]).includes(join('s', 'versions'))
       handle.writeFile = async (data, ...more) => {
         if (isVersion) count.written += Buffer.byteLength(data as string | Uint8Array)
         return writeFile.call(handle, data, ...more)
@@ -246,6 +246,48 @@ describe('files', () => {
     const { messages } = written()
     expect(messages.map(({ type }) => type)).toEqual(['user', 'assistant'])
     expect(JSON.stringify(messages[0])).toContain('again')
+  })
+
+  test('UAP-161 checkpoint.json has the calls of a step while they run', async () => {
+    let end!: (result: string) => void
+    const worker = agent({
+      model: scripted([calls('quick', {}), calls('slow', {}), says('done')]),
+      tools: [
+        { name: 'quick', description: 'Ends.', parameters: {}, run: () => 'quick' },
+        {
+          name: 'slow',
+          description: 'Takes long.',
+          parameters: {},
+          run: () => new Promise<string>((resolve) => (end = resolve)),
+        },
+      ],
+      checkpoints: fileCheckpoints({ dir, fsync: false, journal: true }),
+      sessionId: 's',
+    })
+    const run = worker.generate('go', AgentState.initial())
+    await vi.waitFor(
+      () => expect(written().messages.at(-1)?.toolCalls?.[0]?.toolName).toBe('slow'),
+      {
+        timeout: 5000,
+      },
+    )
+    end('slow')
+    const { state } = await run
+    await worker.flush()
+    expect(written()).toEqual(JSON.parse(JSON.stringify(state)))
+  })
+
+  test('UAP-161 what a save has put off does not replace the newer state of another process', async () => {
+    const [first, second, third] = [...runOf(3)].map((state) => state.toJSON())
+    const store = fileCheckpoints({ dir, fsync: false })
+    await store.save('s', first!)
+    await store.save('s', second!, { isFollowed: true })
+    vi.resetModules() // another process knows nothing of what this one has in memory
+    const other = (await import('./file-checkpoints-node.ts')) as { fileCheckpoints: typeof fileCheckpoints } // prettier-ignore
+    await other.fileCheckpoints({ dir, fsync: false }).save('s', third!)
+    await store.finish!('s')
+    expect(written().step).toBe(3)
+    expect((await fileCheckpoints({ dir }).load('s'))?.step).toBe(3)
   })
 
   test('a save that another one follows may leave checkpoint.json behind, but nothing that was saved is lost', async () => {

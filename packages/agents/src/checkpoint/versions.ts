@@ -1,7 +1,8 @@
-import { isDeepFrozen, isPlainObject, SkeinError } from '@skein/base'
+import { isDeepFrozen, isPlainObject } from '@skein/base'
 import type { CheckpointMetadata, CheckpointStore } from '../contract/checkpoint-store.ts'
 import { invalidUse } from '../contract/agent-error.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
+import { CheckpointConflict } from './checkpoint-conflict.ts'
 import { isSame, LISTS, sharedItems, stateText } from './saved-state.ts'
 
 // A store keeps every version of a session as a chain: a whole state, then changes. As soon as the changes are
@@ -125,30 +126,6 @@ export function ownCopy({ messages, ...rest }: AgentStateJSON): AgentStateJSON {
 
 function plainCopy<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T // JSON data does not change in a round trip
-}
-
-/** Thrown by `store.save` when the newest version is not the expected one. Nothing was saved. */
-export class CheckpointConflict extends SkeinError {
-  readonly sessionId: string
-  /** Null: no version was expected. */
-  readonly expected: string | null
-  /** Null: there is no version. */
-  readonly found: string | null
-
-  constructor(sessionId: string, versions: { expected: string | null; found: string | null }) {
-    const { expected, found } = versions
-    const name = (id: string | null): string => (id === null ? 'none' : `"${id}"`)
-    super(
-      `The session ${JSON.stringify(sessionId)} was changed by somebody else: the newest version is ${name(found)}, expected was ${name(expected)}.`,
-      {
-        code: 'CHECKPOINT_CONFLICT',
-        hint: 'Load the newest version and try again, or save without `expected` to make this one the newest.',
-      },
-    )
-    this.sessionId = sessionId
-    this.expected = expected
-    this.found = found
-  }
 }
 
 /**

@@ -142,9 +142,11 @@ function nameOf(source: McpServerSource): string {
 
 /** Returns how a request failed, if the reason was the connection. */
 function failureOf(error: unknown): ConnectionFailure | undefined {
+  const { code, name } = error as { code?: unknown; name?: unknown }
+  // An error of JSON-RPC is the server's answer. Its code is no HTTP status, although it may be the same number.
+  if (name === 'McpError') return undefined
   // A client that gets 404 for its session starts a new one (MCP, streamable HTTP, session management). Servers of
   // the SDK answer 400 after a restart. Neither has carried out the request.
-  const { code } = error as { code?: unknown }
   if (code === 404) return 'no_session'
   if (code === 400 && /session|not initialized/i.test(messageOf(error))) return 'no_session'
   return httpFailureOf(error)

@@ -18,6 +18,7 @@ import { contentOf, deriveTool } from '@skein/ai/engine'
 import { invalidUse } from '../contract/agent-error.ts'
 import type { Agent } from '../contract/agent-types.ts'
 import type { AgentContext } from '../contract/event.ts'
+import { unfinishedRun } from '../contract/unfinished-run.ts'
 import { AgentState } from '../state/state.ts'
 import { drain } from '../step/live-events.ts'
 import type { McpCallResult, McpContent, McpTool } from './mcp-tools.ts'
@@ -116,7 +117,7 @@ export function mcpHandlers({ agents = [], tools = [] }: McpHandlersOptions): Mc
 }
 
 async function runAgent(
-  { agent, prompt }: ServedAgent,
+  { name, agent, prompt }: ServedAgent,
   args: JsonObject,
   { params, extra }: { readonly params: McpCallRequest['params']; readonly extra: McpExtra },
 ): Promise<McpCallResult> {
@@ -130,9 +131,12 @@ async function runAgent(
       .sendNotification?.({ method: 'notifications/progress', params: progress })
       .catch(() => {})
   }
-  const { turn, interrupts } = await run.result
+  const { turn, interrupts, stopReason } = await run.result
   if (interrupts) return toMcpError(`The agent waits for ${interrupts.length} answer(s).`)
-  const content = [{ type: 'text' as const, text: turn.response.text }]
+  const { text } = turn.response
+  const failure = unfinishedRun(`The agent "${name}"`, stopReason, text)
+  if (failure) return toMcpError(failure.message)
+  const content = [{ type: 'text' as const, text }]
   return isPlainObject(turn.data) ? { content, structuredContent: turn.data } : { content }
 }
 

@@ -30,10 +30,11 @@ export function followedFetch(
   }: {
     readonly headers: McpHeaders
     readonly secrets: SentSecrets
-    readonly reports: Pick<ConnectionReports, 'answerEnded'>
+    readonly reports: Pick<ConnectionReports, 'callSent'>
   },
 ): Send {
   return async (address, init = {}) => {
+    const ended = isToolCall(init) ? reports.callSent() : undefined
     const all = new Headers(init.headers)
     const own = typeof headers === 'function' ? await headers() : headers
     secrets.add(own)
@@ -47,8 +48,8 @@ export function followedFetch(
       throw error
     }
     const isStream = response.headers.get('content-type')?.includes('text/event-stream')
-    return isStream && response.body && isToolCall(init)
-      ? withEndReported(response, response.body, reports)
+    return ended && isStream && response.body
+      ? withEndReported(response, response.body, ended)
       : response
   }
 }
@@ -81,7 +82,7 @@ function isNotSent(error: object): boolean {
 function withEndReported(
   response: Response,
   body: ReadableStream<Uint8Array>,
-  { answerEnded }: Pick<ConnectionReports, 'answerEnded'>,
+  ended: ReturnType<ConnectionReports['callSent']>,
 ): Response {
   const reader = body.getReader()
   const decoder = new TextDecoder()
@@ -92,7 +93,7 @@ function withEndReported(
       try {
         const { done, value } = await reader.read()
         if (done) {
-          answerEnded({ isResumable })
+          ended({ isResumable })
           return controller.close()
         }
         // Only a stream whose events have ids can be resumed; an id is at the beginning of a line.
@@ -103,7 +104,7 @@ function withEndReported(
         }
         controller.enqueue(value)
       } catch (error) {
-        answerEnded({ isResumable })
+        ended({ isResumable })
         controller.error(error)
       }
     },

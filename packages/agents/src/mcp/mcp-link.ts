@@ -21,8 +21,8 @@ export type ConnectionFailure =
 export interface ConnectionReports {
   /** The connection is lost. `isAnswerTooLong`: because of a message that was longer than the limit. */
   lost(reason: string, options?: { readonly isAnswerTooLong?: boolean }): void
-  /** The response that should carry the answer of the running call has ended. */
-  answerEnded(options: { readonly isResumable: boolean }): void
+  /** The running call is being sent. Returns what to call when the response that should carry its answer has ended. */
+  callSent(): (end: { readonly isResumable: boolean }) => void
   /** The SDK has given up resuming a response. */
   resumptionFailed(): void
 }
@@ -203,16 +203,19 @@ export class McpLink implements McpClient {
       lost: (reason, { isAnswerTooLong = false } = {}) => {
         if (connection) this.#drop(connection, { reason, isAnswerTooLong })
       },
-      answerEnded: ({ isResumable }) => {
-        // The calls of a connection run one after the other (`Elicitations`), so there is one at most.
+      callSent: () => {
+        // The calls of a connection run one after the other (`Elicitations`), so there is one at most. Its response may
+        // end while a later call runs, if its client did not wait for the answer.
         const call = connection && runningCall(connection)
-        if (!call) return
-        call.isResuming = isResumable
-        if (isResumable) return
-        setTimeout(() => {
-          if (connection?.requests.has(call))
-            this.#drop(connection, { reason: NO_ANSWER, isAnswerTooLong: false })
-        }, ANSWER_GRACE_MS)
+        return ({ isResumable }) => {
+          if (!call) return
+          call.isResuming = isResumable
+          if (isResumable) return
+          setTimeout(() => {
+            if (connection?.requests.has(call))
+              this.#drop(connection, { reason: NO_ANSWER, isAnswerTooLong: false })
+          }, ANSWER_GRACE_MS)
+        }
       },
       resumptionFailed: () => {
         if (connection && runningCall(connection)?.isResuming !== false)

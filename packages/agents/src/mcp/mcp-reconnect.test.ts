@@ -192,3 +192,84 @@ describe('a server over HTTP', () => {
     expect(sent.every((one) => /^Bearer \d+$/.test(one ?? ''))).toBe(true)
   })
 })
+
+describe('a server over HTTP that is written without the SDK', () => {
+  interface Call {
+    readonly id: number
+    readonly params: { readonly name: string }
+  }
+  type Answer = (call: Call, response: ServerResponse) => void
+
+  /** A server with the tools `first` and `second`; `runs` are the calls that it got. */
+  async function serve(answer: Answer): Promise<{ url: string; runs: string[] }> {
+    const runs: string[] = []
+    const inputSchema = { type: 'object' }
+    const results: Readonly<Record<string, object>> = {
+      initialize: {
+        protocolVersion: '2025-06-18',
+        capabilities: { tools: {} },
+        serverInfo: { name: 'plain', version: '1.0.0' },
+      },
+      'tools/list': { tools: ['first', 'second'].map((name) => ({ name, inputSchema })) },
+    }
+    const server = createServer(async (request, response) => {
+      let body = ''
+      for await (const part of request) body += String(part)
+      if (request.method !== 'POST') return void response.writeHead(405).end()
+      const message = JSON.parse(body) as Call & { method: string }
+      const { id, method } = message
+      if (id === undefined) return void response.writeHead(202).end()
+      if (method !== 'tools/call')
+        return void response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }))
+      runs.push(message.params.name)
+      answer(message, response)
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    closing.push(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, runs }
+  }
+
+  test.each([
+    [404, 'No such book.'],
+    [400, 'The session of the parliament is over.'],
+  ])(
+    'an error of JSON-RPC with the code %i is the answer of the tool, and the call is not repeated',
+    async (code, message) => {
+      const { url, runs } = await serve(({ id }, response) => {
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }))
+      })
+      const mcp = await connect({ url, allowsPrivate: true })
+      expect(await use(mcp, 'first')).toMatchObject([
+        { isError: true, result: `MCP error ${code}: ${message}` },
+      ])
+      expect(runs).toEqual(['first'])
+    },
+  )
+
+  test('a response that ends after its call was aborted does not end the call after it', async () => {
+    const delays: Readonly<Record<string, number>> = { first: 400, second: 2000 }
+    const { url, runs } = await serve(({ id, params }, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': open\n\n')
+      const result = { content: [{ type: 'text', text: `${params.name} is done` }] }
+      const end = `data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`
+      setTimeout(() => response.end(end), delays[params.name])
+    })
+    const mcp = await connect({ url, allowsPrivate: true })
+    const worker = agent({ model: scripted([calls('first', {})]), tools: mcp.tools })
+    const controller = new AbortController()
+    const run = worker.generate('go', AgentState.initial(), { signal: controller.signal })
+    const aborted = expect(run).rejects.toMatchObject({ code: 'CANCELLED' })
+    await vi.waitFor(() => expect(runs).toEqual(['first']))
+    controller.abort()
+    await aborted
+    expect(await use(mcp, 'second')).toMatchObject([{ isError: false, result: 'second is done' }])
+    expect(runs).toEqual(['first', 'second'])
+  })
+})

@@ -114,3 +114,65 @@ test('a sub-agent that shares a budget which is used up does not begin, and its 
   expect(turn.toolExecutions).toMatchObject([{ isError: true, result: told }])
   expect(state.subagentTraces).toMatchObject([{ success: false, error: told }])
 })
+
+describe('maxCost and an inference without a price, although others have one', () => {
+  const unpriced: ScriptFunction = () => [
+    calls('wait'),
+    stops('tool_use', { usage: { inputTokens: 60, outputTokens: 40, totalTokens: 100 } }),
+  ]
+  const limit = { strategy: { stopCondition: maxCost(1) } }
+  const unknown = 'maxCost cannot limit this run: its cost is not known.'
+
+  test('of the agent itself fails the run after it', async () => {
+    const model = scripted((request, index) => (index === 2 ? unpriced : endless)(request, index))
+    const run = agent({ model, tools: [wait], clock, ...limit })
+    await expect(run.generate('work', AgentState.initial())).rejects.toThrow(unknown)
+    expect(model.requests.length).toBe(3)
+  })
+
+  test.each([
+    ['when it ends', false, 5],
+    ['after its first inference, if it shares the budget', true, 1],
+  ])('of a sub-agent fails the run %s', async (_, sharesBudget, inferences) => {
+    const inner = scripted((request, index) =>
+      index < 4 ? unpriced(request, index) : says('helped'),
+    )
+    const help = subagent({
+      name: 'help',
+      description: 'Helps.',
+      parameters: { type: 'object' },
+      agent: agent({ model: inner, tools: [wait], clock }),
+      prompt: () => 'help',
+      sharesBudget,
+    })
+    const caller: ScriptFunction = () => [
+      calls('help'),
+      stops('tool_use', { usage: { inputTokens: 1, outputTokens: 1, costUsd: 0.001 } }),
+    ]
+    const model = scripted(caller)
+    const run = agent({ model, tools: [help], clock, ...limit })
+    await expect(run.generate('work', AgentState.initial())).rejects.toThrow(unknown)
+    expect(model.requests.length).toBe(1)
+    expect(inner.requests.length).toBe(inferences)
+  })
+
+  test('of the caller does not concern a sub-agent whose own limit it is', async () => {
+    const priced: ScriptFunction = (_, index) =>
+      index < 2 ? endless(_, index) : [says('helped'), stops('end_turn', { usage: { costUsd: 0 } })]
+    const help = subagent({
+      name: 'wait',
+      description: 'Helps.',
+      parameters: { type: 'object' },
+      agent: agent({ model: scripted(priced), tools: [wait], clock, ...limit }),
+      prompt: () => 'help',
+    })
+    const model = scripted((request, index) =>
+      index === 0 ? unpriced(request, index) : says('done'),
+    )
+    const { turn } = await agent({ model, tools: [help], clock }).generate(
+      'go',
+      AgentState.initial(),
+    )
+    expect(turn.toolExecutions).toMatchObject([{ isError: false, result: 'helped' }])
+  })
+})

@@ -1,7 +1,7 @@
 import { type Message, messageToJSON } from '@skein/ai'
 import { systemClock, type Clock } from '@skein/base'
 import { unknownCost } from '../contract/agent-error.ts'
-import { needsCost, withCost } from '../contract/cost-condition.ts'
+import { isUnpriced, needsCost, withCost } from '../contract/cost-condition.ts'
 import type { AgentState } from '../state/state.ts'
 import type { RunTotals } from '../state/state-types.ts'
 import type { InferenceRequest } from '../contract/agent-types.ts'
@@ -17,12 +17,12 @@ export function maxTokens(tokens: number): StopCondition {
 /**
  * Returns a condition that stops a run when the run and its sub-agents have cost `usd` dollars. Costs are
  * reported by the vendor or computed by `costMiddleware` of `@skein/ai`, which each agent needs in its
- * `llmMiddleware`. A run whose cost is not known fails after its first inference, and `agent()` throws if it is
- * certain that the cost of the model will not be known.
+ * `llmMiddleware`. A run fails after its first inference whose cost is not known, also if that is one of a sub-agent,
+ * and `agent()` throws if it is certain that the cost of the model will not be known.
  */
 export function maxCost(usd: number): StopCondition {
   return withCost((_, { usage }) => {
-    if (usage.costUsd === undefined && usage.totalTokens > 0) throw unknownCost('this run')
+    if (isUnpriced(usage)) throw unknownCost('this run')
     return (usage.costUsd ?? 0) >= usd
   })
 }

@@ -405,6 +405,42 @@ describe('thinking and prompt caches over 300 rounds', () => {
     60_000,
   )
 
+  test.each(
+    Object.entries(all).flatMap(([name, policy]) =>
+      [0, 1].map((calls) => [name, calls, policy] as const),
+    ),
+  )(
+    '%s over questions with %i calls, each a run of its own that begins with a stored state',
+    async (_, callCount, policy) => {
+      let left = 0
+      const vendor = vendorServer((request: LLMRequest, index) => {
+        const inputTokens = Math.ceil(JSON.stringify(request.messages).length / 4)
+        const answer = left-- > 0 ? calls('read', {}, { id: `call_${index}` }) : says('x'.repeat(5000)) // prettier-ignore
+        return [reasons(`thought ${index}`), answer, stops(undefined, { usage: { inputTokens } })]
+      })
+      const chat = agent({
+        model: anthropic('claude-x'),
+        config: { fetch: vendor.fetch, apiKey: 'k' },
+        params: { max_tokens: 100 },
+        tools: [{ ...read, run: () => 'x'.repeat(2000) }],
+        middleware: [policy()],
+      })
+      let json = start.toJSON()
+      for (let round = 0; round < ROUNDS; round++) {
+        left = callCount
+        const state = AgentState.fromJSON(JSON.parse(JSON.stringify(json)))
+        json = (await chat.generate(`question ${round}`, state)).state.toJSON()
+      }
+      const bodies = bodiesOf(vendor)
+      expect(bodies.length).toBe(ROUNDS * (callCount + 1))
+      expect(looseThinking(bodies)).toBe(0)
+      expect(changedPrefixes(bodies)).toBeLessThanOrEqual(0.1)
+      expect(bodies.at(-1)!.messages.length).toBeLessThan(bodies.length)
+      expect(JSON.stringify(bodies.slice(-3))).toContain('"thinking":')
+    },
+    60_000,
+  )
+
   test.each<[string, () => Middleware]>([
     ['messages', () => slidingWindow(50)],
     ['tokens', () => slidingWindow(1000, { maxTokens: 3000 })],

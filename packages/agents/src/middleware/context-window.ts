@@ -20,7 +20,7 @@ import {
 
 import { invalidUse } from '../contract/agent-error.ts'
 import type { InferenceChanges, InferenceRequest, Middleware } from '../contract/agent-types.ts'
-import { withoutLooseThinking } from './loose-thinking.ts'
+import { changedView, type ContextPolicy, withKeptView } from './kept-view.ts'
 
 // `pruneToolOutputs`, `slidingWindow` and `summarize` act before every inference, also in the middle of a
 // run. They change only what the model is sent; the state keeps the whole history.
@@ -62,11 +62,14 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
     clearedForms.set(message, cleared)
     return cleared
   }
+  const policy: ContextPolicy = { name: 'prune-tool-outputs', clear }
   return {
-    name: 'prune-tool-outputs',
-    onInference(request) {
+    name: policy.name,
+    onInference(given) {
+      const request = withKeptView(given, policy)
+      const asBefore = request === given ? undefined : { messages: request.messages }
       const count = tokenCounter(request, estimate)
-      if (count(request.messages) <= limit) return
+      if (count(request.messages) <= limit) return asBefore
       let recent = 0
       const { known: old, added } = splitInput(request)
       const kept = old.toReversed().map((message) => {
@@ -77,9 +80,8 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
       // Protected messages are cleared or left out only by the vendor's count (`request.last`) or by our own
       // estimate, never by an estimate of the application.
       const size = request.last ? count : options.estimate ? () => 0 : contentTokens
-      const changed = (messages: readonly Message[]): InferenceChanges => ({
-        messages: withoutLooseThinking(request.messages, messages),
-      })
+      const changed = (messages: readonly Message[]): InferenceChanges =>
+        changedView(request, messages, policy)
       // If clearing frees only a little, newer outputs are cleared too, until a quarter of the limit is free. Otherwise
       // each following step would change a message, and with it the prefix in the vendor's prompt cache.
       const goal = limit * 0.75
@@ -92,7 +94,8 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
       const cleared = firstIndex(lastGroup, (end) => size(clearFirst(end)) <= goal)
       const pruned = clearFirst(cleared)
       if (size(pruned) <= goal) return changed(pruned)
-      return changed(newestWithin(pruned, (messages) => size(messages) <= goal))
+      // Half of the limit, as `slidingWindow` does: nothing is left whose output could be cleared.
+      return changed(newestWithin(pruned, (messages) => size(messages) <= limit * 0.5))
     },
   }
 }
@@ -116,9 +119,11 @@ export function slidingWindow(maxMessages = 50, options: SlidingWindowOptions = 
   const { maxTokens = Infinity, estimate = estimateTokens } = options
   if (!Number.isInteger(maxMessages) || maxMessages < 1)
     throw invalidUse(`slidingWindow takes a whole number from 1, not ${String(maxMessages)}.`)
+  const policy: ContextPolicy = { name: 'sliding-window' }
   return {
-    name: 'sliding-window',
-    onInference(request) {
+    name: policy.name,
+    onInference(given) {
+      const request = withKeptView(given, policy)
       const { known, added } = splitInput(request)
       const kept = known.length > maxMessages ? newestInSteps(known, maxMessages) : known
       const count = tokenCounter(request, estimate)
@@ -130,8 +135,8 @@ export function slidingWindow(maxMessages = 50, options: SlidingWindowOptions = 
               estimate,
               step: maxTokens / 2,
             }) ?? newestWithin(all, (messages) => count(messages) <= maxTokens))
-      if (window.length === request.messages.length) return undefined
-      return { messages: withoutLooseThinking(request.messages, window) }
+      if (window.length < request.messages.length) return changedView(request, window, policy)
+      return request === given ? undefined : { messages: request.messages }
     },
   }
 }
@@ -216,17 +221,15 @@ const SUMMARY = 'contextSummary'
 export function summarize(summarizer: Summarizer, options: SummarizeOptions = {}): Middleware {
   const { threshold = 150_000, keepRecent = 10, estimate = estimateTokens } = options
   const { prompt = PROMPT, summarizerLimit = 100_000 } = options
+  const policy: ContextPolicy = { name: 'summarize-context' }
   return {
-    name: 'summarize-context',
-    async onInference(request) {
-      const { known: given, added } = splitInput(withStoredSummary(request))
+    name: policy.name,
+    async onInference(whole) {
+      const request = withKeptView(withStoredSummary(whole), policy)
+      const { known: given, added } = splitInput(request)
       const count = tokenCounter(request, estimate)
       const isEnough = (messages: readonly Message[]): boolean => count(messages) <= threshold
-      const isShortened = given[0] !== request.messages[0]
-      const changed = (messages: readonly Message[]): InferenceChanges => ({
-        messages: withoutLooseThinking(request.messages, messages),
-      })
-      const asBefore = isShortened ? changed([...given, ...added]) : undefined
+      const asBefore = request === whole ? undefined : { messages: request.messages }
       if (isEnough([...given, ...added])) return asBefore
       let groups = newestGroups(given, keepRecent)
       // A quarter of the threshold is left for the summary and for what the next steps add.
@@ -244,10 +247,9 @@ export function summarize(summarizer: Summarizer, options: SummarizeOptions = {}
         const { response } = await summarizer.generate([prompt, ...before, ...lines].join('\n'))
         text = response.text
       }
-      return {
-        ...changed([summaryMessage(text), ...recent, ...added]),
-        metadata: { [SUMMARY]: { upTo: original(request, upTo), text } },
-      }
+      const changes = changedView(request, [summaryMessage(text), ...recent, ...added], policy)
+      const summary = { upTo: original(request, upTo), text }
+      return { ...changes, metadata: { ...changes.metadata, [SUMMARY]: summary } }
     },
   }
 }

@@ -15,9 +15,12 @@ export function withoutLooseThinking(
 ): readonly Message[] {
   const first = after.findIndex((message, index) => message !== before[index])
   if (first < 0) return after
-  return after.map((message, index) =>
-    index >= first && isAssistantMessage(message) ? stripped(message) : message,
-  )
+  return after.map((message, index) => (index >= first ? withoutThinking(message) : message))
+}
+
+/** Returns the message without thinking that is bound to the messages before it. */
+export function withoutThinking(message: Message): Message {
+  return isAssistantMessage(message) ? stripped(message) : message
 }
 
 function stripped(message: AssistantMessage): AssistantMessage {

@@ -1,4 +1,4 @@
-import { linkAbort, systemClock } from '@skein/base'
+import { linkAbort, systemClock, uuidV4 } from '@skein/base'
 import {
   isDeferred,
   type Message,
@@ -27,7 +27,7 @@ import type {
   GenerateResult,
   RunOptions,
 } from '../contract/agent-types.ts'
-import type { CheckpointConflict } from '../checkpoint/versions.ts'
+import type { CheckpointConflict } from '../checkpoint/checkpoint-conflict.ts'
 import type { AgentStreamEvent, UAPEventData } from '../contract/event.ts'
 import type { Answers, RunTotals } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
@@ -385,9 +385,10 @@ function contextualTools(
   streaming: boolean,
   sink: SubagentSink,
 ): readonly Tool[] {
-  const { tools, state, sessionId } = context
+  const { tools, state, sessionId, resume, ids = uuidV4 } = context
   if (!tools.some(wantsContext)) return tools
-  const root = sessionId ?? state.id
+  // Several runs may begin with one state, and must share neither keys nor sessions.
+  const root = sessionId ?? (resume ? state.id : ids())
   const facts = { step: state.step, streaming, root, shouldStop: async () => false }
   return tools.map((tool) => {
     if (!wantsContext(tool)) return tool

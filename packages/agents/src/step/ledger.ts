@@ -1,6 +1,7 @@
 import { type Message, messageToJSON, type TokenUsage } from '@skein/ai'
 import { addUsage, zeroUsage } from '@skein/ai/engine'
 import { awaitUnlessAborted } from '../contract/agent-error.ts'
+import { isUnpriced } from '../contract/cost-condition.ts'
 import { type Spending, spendingOf } from '../state/run-account.ts'
 import type { AgentState } from '../state/state.ts'
 import { childRequestOf } from '../state/interrupts.ts'
@@ -52,6 +53,8 @@ export class RunLedger {
   readonly #tree: Tree
   /** The sub-agents that run now, by the id of their call. */
   readonly #children = new Map<string, RunLedger>()
+  /** Whether an inference of the run or of its sub-agents has a cost that is not known, which no sum shows. */
+  hasUnknownCost = false
   #reserved: TokenUsage | undefined
   #sink: SubagentSink | undefined
   #last: { readonly usage: TokenUsage; readonly messages: number } | undefined
@@ -176,7 +179,13 @@ export class RunLedger {
     this.#last = { usage, messages }
     tree.largestOutput = Math.max(tree.largestOutput, usage.outputTokens)
     tree.total = addUsage(tree.total, usage)
+    if (isUnpriced(usage)) this.#noteUnknownCost()
     this.release()
+  }
+
+  #noteUnknownCost(): void {
+    this.hasUnknownCost = true
+    if (this.#parent) this.#parent.ledger.#noteUnknownCost()
   }
 
   /** Drops the reservation of an inference that has ended, and lets the runs that wait decide again. */

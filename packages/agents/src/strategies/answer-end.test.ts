@@ -3,6 +3,7 @@ import type { StopReason, Tool } from '@skein/ai'
 import { google } from '@skein/ai/google'
 import { calls, says, scripted, stops } from '@skein/ai/testing'
 import { agent, AgentState, subagent } from '../index.ts'
+import { mcpHandlers } from '../mcp/index.ts'
 import { loop, plan, react } from './index.ts'
 
 const start = AgentState.initial()
@@ -40,6 +41,24 @@ describe('an answer that is not whole is not complete', () => {
     expect(await end([stops('other')])).toBe('other')
     expect(await end([says('hello'), stops('stop_sequence')])).toBe('complete')
   })
+})
+
+test('an agent that serves MCP clients answers with an error if its answer is not whole', async () => {
+  for (const reason of ['refusal', 'content_filter', 'max_tokens'] as const) {
+    const served = {
+      name: 'ask',
+      description: 'Asks.',
+      parameters: { type: 'object' },
+      agent: agent({ model: scripted([[says('As far as I'), stops(reason)]]) }),
+      prompt: () => 'How?',
+    }
+    const { callTool } = mcpHandlers({ agents: [served] })
+    const { signal } = new AbortController()
+    const { isError, content } = await callTool({ params: { name: 'ask' } }, { signal })
+    expect(isError).toBe(true)
+    const text = expect.stringMatching(`"ask".*\\(${reason}\\).*As far as I`)
+    expect(content).toEqual([{ type: 'text', text }])
+  }
 })
 
 test('a sub-agent that was refused is a failed call, and its trace says so', async () => {

@@ -12,7 +12,12 @@ import {
   UserMessage,
 } from '@skein/ai'
 import { addUsage, isMalformed, succeededTools, zeroUsage } from '@skein/ai/engine'
-import { codeError, throwIfAborted, awaitUnlessAborted } from '../contract/agent-error.ts'
+import {
+  awaitUnlessAborted,
+  codeError,
+  throwIfAborted,
+  unknownCost,
+} from '../contract/agent-error.ts'
 import type {
   AgentStrategy,
   ExecutionContext,
@@ -26,6 +31,7 @@ import {
   type UAPEventData,
   type UAPEventType,
 } from '../contract/event.ts'
+import { isUnpriced, needsCost } from '../contract/cost-condition.ts'
 import { newAccount, type Spending } from '../state/run-account.ts'
 import type { Answers, RunAccount, RunTotals } from '../state/state-types.ts'
 import { frozenData } from '../state/state-data.ts'
@@ -89,6 +95,8 @@ export class StrategyRun {
   }
   /** Counts what the run and its sub-agents use; set if it has sub-agents or is the run of a sub-agent. */
   #ledger: RunLedger | undefined
+  /** Whether an inference of the run itself has a cost that is not known. */
+  #hasUnknownCost = false
   readonly #startedAt: number
   /** What the run had used when this call of the agent began, plus what was added since. */
   #account: RunAccount
@@ -121,7 +129,8 @@ export class StrategyRun {
     this.#answers = context.resume?.answers ?? {}
     const child = childOf(context)
     const known = context.resume && context.state.run
-    const id = child?.root ?? context.sessionId ?? known?.id ?? context.state.id
+    // Not the id of the state: several runs may begin with one state, and must share neither keys nor sessions.
+    const id = child?.root ?? context.sessionId ?? known?.id ?? ids()
     this.#account = frozenData(known ? { ...known, id } : newAccount(id, child?.origin))
     this.steps = this.#askedSteps = this.#account.steps
     this.#startedAt = clock.now()
@@ -413,6 +422,7 @@ export class StrategyRun {
   #charge({ usage }: Turn, state: AgentState): AgentState {
     const sum = frozenData(addUsage(this.#account.usage, usage))
     this.#account = { ...this.#account, usage: sum }
+    this.#hasUnknownCost ||= isUnpriced(usage)
     this.#ledger?.settle(usage, state.messages.length)
     return this.#stamp(state)
   }
@@ -613,6 +623,9 @@ export class StrategyRun {
   }
 
   async #stopsAt(totals?: Spending): Promise<boolean> {
+    // A sum of known and unknown costs looks like a known one, so the condition itself cannot see this.
+    const hasUnknown = this.#hasUnknownCost || this.#ledger?.hasUnknownCost === true
+    if (hasUnknown && needsCost(this.#hooks.stopCondition)) throw unknownCost('this run')
     const stops = await this.hook('stopCondition', this.state, this.#totals(totals))
     return stops === true
   }

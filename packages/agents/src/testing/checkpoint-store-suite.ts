@@ -1,7 +1,7 @@
 import { canonicalJson, type JsonObject, type TestFunctions } from '@skein/base'
 import { AssistantMessage, ToolResultMessage, UserMessage } from '@skein/ai'
 import type { CheckpointStore } from '../contract/checkpoint-store.ts'
-import { journalEntry } from '../checkpoint/saved-state.ts'
+import { journalEntry } from '../checkpoint/journal-entry.ts'
 import { forkCheckpoint } from '../checkpoint/versions.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
 import { AgentState } from '../state/state.ts'
