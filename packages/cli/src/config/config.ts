@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { closest, isPlainObject, messageOf, tryParseJson } from '@skein/base'
 import type { RuntimeOptions } from '@skein/runtime'
-import type { ApiKey, HttpOptions, jwtAuth, Verify } from '@skein/runtime/http'
+import type { ApiKey, HttpOptions, jwtAuth, Verify } from '@skein/server'
 import { CommandError } from '../terminal/command.ts'
 import { CONFIG_FILES, projectFolder } from './project-folder.ts'
 

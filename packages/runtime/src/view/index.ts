@@ -1,6 +1,6 @@
-export { publicEvent } from './public-event.ts'
+export { publicEvent, publicEventJson, withoutLongResults } from './public-event.ts'
 export { ViewFold, threadView } from './view-fold.ts'
-export { alignSteps } from './thread-view.ts'
+export { alignSteps, viewHtml } from './thread-view.ts'
 export type {
   ViewCall,
   ViewMessage,
