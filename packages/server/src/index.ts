@@ -7,5 +7,5 @@ export { HttpError, type ApiErrorCode } from './operations/http-error.ts'
 export type { OperationRoute } from './operations/operation.ts'
 
 export { startWebhooks, type Webhooks } from './webhooks/start-webhooks.ts'
-export type { Webhook, WebhookMessage } from './webhooks/webhook-queue.ts'
+export type { Webhook, WebhookMessage } from './webhooks/webhook-message.ts'
 export type { HttpOptions } from './http/services.ts'

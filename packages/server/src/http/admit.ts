@@ -14,7 +14,7 @@ import { SCHEMAS } from '../operations/schemas.ts'
 import { checkSchema, type SchemaProblem } from '@skein/base/shape'
 import type { Verify } from '../auth/authenticate.ts'
 import type { ClientConnection } from './create-http.ts'
-import { createBuckets } from './guard.ts'
+import { createBuckets } from '../limits/create-buckets.ts'
 import type { Services } from './services.ts'
 
 type Params = Readonly<Record<string, string>>

@@ -1,22 +1,28 @@
 import { agentOperations } from '../operations/agents.ts'
-import {
-  effectOperations,
-  envOperations,
-  userOperations,
-  valueOperations,
-  variableOperations,
-} from '../operations/contents.ts'
-import { approvalOperations, controlOperations, messageOperations } from '../operations/messages.ts'
-import { fileOperations, logOperations } from '../operations/files-and-logs.ts'
-import { grantOperations, threadOperations } from '../operations/threads.ts'
+import { effectOperations } from '../operations/effects.ts'
+import { envOperations } from '../operations/env.ts'
+import { userOperations } from '../operations/users.ts'
+import { valueOperations } from '../operations/values.ts'
+import { variableOperations } from '../operations/variables.ts'
+import { approvalOperations } from '../operations/approvals.ts'
+import { controlOperations } from '../operations/control.ts'
+import { messageOperations } from '../operations/messages.ts'
+import { fileOperations } from '../operations/files.ts'
+import { logOperations } from '../operations/logs.ts'
+import { grantOperations } from '../operations/grants.ts'
+import { threadOperations } from '../operations/threads.ts'
 import { a2aOperations } from '../protocols/a2a/a2a-operations.ts'
-import { agentCardOperations, endpointOperations, serverOperations } from './server-operations.ts'
+import { agentCardOperations } from '../protocols/a2a/agent-card.ts'
+import { endpointOperations } from './endpoint-operations.ts'
+import { serverOperations } from './server-operations.ts'
 import { agUiOperations } from '../protocols/ag-ui/ag-ui-operations.ts'
-import { chatOperations } from '../protocols/ai-sdk/chat-operations.ts'
-import { compatOperations } from '../protocols/agents-as-models/compat-operations.ts'
+import { aiSdkOperations } from '../protocols/ai-sdk/ai-sdk-operations.ts'
+import { modelOperations } from '../protocols/agents-as-models/inference-operation.ts'
+import { anthropicOperations } from '../protocols/anthropic/anthropic-operations.ts'
+import { openAiOperations } from '../protocols/openai/openai-operations.ts'
 import { mcpOperations } from '../protocols/mcp/mcp-operations.ts'
-import { streamOperations } from '../streams/event-stream.ts'
-import { studioOperations } from '../studio/studio.ts'
+import { streamOperations } from '../streams/stream-operations.ts'
+import { studioOperations } from '../studio/studio-operations.ts'
 
 import type { JsonSchema } from '@skein/base'
 import { STATUS, type ApiErrorCode } from '../operations/http-error.ts'
@@ -45,12 +51,14 @@ export const ROUTES: readonly OperationRoute[] = [
   ...grantOperations,
   ...effectOperations,
   ...endpointOperations,
-  ...chatOperations,
+  ...aiSdkOperations,
   ...agUiOperations,
   ...mcpOperations,
   ...agentCardOperations,
   ...a2aOperations,
-  ...compatOperations,
+  ...openAiOperations,
+  ...anthropicOperations,
+  ...modelOperations,
 ]
 
 type Json = Record<string, unknown>

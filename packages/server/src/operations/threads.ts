@@ -1,11 +1,9 @@
-import { type ThreadView, threadView, ViewFold } from '@skein/runtime/view'
+import { threadView } from '@skein/runtime/view'
 import {
   type CreateThread,
   type ThreadInfo,
-  type Runtime,
   type ListPlace,
   type ThreadQuery,
-  type Store,
   placeOf,
 } from '@skein/runtime'
 import { decodeCursor, encodeCursor } from '@skein/runtime/serving'
@@ -20,8 +18,8 @@ import {
   type OperationCall,
   type OperationRoute,
 } from './operation.ts'
-import { actorOf, byClientId, hasScope, seesAllOwners, type Principal } from './principal.ts'
-import { decisionReason, grantTime, lifecycle, ref, tags, type ThreadBody } from './schemas.ts'
+import { byClientId, hasScope, seesAllOwners, type Principal } from './principal.ts'
+import { lifecycle, ref, tags, type ThreadBody } from './schemas.ts'
 import {
   answer,
   between,
@@ -33,8 +31,10 @@ import {
   maxText,
   string,
 } from '@skein/base/shape'
+import { currentView } from './current-view.ts'
 
 const MAX_OFFSET = 10_000_000
+
 const DEFAULT_LIMIT = 50
 
 const listQuery = {
@@ -234,102 +234,3 @@ function newThread(
     message: message === undefined ? undefined : toSendMessage(message, principal, services),
   }
 }
-
-/** The cached view of a thread, computed from its log up to the event `seq`. */
-interface KeptView {
-  readonly logId: number
-  readonly fold: ViewFold
-  seq: number
-}
-
-const keptViews = new WeakMap<Runtime, Map<string, KeptView>>()
-
-/** Views of shorter threads are not kept, because computing them is fast. */
-const MIN_KEPT_EVENTS = 500
-
-const MAX_KEPT_VIEWS = 32
-
-/**
- * Returns the view of a thread now. Views of long threads are cached, so that the next call processes only
- * new events. Only the store tells whether a log was replaced, so nothing is cached without a store.
- */
-export async function currentView(
-  runtime: Runtime & { readonly store?: Pick<Store, 'head'> },
-  { id, seq }: ThreadInfo,
-): Promise<ThreadView> {
-  const { store, threads } = runtime
-  const logId = seq < MIN_KEPT_EVENTS ? undefined : (await store?.head(id))?.logId
-  if (logId === undefined) return threadView(await threads.events(id))
-  const views = keptViews.get(runtime) ?? new Map<string, KeptView>()
-  keptViews.set(runtime, views)
-  const known = views.get(id)
-  const kept = known?.logId === logId ? known : { logId, fold: new ViewFold(), seq: 0 }
-  const events = await threads.events(id, { after: kept.seq })
-  // The log may have been erased and replaced while it was read; the cached view is then wrong.
-  if ((await store?.head(id))?.logId !== logId) return threadView(await threads.events(id))
-  for (const { seq: number, event } of events) {
-    if (number <= kept.seq) continue // another reader was faster
-    kept.fold.push(event, number)
-    kept.seq = number
-  }
-  views.delete(id)
-  views.set(id, kept)
-  if (views.size > MAX_KEPT_VIEWS) views.delete(views.keys().next().value!)
-  return kept.fold.view
-}
-
-/** The operations on grants: a person allows a thread to use a tool without asking again, until a given time. */
-export const grantOperations: readonly OperationRoute[] = [
-  operation('listAllGrants', {
-    tag: 'approvals',
-    summary: 'Who has allowed which tool in which thread until when: the grants that hold now.',
-    scope: 'threads:read',
-    query: { limit: between(1, 1000) },
-    answers: [
-      json(
-        'The grants, those that end first at the front.',
-        answer({ grants: arrayOf(ref('ThreadGrant')) }),
-      ),
-    ],
-    async run({ runtime, principal, query }) {
-      const { tenant, user } = principal
-      const owner = seesAllOwners(principal) ? undefined : user
-      return { grants: await runtime.threads.grants.all({ tenant, owner, ...query }) }
-    },
-  }),
-  operation('listGrants', {
-    tag: 'approvals',
-    summary: 'Who has allowed which tool in this thread until when, also grants that have ended.',
-    scope: 'threads:read',
-    answers: [json('The grants, the latest first.', answer({ grants: arrayOf(ref('Grant')) }))],
-    run: async ({ runtime, thread }) => ({ grants: await runtime.threads.grants.list(thread.id) }),
-  }),
-  operation('makeGrant', {
-    tag: 'approvals',
-    summary:
-      'Allows a tool in this thread for a time, a day at most. Denials, four eyes and quorums stay as they are.',
-    scope: 'approvals:write',
-    probe: { body: { tool: 'refund', forMs: 3_600_000 } },
-    body: {
-      json: shape({
-        tool: maxText(200),
-        forMs: grantTime,
-        'risk?': choice('write_low_risk', 'write_high_risk'),
-        'reason?': decisionReason,
-      }),
-    },
-    answers: [json('The grant.', ref('Grant'), 201)],
-    errors: ['ANSWER_INVALID', 'THREAD_TERMINATED'],
-    run: ({ runtime, thread, body, principal }) =>
-      runtime.threads.grants.make(thread.id, { ...body, by: actorOf(principal) }),
-  }),
-  operation('revokeGrant', {
-    tag: 'approvals',
-    summary: 'Ends a grant now. Calls that have started go on.',
-    scope: 'approvals:write',
-    answers: [done('The grant has ended.')],
-    errors: ['GRANT_NOT_FOUND', 'THREAD_TERMINATED'],
-    run: ({ runtime, thread, params, principal }) =>
-      runtime.threads.grants.revoke(thread.id, params.grantId, { by: actorOf(principal) }),
-  }),
-]

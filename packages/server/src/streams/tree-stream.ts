@@ -9,7 +9,7 @@ import {
   formatPosition,
   parsePosition,
 } from './tree-queue.ts'
-import { publicEventJson } from '@skein/runtime/view'
+import { publicEventJson } from '../operations/event-json.ts'
 
 /** An event of a thread or of one of its descendants, with its path in the tree. */
 export interface TreeEvent extends NumberedEvent {

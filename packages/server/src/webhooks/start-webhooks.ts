@@ -7,7 +7,9 @@ import {
   type Store,
 } from '@skein/runtime'
 import { type TimerHandle, type RuntimeNode } from '@skein/runtime/serving'
-import { type Post, toWebhookMessage, type Webhook, WebhookQueue } from './webhook-queue.ts'
+import { type Post } from './post.ts'
+import { toWebhookMessage, type Webhook } from './webhook-message.ts'
+import { WebhookQueue } from './webhook-queue.ts'
 
 /** The receivers of webhooks, and where the progress of delivery is stored. */
 export interface WebhooksOptions {

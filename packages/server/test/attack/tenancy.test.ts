@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pathParams, type OperationRoute } from '../../src/operations/operation.ts'
-import { compatId } from '../../src/protocols/agents-as-models/compat-thread.ts'
+import { threadPartId } from '../../src/protocols/thread-part-id.ts'
 import { startKit, type Kit, type Who } from '../http/http-kit.ts'
 import { buildWorld, fillPath, type World } from '../http/world.ts'
 
@@ -167,30 +167,33 @@ describe('doors that name threads in their bodies', () => {
       },
     ]
     return [threadId, childId, 'canary-client'].flatMap((id): (readonly [string, object])[] => [
-      ['/v1/responses', { model: 'desk', input: 'x', conversation: compatId('conv', id) }],
-      ['/v1/responses', { model: 'desk', input: 'x', conversation: { id: compatId('conv', id) } }],
+      ['/v1/responses', { model: 'desk', input: 'x', conversation: threadPartId('conv', id) }],
       [
         '/v1/responses',
-        { model: 'desk', input: 'x', previous_response_id: compatId('resp', id, '1') },
+        { model: 'desk', input: 'x', conversation: { id: threadPartId('conv', id) } },
+      ],
+      [
+        '/v1/responses',
+        { model: 'desk', input: 'x', previous_response_id: threadPartId('resp', id, '1') },
       ],
       [
         '/v1/responses',
         {
           model: 'desk',
           input: 'x',
-          previous_response_id: compatId('resp', id, params['queueId']),
+          previous_response_id: threadPartId('resp', id, params['queueId']),
         },
       ],
       [
         '/v1/responses',
-        { model: 'desk', input: [{ ...output, call_id: compatId('call', id, interrupt) }] },
+        { model: 'desk', input: [{ ...output, call_id: threadPartId('call', id, interrupt) }] },
       ],
       [
         '/v1/chat/completions',
         {
           model: 'desk',
           messages: [
-            { role: 'tool', tool_call_id: compatId('call', id, interrupt), content: 'absent' },
+            { role: 'tool', tool_call_id: threadPartId('call', id, interrupt), content: 'absent' },
           ],
         },
       ],
@@ -205,7 +208,7 @@ describe('doors that name threads in their bodies', () => {
               content: [
                 {
                   type: 'tool_result',
-                  tool_use_id: compatId('call', id, interrupt),
+                  tool_use_id: threadPartId('call', id, interrupt),
                   content: 'absent',
                 },
               ],
@@ -240,7 +243,7 @@ test('an id of another tenant is no oracle: taken and free ids answer alike', as
     const response = await kit.ask('rival', 'POST', '/v1/responses', {
       model: 'desk',
       input: 'x',
-      conversation: compatId('conv', id),
+      conversation: threadPartId('conv', id),
     })
     return [response.status, await response.text()]
   }

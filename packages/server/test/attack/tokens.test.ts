@@ -16,7 +16,7 @@ import {
 } from '@skein/runtime'
 import { createHttp, jwtAuth, type Http } from '../../src/index.ts'
 import type { Jwk } from '../../src/auth/jwt-auth.ts'
-import { compatId } from '../../src/protocols/agents-as-models/compat-thread.ts'
+import { threadPartId } from '../../src/protocols/thread-part-id.ts'
 import { KEYS, paid, startChatKit, type ChatKit, type Who } from '../protocols/chat/chat-kit.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
@@ -482,11 +482,11 @@ describe('a payment whose process died in it', () => {
           '/v1/responses',
           {
             model: 'desk',
-            conversation: compatId('conv', threadId),
+            conversation: threadPartId('conv', threadId),
             input: [
               {
                 type: 'function_call_output',
-                call_id: compatId('call', threadId, interruptId),
+                call_id: threadPartId('call', threadId, interruptId),
                 output: 'absent',
               },
             ],

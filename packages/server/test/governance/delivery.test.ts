@@ -14,7 +14,8 @@ import {
   type ToolDefinition,
 } from '@skein/runtime'
 import { createClient } from '../../src/client/index.ts'
-import { threadView, type ThreadView, viewHtml } from '@skein/runtime/view'
+import { threadView, type ThreadView } from '@skein/runtime/view'
+import { viewHtml } from '../../src/operations/view-html.ts'
 import { ShownEvents } from '../../src/protocols/chat/shown-events.ts'
 import { foldKernel } from '../../../runtime/src/fold/fold.ts'
 import { restoreSnapshot, takeSnapshot } from '../../../runtime/src/fold/snapshot.ts'

@@ -1,6 +1,7 @@
 import { manualClock } from '@skein/base'
 import { expect, test } from 'vitest'
-import { eventStream, OpenStreams } from '../../src/streams/event-stream.ts'
+import { eventStream } from '../../src/streams/event-stream.ts'
+import { OpenStreams } from '../../src/streams/open-streams.ts'
 import { manualTimers } from '@skein/runtime/testing'
 
 function setUp(events: (signal: AbortSignal) => AsyncIterable<string>, bufferBytes = 100) {

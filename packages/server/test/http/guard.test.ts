@@ -1,8 +1,9 @@
 import { manualClock } from '@skein/base'
 import { expect, test } from 'vitest'
-import { fileHeaders } from '../../src/operations/files-and-logs.ts'
-import { findEndpoint } from '../../src/http/server-operations.ts'
-import { isLoopback, RequestGuard, TokenBuckets } from '../../src/http/guard.ts'
+import { fileHeaders } from '../../src/operations/files.ts'
+import { findEndpoint } from '../../src/http/endpoint-operations.ts'
+import { isLoopback, RequestGuard } from '../../src/http/guard.ts'
+import { TokenBuckets } from '../../src/limits/token-buckets.ts'
 import type { EndpointDefinition } from '@skein/runtime'
 
 const guard = new RequestGuard({ cors: { origins: ['https://app.example'] }, maxUrlLength: 200 })

@@ -14,7 +14,7 @@ import {
 } from '@skein/runtime'
 import { createClient } from '../../src/client/index.ts'
 import { createHttp, type ApiKey, type Http } from '../../src/index.ts'
-import { compatId } from '../../src/protocols/agents-as-models/compat-thread.ts'
+import { threadPartId } from '../../src/protocols/thread-part-id.ts'
 
 const scopes = ['threads:read', 'threads:write'] as const
 const KEYS = {
@@ -138,11 +138,11 @@ const doors: readonly (readonly [string, Door])[] = [
     ({ ask, item: { threadId, interruptId } }, who, output) =>
       ask(who, '/v1/responses', {
         model: 'desk',
-        conversation: compatId('conv', threadId),
+        conversation: threadPartId('conv', threadId),
         input: [
           {
             type: 'function_call_output',
-            call_id: compatId('call', threadId, interruptId),
+            call_id: threadPartId('call', threadId, interruptId),
             output,
           },
         ],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTES } from '../../src/http/openapi.ts'
-import { compatId } from '../../src/protocols/agents-as-models/compat-thread.ts'
+import { threadPartId } from '../../src/protocols/thread-part-id.ts'
 import { errorsOf } from '../../src/http/openapi.ts'
 import { STATUS, type ApiErrorCode } from '../../src/operations/http-error.ts'
 import { KEYS, startKit, type Kit, type Who } from './http-kit.ts'
@@ -105,7 +105,7 @@ function special(
   if (id === 'streamThread') return { query: { until: 'parked' } }
   if (id === 'resumeMcp') {
     const part = JSON.stringify({ id: 1, asked: [] })
-    return { headers: { 'last-event-id': compatId('event', threadId, part) } }
+    return { headers: { 'last-event-id': threadPartId('event', threadId, part) } }
   }
   if (id === 'decide') return { who: 'ada', params: { threadId } }
   return {}

@@ -1,6 +1,6 @@
 import { manualClock } from '@skein/base'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { StudioFiles } from '../../src/studio/studio.ts'
+import type { StudioFiles } from '../../src/studio/studio-files.ts'
 import { KEYS, startKit, type Kit } from './http-kit.ts'
 
 const text = (body: string, type: string, isImmutable = false) => ({

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { keyOf, post, signedHeaders } from '../../src/webhooks/webhook-queue.ts'
+import { keyOf, post, signedHeaders } from '../../src/webhooks/post.ts'
 
 test('a message is signed over its id, time and body', () => {
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

@@ -1,7 +1,8 @@
 import { manualClock } from '@skein/base'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SharedBuckets, TokenBuckets } from '../../src/http/guard.ts'
+import { SharedBuckets } from '../../src/limits/shared-buckets.ts'
+import { TokenBuckets } from '../../src/limits/token-buckets.ts'
 import { memoryStore, type Commit, type Store } from '@skein/runtime'
 
 const START = Date.UTC(2026, 0, 1)

@@ -9,18 +9,10 @@ import {
 } from '../../operations/operation.ts'
 import { accountOf, actorOf, findThread, ifFound } from '../../operations/principal.ts'
 import { object } from '@skein/base/shape'
-import { openChat } from '../chat/answer-chat.ts'
+import { openChat } from '../chat/admit-chat.ts'
 import { toUserContent } from '../chat/chat-body.ts'
-import {
-  giveAnswer,
-  RPC_BODY,
-  RpcCode,
-  rpcError,
-  rpcResult,
-  type AnsweredCall,
-  type OutsideAnswer,
-  type RpcId,
-} from '../json-rpc/json-rpc.ts'
+import { giveAnswer, type AnsweredCall, type OutsideAnswer } from '../json-rpc/waiting-call.ts'
+import { RPC_BODY, RpcCode, rpcError, rpcResult, type RpcId } from '../json-rpc/json-rpc.ts'
 import { eventResponse } from '../../streams/event-stream.ts'
 import {
   contextId,

@@ -1,9 +1,11 @@
 import { type JsonObject, type JsonValue, tryParseJson } from '@skein/base'
 import type { Runtime, NumberedEvent, SessionResult, ThreadInfo } from '@skein/runtime'
 import { ShownEvents } from '../chat/shown-events.ts'
-import { untilSettled } from '../chat/find-answer.ts'
-import { compatId, parseCompatId } from '../agents-as-models/compat-thread.ts'
-import { restingResult, waitingForm, waitingText, withoutUndefined } from '../json-rpc/json-rpc.ts'
+import { untilSettled } from '../chat/until-settled.ts'
+import { threadPartId, parseThreadPartId } from '../thread-part-id.ts'
+import { restingResult } from '../json-rpc/resting-result.ts'
+import { waitingForm, waitingText } from '../json-rpc/waiting-call.ts'
+import { withoutUndefined } from '../json-rpc/json-rpc.ts'
 
 /** The message with which a task began. A thread is a context of A2A; each new message in it is a task. */
 export interface TaskStart {
@@ -15,12 +17,12 @@ export interface TaskStart {
 
 /** Encodes the id of a task, which contains all that is needed to find it in the log. */
 export function taskId({ threadId, queueId, seq }: TaskStart): string {
-  return compatId('task', threadId, JSON.stringify([queueId, seq]))
+  return threadPartId('task', threadId, JSON.stringify([queueId, seq]))
 }
 
 /** Decodes the id of a task; undefined when this server did not create it. */
 export function parseTaskId(id: unknown): TaskStart | undefined {
-  const found = typeof id === 'string' ? parseCompatId('task', id) : undefined
+  const found = typeof id === 'string' ? parseThreadPartId('task', id) : undefined
   const parts = found && tryParseJson(found.part)
   if (!found || !Array.isArray(parts)) return undefined
   const [queueId, seq] = parts as readonly JsonValue[]

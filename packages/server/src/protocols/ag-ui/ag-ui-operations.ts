@@ -20,7 +20,7 @@ import {
 import { IF_BUSY } from '@skein/runtime/serving'
 import { type ThreadInfo } from '@skein/runtime'
 import { eventResponse } from '../../streams/event-stream.ts'
-import { admitChat, type AdmittedChat, type ChatCall } from '../chat/answer-chat.ts'
+import { admitChat, type AdmittedChat, type ChatCall } from '../chat/admit-chat.ts'
 import { answerStream, type AnswerStreamOptions } from '../chat/answer-stream.ts'
 import {
   type ChatBody,
@@ -29,8 +29,9 @@ import {
   toDecision,
   toUserContent,
 } from '../chat/chat-body.ts'
-import { chatHistory } from '../ai-sdk/chat-operations.ts'
-import { findAnswer, isAnsweringChat } from '../chat/find-answer.ts'
+import { chatHistory } from '../chat/chat-history.ts'
+import { findAnswer } from '../chat/find-answer.ts'
+import { isAnsweringChat } from '../chat/until-settled.ts'
 import { holds } from '../chat/shown-events.ts'
 
 const message: Shape<JsonObject & { readonly id: string; readonly role: string }> = answer({

@@ -2,9 +2,9 @@ import { ErrorCode, type StreamEvent, type TokenUsage } from '@skein/ai'
 import { zeroUsage } from '@skein/ai/engine'
 import type { NumberedEvent, Runtime, SessionResult, WaitingItem, ThreadInfo } from '@skein/runtime'
 import { ShownEvents } from '../chat/shown-events.ts'
-import { untilSettled } from '../chat/find-answer.ts'
-import { ApprovalRequiredError, compatRefusal } from './compat-error.ts'
-import { compatId } from './compat-thread.ts'
+import { untilSettled } from '../chat/until-settled.ts'
+import { ApprovalRequiredError, compatRefusal } from './refusal.ts'
+import { threadPartId } from '../thread-part-id.ts'
 
 /** Which answer of a thread is sent, and how. */
 export interface AgentEventsOptions {
@@ -126,7 +126,7 @@ class AgentAnswer {
 
   #call({ threadId, interruptId, toolName, arguments: args }: WaitingItem): readonly StreamEvent[] {
     const index = this.#index++
-    const call = { toolCallId: compatId('call', threadId, interruptId), toolName }
+    const call = { toolCallId: threadPartId('call', threadId, interruptId), toolName }
     return [
       { type: 'content_block_start', index, delta: { block: 'tool_call', ...call } },
       {

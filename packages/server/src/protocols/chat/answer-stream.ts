@@ -1,15 +1,11 @@
 import type { ThreadEvent } from '@skein/threads'
 import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
 import type { NumberedEvent, Runtime, SessionResult, WaitingItem, ThreadInfo } from '@skein/runtime'
-import {
-  agentNames,
-  isDelivered,
-  isShownUserMessage,
-  reasonOf,
-  ShownEvents,
-} from './shown-events.ts'
+import { agentNames, reasonOf } from './chat-view.ts'
+import { isDelivered } from './hold-back.ts'
+import { isShownUserMessage, ShownEvents } from './shown-events.ts'
 import { approvalsBelow, ChildChunks } from './children.ts'
-import { untilSettled } from './find-answer.ts'
+import { untilSettled } from './until-settled.ts'
 
 /** Which answer of a thread is streamed, and which part of it the client already has. */
 export interface AnswerStreamOptions {

@@ -4,15 +4,10 @@ import type { Call } from '../../operations/operation.ts'
 import { accountOf } from '../../operations/principal.ts'
 import type { TimerHandle } from '@skein/runtime/serving'
 import type { Services } from '../../http/services.ts'
-import { compatId, parseCompatId } from '../agents-as-models/compat-thread.ts'
-import {
-  mayAnswer,
-  sharedText,
-  waitingForm,
-  waitingText,
-  withoutUndefined,
-  type RpcId,
-} from '../json-rpc/json-rpc.ts'
+import { threadPartId, parseThreadPartId } from '../thread-part-id.ts'
+import { mayAnswer, waitingForm, waitingText } from '../json-rpc/waiting-call.ts'
+import { sharedText } from '../json-rpc/resting-result.ts'
+import { withoutUndefined, type RpcId } from '../json-rpc/json-rpc.ts'
 
 /** The part of a call that MCP uses. */
 export type McpCall = Pick<
@@ -45,7 +40,7 @@ const MAX_ASKED = 100
 
 /** Reads the id of an event; undefined when this server did not create it. */
 export function parseEventId(eventId: string): McpPosition | undefined {
-  const found = parseCompatId('event', eventId)
+  const found = parseThreadPartId('event', eventId)
   const value = found && tryParseJson(found.part)
   if (!found || !isPlainObject(value)) return undefined
   const { id, progressToken, asked } = value as JsonObject // parsed from JSON
@@ -79,7 +74,7 @@ export async function* answerCall(
   let position = start
   const frame = (message: JsonObject | undefined): string => {
     const { threadId: _, ...rest } = position
-    const id = compatId('event', threadId, JSON.stringify(rest))
+    const id = threadPartId('event', threadId, JSON.stringify(rest))
     return `id: ${id}\ndata: ${message ? JSON.stringify({ jsonrpc: '2.0', ...message }) : ''}\n\n`
   }
   try {
@@ -142,7 +137,7 @@ async function nextChange(
 function questionAbout(item: WaitingItem): JsonObject & { readonly id: string } {
   const { threadId, interruptId, kind, request } = item
   return {
-    id: compatId('ask', threadId, JSON.stringify([kind, interruptId, request?.digest])),
+    id: threadPartId('ask', threadId, JSON.stringify([kind, interruptId, request?.digest])),
     method: 'elicitation/create',
     params: {
       message: waitingText(item),

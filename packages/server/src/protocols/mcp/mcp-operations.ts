@@ -3,15 +3,14 @@ import { HttpError } from '../../operations/http-error.ts'
 import { done, operation, raw, stream, type OperationRoute } from '../../operations/operation.ts'
 import { accountOf, actorOf, findThread } from '../../operations/principal.ts'
 import { object } from '@skein/base/shape'
-import { compatId, parseCompatId } from '../agents-as-models/compat-thread.ts'
+import { threadPartId, parseThreadPartId } from '../thread-part-id.ts'
+import { giveAnswer, type OutsideAnswer } from '../json-rpc/waiting-call.ts'
 import {
-  giveAnswer,
   RPC_BODY,
   RpcCode,
   rpcError,
   rpcResult,
   withoutUndefined,
-  type OutsideAnswer,
   type RpcId,
 } from '../json-rpc/json-rpc.ts'
 import { eventResponse } from '../../streams/event-stream.ts'
@@ -121,7 +120,7 @@ function initialize(
       serverInfo: withoutUndefined({ name, title, version: '0.1.0' }),
       ...withoutUndefined({ instructions: description }),
     },
-    { 'mcp-session-id': compatId('mcp', uuidV7(), `${version} ${asks}`) },
+    { 'mcp-session-id': threadPartId('mcp', uuidV7(), `${version} ${asks}`) },
   )
 }
 
@@ -135,7 +134,7 @@ function sessionOf({ headers }: Request): McpSession {
     )
   const id = headers.get('mcp-session-id')
   if (id === null) return { hasForms: false, hasEmptyEvents: version === VERSIONS[0] }
-  const [spoken = '', asks] = parseCompatId('mcp', id)?.part.split(' ') ?? []
+  const [spoken = '', asks] = parseThreadPartId('mcp', id)?.part.split(' ') ?? []
   if (!VERSIONS.includes(spoken))
     throw new HttpError('There is no such MCP session.', {
       code: 'ROUTE_NOT_FOUND',
@@ -149,7 +148,7 @@ async function takeAnswer(
   call: McpCall,
   { id, result }: { readonly id?: RpcId | undefined; readonly result?: unknown },
 ): Promise<void> {
-  const asked = typeof id === 'string' ? parseCompatId('ask', id) : undefined
+  const asked = typeof id === 'string' ? parseThreadPartId('ask', id) : undefined
   if (!asked || typeof id !== 'string') throw invalid('No question of this server has this id.')
   const { runtime, principal, services } = call
   const parts = tryParseJson(asked.part)

@@ -1,10 +1,4 @@
 import { canonicalJson, SkeinError } from '@skein/base'
-import {
-  encodeUIChunk,
-  UI_STREAM_DONE,
-  UI_STREAM_HEADERS,
-  type UIMessageChunk,
-} from '@skein/threads/ai-sdk'
 import type { FoundEffect } from '@skein/runtime/serving'
 import type { Runtime, ThreadInfo, WaitingItem } from '@skein/runtime'
 import { HttpError, threadNotFound } from '../../operations/http-error.ts'
@@ -18,20 +12,16 @@ import {
   ifFound,
   type Principal,
 } from '../../operations/principal.ts'
-import { eventResponse } from '../../streams/event-stream.ts'
-import { answerStream, type AnswerStreamOptions } from './answer-stream.ts'
+import type { AnswerStreamOptions } from './answer-stream.ts'
 import {
   MAX_NEW_MESSAGES,
   newMessages,
-  parseChatBody,
   tooMany,
   type ChatBody,
   type ClientAnswer,
-  type PageBody,
 } from './chat-body.ts'
 import { childOn } from './children.ts'
 import { findAnswer } from './find-answer.ts'
-import { holds } from './shown-events.ts'
 
 /** The part of a call that all chat operations use. */
 export type ChatCall = Pick<
@@ -53,18 +43,6 @@ export interface AdmittedChat {
   readonly messageId?: string
   /** Whether the request repeats the last message, so that its answer is streamed again. */
   readonly isRepeated?: boolean
-}
-
-/**
- * Reads a chat request of a page and streams the answer. New user messages, decisions, and results of tools
- * that ran in the page are taken from the body; the rest is history that the thread already has.
- */
-export async function answerChat(
-  call: ChatCall & { readonly params: { readonly agent: string }; readonly body: PageBody },
-): Promise<Response> {
-  const body = parseChatBody(call.body, call.principal)
-  const { answer, thread, messageId } = await admitChat(call, body)
-  return answer ? streamAnswer(call, thread, answer) : nothingNew(call, messageId)
 }
 
 /**
@@ -117,56 +95,6 @@ export async function admitChat(
   if (lifecycle === 'failed' || lifecycle === 'stopped')
     await runtime.threads.resume(thread.id, { by: actorOf(principal) })
   return { thread, answer: { after: place.after }, isRepeated: true }
-}
-
-/** Streams an answer of a thread to the page. */
-export function streamAnswer(
-  call: ChatCall,
-  thread: ThreadInfo,
-  options: Pick<AnswerStreamOptions, 'after' | 'queueId' | 'continues'>,
-): Response {
-  const { children = false } = call.query
-  const hold = holds(call)
-  return chatResponse(call, (signal) =>
-    answerStream(call.runtime, thread, { ...options, hold, children, signal }),
-  )
-}
-
-/**
- * Returns an empty answer. The finish reason `interrupted` keeps pages that send automatically from repeating
- * the request forever.
- */
-function nothingNew(call: ChatCall, messageId?: string): Response {
-  return chatResponse(call, async function* (): AsyncGenerator<UIMessageChunk> {
-    yield { type: 'start', messageId }
-    yield { type: 'finish', finishReason: 'interrupted' }
-  })
-}
-
-/**
- * Sends chunks as the UI message stream that `useChat` reads. Closing the connection does not stop the
- * thread.
- */
-function chatResponse(
-  call: ChatCall,
-  chunks: (signal: AbortSignal) => AsyncIterable<UIMessageChunk>,
-): Response {
-  const { report } = call.services
-  const response = eventResponse(call, async function* (signal) {
-    try {
-      for await (const chunk of chunks(signal)) yield encodeUIChunk(chunk)
-    } catch (error) {
-      if (signal.aborted) return
-      report(error)
-      const errorText = 'Something went wrong on the server.'
-      yield encodeUIChunk({ type: 'error', errorText })
-      yield encodeUIChunk({ type: 'finish', finishReason: 'error' })
-    }
-    if (!signal.aborted) yield UI_STREAM_DONE
-  })
-  const version = 'x-vercel-ai-ui-message-stream'
-  response.headers.set(version, UI_STREAM_HEADERS[version]!)
-  return response
 }
 
 /** Finds the thread of a chat; creates it when the chat id is new. */

@@ -1,6 +1,5 @@
 import { isUPPError } from '@skein/ai'
 import { gateway, type GatewayAnswer } from '@skein/ai/gateway'
-import type { Runtime } from '@skein/runtime'
 import type { OperationId } from '../../operations/addresses.ts'
 import {
   operation,
@@ -13,27 +12,21 @@ import {
 import { accountOf } from '../../operations/principal.ts'
 import { answer, object, string } from '@skein/base/shape'
 import { agentEvents } from './agent-events.ts'
-import { ApprovalRequiredError, COMPATIBLE, toRefusal } from './compat-error.ts'
-import { compatId, compatToken } from './compat-thread.ts'
-import { askThread, EPHEMERAL } from './compat-thread.ts'
+import { ApprovalRequiredError, toRefusal } from './refusal.ts'
+import { COMPATIBLE } from './vendor-fields.ts'
+import { threadPartId, threadPartToken } from '../thread-part-id.ts'
+import { askThread } from './ask-thread.ts'
+import { sweepEphemeral } from './sweep-ephemeral.ts'
 
 const whole = raw('The answer in the format of the vendor.', 'application/json', object)
+
 const events = stream('With `stream: true`, the events of the vendor.')
-const question = [{ role: 'user', content: 'Hello' }]
 
 /**
- * The operations that serve agents as models to ordinary clients of OpenAI and Anthropic. These clients add
- * their own parameters (`?beta=true`), so the query is not checked.
+ * An operation that answers a request for a model with an agent. Clients of vendors add their own parameters
+ * (`?beta=true`), so the query is not checked.
  */
-export const compatOperations: readonly OperationRoute[] = [
-  inference('chatCompletions', { body: { model: 'desk', messages: question } }),
-  inference('responses', { body: { model: 'desk', input: 'Hello' } }),
-  inference('messages', { body: { model: 'desk', max_tokens: 1000, messages: question } }),
-  models('listModels', 'Agents as a list of models.'),
-  models('getModel', 'One agent as a model.'),
-]
-
-function inference(id: OperationId, probe: Probe): OperationRoute {
+export function inferenceOperation(id: OperationId, probe: Probe): OperationRoute {
   return operation(id, {
     tag: COMPATIBLE,
     summary: 'Asks an agent as the API of a vendor asks a model; `model` is the name of the agent.',
@@ -47,7 +40,13 @@ function inference(id: OperationId, probe: Probe): OperationRoute {
   })
 }
 
-function models(id: OperationId, summary: string): OperationRoute {
+/** The operations that list agents as models, for the clients of all vendors. */
+export const modelOperations: readonly OperationRoute[] = [
+  modelOperation('listModels', 'Agents as a list of models.'),
+  modelOperation('getModel', 'One agent as a model.'),
+]
+
+function modelOperation(id: OperationId, summary: string): OperationRoute {
   return operation(id, {
     tag: COMPATIBLE,
     summary,
@@ -154,9 +153,9 @@ function agentAnswer(
           prefix: services.prefix,
         }),
         droppedParams: Object.keys(request.params).filter((name) => !KNOWN.has(name)),
-        id: compatToken(thread.id, queueId ?? String(after)),
+        id: threadPartToken(thread.id, queueId ?? String(after)),
         fields: isDurable
-          ? { conversation: { id: compatId('conv', thread.id) }, store: true }
+          ? { conversation: { id: threadPartId('conv', thread.id) }, store: true }
           : undefined,
         toServerError: (error) => {
           if (!(error instanceof ApprovalRequiredError)) return undefined
@@ -177,36 +176,3 @@ const KNOWN: ReadonlySet<string> = new Set([
   'store',
   'max_tokens', // Anthropic requires it
 ])
-
-const INTERVAL_MS = 60_000
-const PAGE = 100
-
-/** The time of the last `sweepEphemeral` for each tenant, per runtime. */
-const sweptAt = new WeakMap<Runtime, Map<string, number>>()
-
-/**
- * Removes threads that were created for one answer and have been idle for a day. Until then their log can be
- * read, and they can continue with a result of the client's tools or a decision. Runs at most once a minute.
- */
-async function sweepEphemeral(
-  runtime: Runtime,
-  tenant: string,
-  { now, ttlMs }: { readonly now: number; readonly ttlMs: number },
-): Promise<number> {
-  const times = sweptAt.get(runtime) ?? new Map<string, number>()
-  sweptAt.set(runtime, times)
-  if (now - (times.get(tenant) ?? -Infinity) < INTERVAL_MS) return 0
-  times.set(tenant, now)
-  const threads = await runtime.threads.list({
-    tenant,
-    tag: EPHEMERAL,
-    parentId: null,
-    sort: 'oldest',
-    limit: PAGE,
-  })
-  const old = threads.filter(
-    ({ lifecycle, updatedAt }) => lifecycle !== 'running' && Date.parse(updatedAt) < now - ttlMs,
-  )
-  for (const { id } of old) await runtime.threads.remove(id)
-  return old.length
-}

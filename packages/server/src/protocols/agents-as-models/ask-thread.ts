@@ -1,4 +1,4 @@
-import { decodeBase64Url, encodeBase64Url, type JsonValue } from '@skein/base'
+import type { JsonValue } from '@skein/base'
 import { AssistantMessage, type Message, type ToolResult, UserMessage } from '@skein/ai'
 import type { GatewayRequest } from '@skein/ai/gateway'
 import { CLIENT_TOOLS } from '@skein/runtime/serving'
@@ -12,7 +12,8 @@ import {
   ifFound,
   type Principal,
 } from '../../operations/principal.ts'
-import { conversationNotFound, compatRefusal } from './compat-error.ts'
+import { conversationNotFound, compatRefusal } from './refusal.ts'
+import { parseThreadPartId } from '../thread-part-id.ts'
 
 /** The tag of threads that are created for only one answer. */
 export const EPHEMERAL = 'ephemeral'
@@ -67,13 +68,13 @@ async function namedThread(asking: Asking): Promise<ThreadInfo | undefined> {
       ? (conversation as { id?: unknown }).id
       : conversation
   if (typeof name === 'string') {
-    const threadId = parseCompatId('conv', name)?.threadId
+    const threadId = parseThreadPartId('conv', name)?.threadId
     return threadId === undefined
       ? findChat(runtime, principal, name)
       : findThread(runtime, principal, threadId)
   }
   if (previous === undefined || previous === null) return undefined
-  const response = typeof previous === 'string' ? parseCompatId('resp', previous) : undefined
+  const response = typeof previous === 'string' ? parseThreadPartId('resp', previous) : undefined
   if (!response) throw conversationNotFound()
   const thread = await findThread(runtime, principal, response.threadId)
   return branchAt(runtime, principal, thread, response.part)
@@ -104,7 +105,7 @@ async function waitingThread(
   { runtime, principal }: Asking,
   results: readonly ToolResult[],
 ): Promise<ThreadInfo | undefined> {
-  const calls = results.map(({ toolCallId }) => parseCompatId('call', toolCallId))
+  const calls = results.map(({ toolCallId }) => parseThreadPartId('call', toolCallId))
   const threadId = calls[0]?.threadId
   if (threadId === undefined) return undefined
   const thread = await ifFound(findThread(runtime, principal, threadId))
@@ -135,7 +136,7 @@ async function goOn(
   const waiting = results.length > 0 ? await runtime.inbox.list({ tenant, rootId }) : []
   // All results are checked before the first one is recorded.
   const given = results.map(({ toolCallId, result, isError }) => {
-    const call = parseCompatId('call', toolCallId)
+    const call = parseThreadPartId('call', toolCallId)
     if (call?.threadId !== id)
       throw compatRefusal(`No call of this conversation has the id ${toolCallId.slice(0, 200)}.`)
     const value = result as JsonValue // the result was decoded from JSON
@@ -261,39 +262,4 @@ function toldMessage(message: Message): UserMessage | AssistantMessage | undefin
 /** Returns the result of a call as text. */
 function spokenResult(result: unknown): string {
   return typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
-}
-
-/**
- * The kinds of ids that are sent to clients. An id contains the thread id and the part of the thread that it
- * names, so the server need not store it.
- */
-export type CompatIdKind = 'resp' | 'conv' | 'call' | 'task' | 'ask' | 'mcp' | 'event'
-
-const encoder = new TextEncoder()
-const decoder = new TextDecoder('utf-8', { fatal: true })
-
-/** Encodes an id without its prefix, for encoders that add a prefix themselves. */
-export function compatToken(threadId: string, part = ''): string {
-  return encodeBase64Url(encoder.encode(JSON.stringify([threadId, part])))
-}
-
-/** Encodes the id of a response, conversation or call. */
-export function compatId(kind: CompatIdKind, threadId: string, part = ''): string {
-  return `${kind}_${compatToken(threadId, part)}`
-}
-
-/** Decodes an id; returns undefined when this server did not create it. */
-export function parseCompatId(
-  kind: CompatIdKind,
-  id: string,
-): { readonly threadId: string; readonly part: string } | undefined {
-  if (!id.startsWith(`${kind}_`)) return undefined
-  try {
-    const value: unknown = JSON.parse(decoder.decode(decodeBase64Url(id.slice(kind.length + 1))))
-    if (!Array.isArray(value)) return undefined
-    const [threadId, part] = value as unknown[]
-    return typeof threadId === 'string' && typeof part === 'string' ? { threadId, part } : undefined
-  } catch {
-    return undefined // this server did not create the id
-  }
 }

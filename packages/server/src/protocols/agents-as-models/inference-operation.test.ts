@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { counted } from './compat-operations.ts'
+import { counted } from './inference-operation.ts'
 
 const bytes = new TextEncoder().encode('data: 1\n\n')
 
