@@ -61,8 +61,8 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'testing',
   ],
   server: [
-    'operations limits',
-    'auth streams webhooks inspector',
+    'operations',
+    'limits auth streams webhooks inspector',
     'studio protocols',
     'protocols/chat',
     'protocols/agents-as-models protocols/json-rpc',

@@ -96,6 +96,7 @@ export {
   placeOf,
   searchText,
 } from './store/thread-head.ts'
+export { headColumns, headOfRow, type HeadColumns, type HeadValue } from './store/head-row.ts'
 export { QuestionLog, waitingLimit, type WaitingChange } from './store/waiting-rows.ts'
 export { memoryStore } from './store/memory-store.ts'
 export { sqliteStore, type SqliteStore } from './store/sqlite/sqlite-store.ts'

@@ -1,4 +1,4 @@
-// For authors of servers: what `@skein/server` needs of a runtime and programs do not. docs/versioning.md says what of it is stable.
+// For authors of servers: what `@skein/server` needs of a runtime beyond the public list of the package.
 export { APPROVAL_GIVEN, isIrreversible } from './api/inbox.ts'
 export { CLIENT_TOOLS } from './calls/gate.ts'
 export { decodeCursor, encodeCursor } from './contract/cursor.ts'

@@ -146,7 +146,7 @@ export async function openInspected(path: string = FOLDER): Promise<{
   refresh(): Promise<readonly string[]>
 }> {
   const { createRegistry, createRuntime, defineAgent, definePrompt } =
-    await import('../../../runtime/src/index.ts')
+    await import('@skein/runtime')
   const { scripted } = await import('@skein/ai/testing')
   const known = new Set<string>()
   const agents = new Map<string, ReturnType<typeof defineAgent>>()

@@ -1,70 +1,15 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { RuntimeEvent, StoredEvent } from '../../contract/event.ts'
 import { unpackText, rowSum } from './packed-text.ts'
-import {
-  type Lease,
-  StoreError,
-  type ThreadHead,
-  type ThreadLifecycle,
-  type UserValue,
-} from '../store.ts'
-import { searchText } from '../thread-head.ts'
+import { type HeadColumns, headColumns, headOfRow } from '../head-row.ts'
+import { StoreError, type ThreadHead, type UserValue } from '../store.ts'
 
 /** A row as SQLite returns it. */
 export type Row = Record<string, SQLOutputValue>
 
 /** Converts a row of the table `threads` to a head, the summary of a thread. */
 export function headFrom(row: Row): ThreadHead {
-  return {
-    id: row['id'] as string,
-    tenant: row['tenant'] as string,
-    owner: row['owner'] as string | null,
-    agent: row['agent'] as string,
-    parentId: row['parent_id'] as string | null,
-    rootId: row['root_id'] as string,
-    title: row['title'] as string | null,
-    firstWords: row['first_words'] as string | null,
-    forkedFrom: forkFrom(row),
-    tags: namesFrom(row, 'tags'),
-    tools: namesFrom(row, 'tools'),
-    grantedUntil: row['granted_until'] as number | null,
-    clientId: row['client_id'] as string | null,
-    lifecycle: row['lifecycle'] as ThreadLifecycle,
-    waiting: row['waiting'] as number,
-    tokens: row['tokens'] as number,
-    outputTokens: row['output_tokens'] as number,
-    cachedTokens: row['cached_tokens'] as number,
-    costUsd: row['cost_usd'] as number,
-    unpriced: row['unpriced'] as number,
-    createdAt: row['created_at'] as number,
-    updatedAt: row['updated_at'] as number,
-    seq: row['seq'] as number,
-    change: row['change'] as number,
-    logId: row['log_id'] as number,
-    epoch: row['epoch'] as number,
-    wakeAt: row['wake_at'] as number | null,
-    attempts: row['attempts'] as number,
-    lease: leaseFrom(row),
-  }
-}
-
-function forkFrom(row: Row): ThreadHead['forkedFrom'] {
-  const threadId = row['forked_from'] as string | null
-  return threadId === null ? null : { threadId, messageId: row['forked_at'] as string | null }
-}
-
-function leaseFrom(row: Row): Lease | null {
-  const owner = row['lease_owner'] as string | null
-  if (owner === null) return null
-  const address = row['lease_address'] as string | null
-  const lease: Lease = {
-    owner,
-    until: row['lease_until'] as number,
-    deaths: row['deaths'] as number,
-    survived: row['survived'] as number,
-    isOnTrial: row['on_trial'] === 1,
-  }
-  return address === null ? lease : { ...lease, address }
+  return headOfRow(row, namesFrom)
 }
 
 function namesFrom(row: Row, column: 'tags' | 'tools'): readonly string[] {
@@ -121,19 +66,36 @@ export function damaged(what: string, why = 'its checksum is wrong'): StoreError
   })
 }
 
-/** Inserts a new thread, with the values of `newRow`. */
-export const insertHead = `INSERT INTO threads (
-  id, tenant, parent_id, root_id, created_at,
-  client_id, owner, agent, title, tags, tools, first_words, forked_from, forked_at, search,
-  lifecycle, waiting, granted_until, tokens, output_tokens, cached_tokens, cost_usd, unpriced, updated_at, seq, change, log_id, epoch,
-  wake_at, attempts, lease_owner, lease_until, deaths, survived, on_trial, lease_address
-) VALUES (?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?)`
+const { fixed, labels, progress } = headColumns
+const all = { ...fixed, ...labels, ...progress }
 
-/** The columns that change with nearly every commit, in the order of `progress`. */
-const PROGRESS =
-  'lifecycle waiting granted_until tokens output_tokens cached_tokens cost_usd unpriced updated_at seq change log_id epoch wake_at attempts lease_owner lease_until deaths survived on_trial lease_address'.split(
-    ' ',
-  )
+/** Inserts a new thread, with the values of `newRow`. */
+export const insertHead: string = `INSERT INTO threads (${Object.keys(all).join(', ')}) VALUES (${Object.keys(
+  all,
+)
+  .map(() => '?')
+  .join(', ')})`
+
+/** Returns the values for `insertHead`. */
+export function newRow(head: ThreadHead): SQLInputValue[] {
+  return valuesOf(head, Object.values(all))
+}
+
+/**
+ * Updates the columns that seldom change. They have a statement of their own, because updating their
+ * indexes and the search text is slow.
+ */
+export const updateLabels: string = `UPDATE threads SET ${Object.keys(labels)
+  .map((column) => `${column} = ?`)
+  .join(', ')} WHERE id = ?`
+
+/** Returns the values for `updateLabels`, without the id. */
+export function labelValues(head: ThreadHead): SQLInputValue[] {
+  return valuesOf(head, Object.values(labels))
+}
+
+const progressNames = Object.keys(progress)
+const progressValues = Object.values(progress)
 
 /**
  * Returns the statement that updates the columns that differ; undefined if none does. Columns that stay the
@@ -143,54 +105,20 @@ export function headUpdate(
   head: ThreadHead,
   before: ThreadHead,
 ): { readonly sql: string; readonly values: SQLInputValue[] } | undefined {
-  const old = progress(before)
-  const now = progress(head)
-  const places = [...PROGRESS.keys()].filter((place) => now[place] !== old[place])
+  const old = valuesOf(before, progressValues)
+  const now = valuesOf(head, progressValues)
+  const places = [...progressNames.keys()].filter((place) => now[place] !== old[place])
   if (places.length === 0) return undefined
   return {
-    sql: `UPDATE threads SET ${places.map((place) => `${PROGRESS[place]} = ?`).join(', ')} WHERE id = ?`,
+    sql: `UPDATE threads SET ${places.map((place) => `${progressNames[place]} = ?`).join(', ')} WHERE id = ?`,
     values: [...places.map((place) => now[place]!), head.id],
   }
 }
 
-/**
- * Updates the columns that seldom change. They have a statement of their own, because updating their
- * indexes and the search text is slow.
- */
-export const updateLabels =
-  'UPDATE threads SET client_id = ?, owner = ?, agent = ?, title = ?, tags = ?, tools = ?, first_words = ?, forked_from = ?, forked_at = ?, search = ? WHERE id = ?'
-
-/** Returns the values for `insertHead`. */
-export function newRow(head: ThreadHead): SQLInputValue[] {
-  const { id, tenant, parentId, rootId, createdAt } = head
-  return [id, tenant, parentId, rootId, createdAt, ...labels(head), ...progress(head)]
-}
-
-/** Returns the values of the columns `PROGRESS`. */
-function progress(head: ThreadHead): SQLInputValue[] {
-  const { lifecycle, waiting, grantedUntil, tokens, outputTokens, cachedTokens } = head
-  const { costUsd, unpriced } = head
-  const { updatedAt, seq, change, logId, epoch, wakeAt, attempts } = head
-  const { owner, until, deaths, survived, isOnTrial, address = null } = head.lease ?? noLease
-  const spent = [tokens, outputTokens, cachedTokens, costUsd, unpriced]
-  const lease = [owner, until, deaths, survived, isOnTrial ? 1 : 0, address]
-  const place = [updatedAt, seq, change, logId, epoch]
-  return [lifecycle, waiting, grantedUntil, ...spent, ...place, wakeAt, attempts, ...lease]
-}
-
-const noLease = {
-  owner: null,
-  until: null,
-  deaths: 0,
-  survived: 0,
-  isOnTrial: false,
-  address: undefined,
-}
-
-/** Returns the values for `updateLabels`. */
-export function labels(head: ThreadHead): SQLInputValue[] {
-  const { clientId, owner, agent, title, tags, tools, firstWords, forkedFrom } = head
-  const fork = [forkedFrom?.threadId ?? null, forkedFrom?.messageId ?? null]
-  const names = [JSON.stringify(tags), JSON.stringify(tools)]
-  return [clientId, owner, agent, title, ...names, firstWords, ...fork, searchText(head)]
+/** SQLite has no booleans: they are 0 and 1. */
+function valuesOf(head: ThreadHead, columns: readonly HeadColumns[string][]): SQLInputValue[] {
+  return columns.map((valueOf) => {
+    const value = valueOf(head)
+    return typeof value === 'boolean' ? Number(value) : value
+  })
 }

@@ -8,7 +8,7 @@ import {
   headFrom,
   headUpdate,
   insertHead,
-  labels,
+  labelValues,
   newRow,
   type Row,
   textFrom,
@@ -514,7 +514,7 @@ export class SqliteTables implements StoreView {
   }
 
   #updateLabels(head: ThreadHead): void {
-    this.#run(updateLabels, ...labels(head), head.id)
+    this.#run(updateLabels, ...labelValues(head), head.id)
     this.#heads.delete(head.id) // SQLite does not return every text as it was given
   }
 

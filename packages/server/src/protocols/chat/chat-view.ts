@@ -3,7 +3,7 @@ import { agentRegistrations, APPROVAL_GIVEN, isIrreversible } from '@skein/runti
 import type { Registry } from '@skein/runtime'
 import { isPlainObject, type JsonObject } from '@skein/base'
 import { publicEvent } from '@skein/runtime/view'
-import { type AnyEvent, isVisible } from './shown-events.ts'
+import { type AnyEvent, isVisible } from './visible-events.ts'
 
 /**
  * Returns the names to show for the two sides of each agent's conversation, by the agent id in their turns' events.

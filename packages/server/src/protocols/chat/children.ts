@@ -3,7 +3,8 @@ import { SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, WaitingItem, ThreadInfo } from '@skein/runtime'
 import { MergeQueue } from '../../streams/tree-queue.ts'
 import { agentNames, type ChatView, reasonOf } from './chat-view.ts'
-import { isShownUserMessage, ShownEvents } from './shown-events.ts'
+import { isShownUserMessage } from './visible-events.ts'
+import { ShownEvents } from './shown-events.ts'
 
 /** How many chunks may wait to be sent; each child whose events are read may hold one more chunk. */
 const CAPACITY = 64

@@ -1,5 +1,5 @@
 import type { StoredEvent, Runtime } from '@skein/runtime'
-import { isShownUserMessage, isVisible } from './shown-events.ts'
+import { isShownUserMessage, isVisible } from './visible-events.ts'
 
 /** The place in the log where the last answer of a thread begins. */
 export interface AnswerPlace {

@@ -66,19 +66,6 @@ export function isChecked(event: NumberedEvent['event']): boolean {
   return 'delivery' in event && event.delivery !== undefined && event.type !== 'delivery_changed'
 }
 
-export type AnyEvent = NumberedEvent['event']
-
-/** Returns false for messages that only models see. */
-export function isVisible(event: AnyEvent): boolean {
-  const { isSilent, subagentId } = event as { isSilent?: boolean; subagentId?: string }
-  return isSilent !== true && subagentId === undefined
-}
-
-/** Whether the event is a message of a person, which is followed by a new answer. */
-export function isShownUserMessage(event: AnyEvent): boolean {
-  return event.type === 'message_added' && event.message.type === 'user' && isVisible(event)
-}
-
 /**
  * Whether text of agents whose answers are checked (governed agents) is held back until it has passed all checks:
  * because the server is set so, or because the page asks for it.
