@@ -144,7 +144,7 @@ function node(program: string): string[] {
 function growing(data: string): string {
   return `
     import { once } from 'node:events'
-    import { createRuntime, defineAgent, definePrompt } from ${resolved('../index.ts')}
+    import { createRuntime, defineAgent, definePrompt } from ${resolved('../../index.ts')}
     import { scripted, says } from '@skein/ai/testing'
     const model = scripted(Array.from({ length: 200 }, () => says('word '.repeat(4_000))))
     const prompt = definePrompt({ name: 'p', prompt: 'Talk.', model })
