@@ -16,8 +16,8 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { says, scripted, waits } from '@skein/ai/testing'
 import { createRuntime, defineAgent, definePrompt, type EmbeddedRuntime } from '@skein/runtime'
-import { createClient } from '@skein/runtime/client'
-import { serve } from '@skein/runtime/http'
+import { createClient } from '@skein/server/client'
+import { serve } from '@skein/server'
 
 export interface LoadOptions {
   readonly clients: number

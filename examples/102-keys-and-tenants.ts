@@ -15,8 +15,8 @@
 // #region program
 import { says, scripted } from '@skein/ai/testing'
 import { createRuntime, defineAgent } from '@skein/runtime'
-import { createClient } from '@skein/runtime/client'
-import { serve } from '@skein/runtime/http'
+import { createClient } from '@skein/server/client'
+import { serve } from '@skein/server'
 
 const model = scripted(() => says('Hello.'))
 const support = defineAgent({ name: 'support', instructions: 'Help.', model })

@@ -14,7 +14,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { createRuntime, defineAgent, defineTool } from '@skein/runtime'
-import { serve } from '@skein/runtime/http'
+import { serve } from '@skein/server'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { z } from 'zod'
 

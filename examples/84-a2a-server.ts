@@ -13,7 +13,7 @@
 import { ClientFactory } from '@a2a-js/sdk/client'
 import { type Message, Role, type Task, TaskState } from '@a2a-js/sdk'
 import { createRuntime, defineAgent, defineTool } from '@skein/runtime'
-import { serve } from '@skein/runtime/http'
+import { serve } from '@skein/server'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { z } from 'zod'
 

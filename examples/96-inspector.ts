@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { llm, tool } from '@skein/ai'
 import { calls, says, scripted } from '@skein/ai/testing'
-import { inspector, openInspected } from '@skein/runtime/inspector'
+import { inspector, openInspected } from '@skein/server/inspector'
 import { z } from 'zod'
 
 const folder = await mkdtemp(join(tmpdir(), 'inspected-')) // default: .skein/inspector, which `skein studio` opens

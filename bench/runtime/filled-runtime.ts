@@ -14,7 +14,7 @@ import {
   type StoreRow,
   type ThreadChange,
 } from '@skein/runtime'
-import { createHttp, type Http } from '@skein/runtime/http'
+import { createHttp, type Http } from '@skein/server'
 import {
   copyOfWaiting,
   type WaitingThread,

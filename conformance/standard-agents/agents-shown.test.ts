@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { says } from '@skein/ai/testing'
 import { catalog, createRegistry, type AgentDefinition } from '@skein/runtime'
-import { createHttp } from '@skein/runtime/http'
+import { createHttp } from '@skein/server'
 import { pair, solo } from './support/agents.ts'
 import { simulate, type Simulation } from './support/simulate.ts'
 

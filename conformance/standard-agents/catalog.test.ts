@@ -9,7 +9,7 @@ import {
   definePrompt,
   type AgentDefinition,
 } from '@skein/runtime'
-import { createHttp } from '@skein/runtime/http'
+import { createHttp } from '@skein/server'
 import { pair, requestsOf, solo, tool } from './support/agents.ts'
 import { simulate } from './support/simulate.ts'
 

@@ -3,12 +3,8 @@ import { z } from 'zod'
 import { calls, says, scripted, waits } from '@skein/ai/testing'
 import { defineAgent, definePrompt } from '../../packages/runtime/src/definitions/define.ts'
 import { defineTool } from '../../packages/runtime/src/definitions/define-tool.ts'
-import {
-  createClient,
-  type Client,
-  type TreeEvent,
-} from '../../packages/runtime/src/client/index.ts'
-import { startKit, KEYS, type Kit } from '../../packages/runtime/test/http/http-kit.ts'
+import { createClient, type Client, type TreeEvent } from '@skein/server/client'
+import { startKit, KEYS, type Kit } from '../../packages/server/test/http/http-kit.ts'
 
 const kits: Kit[] = []
 afterEach(async () => {

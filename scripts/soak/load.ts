@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { seededRandom, type Random } from '@skein/base'
-import { createClient, type Client } from '@skein/runtime/client'
+import { createClient, type Client } from '@skein/server/client'
 import { KEY } from './protocol.ts'
 
 /** How long one job of the load may take before it counts as failed. */

@@ -13,7 +13,7 @@ import {
   type AgentDefinition,
   type ModelDefinition,
 } from '@skein/runtime'
-import { serve } from '@skein/runtime/http'
+import { serve } from '@skein/server'
 import { z } from 'zod'
 import { KEY, type Held, type ServerAnswer, type ServerQuestion } from './protocol.ts'
 

@@ -12,8 +12,8 @@ beforeAll(() => {
     'packages/cli/test/run.test.ts',
     'packages/cli/test/guides.test.ts',
     'packages/cli/test/mcp.sdks.test.ts',
-    'packages/runtime/test/http/auth.test.ts',
-    'packages/runtime/test/kill/kill.test.ts',
+    'packages/server/test/http/auth.test.ts',
+    'packages/server/test/nodes/nodes.test.ts',
     'packages/postgres/test/kill.postgres.test.ts',
     'scripts/docs/pages.test.ts',
     'scripts/check/links.test.ts',
@@ -42,12 +42,12 @@ test('source leads to the tests that import it, and to the fast integration test
 })
 
 test('a folder of the same name under test/ stands for the folder of the source', () => {
-  expect(plan('packages/runtime/src/http/guard.ts').tests).toEqual([
-    'packages/runtime/test/http/auth.test.ts',
+  expect(plan('packages/server/src/http/guard.ts').tests).toEqual([
+    'packages/server/test/http/auth.test.ts',
   ])
-  expect(plan('packages/runtime/src/drain.ts').tests).toEqual([
-    'packages/runtime/test/http/auth.test.ts',
-    'packages/runtime/test/kill/kill.test.ts',
+  expect(plan('packages/server/src/index.ts').tests).toEqual([
+    'packages/server/test/http/auth.test.ts',
+    'packages/server/test/nodes/nodes.test.ts',
   ])
 })
 

@@ -21,7 +21,7 @@ const readers: readonly (readonly [changed: RegExp, tests: string])[] = [
   [/^packages\/cli\//, 'packages/cli'],
   [
     /^(?:docs\/http|SECURITY)\.md$/,
-    '{packages/runtime/test/{http/operations,security-limits},scripts/docs/*}.test.ts',
+    '{packages/server/test/{http/operations,security-limits},scripts/docs/*}.test.ts',
   ],
   [
     /^docs\/(?:guides\/|first-five-minutes)/,

@@ -1,6 +1,6 @@
 import { calls, says, scripted } from '@skein/ai/testing'
 import { createRuntime, defineAgent, definePrompt, defineTool, memoryStore } from '@skein/runtime'
-import { createHttp } from '@skein/runtime/http'
+import { createHttp } from '@skein/server'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@skein/base'
 
 /** What happens between the steps of the request, for the printed trace. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { messageToJSON, UserMessage } from '@skein/ai'
 import { createRuntime, type EmbeddedRuntime, sqliteStore } from '@skein/runtime'
-import { serve, type Serving } from '@skein/runtime/http'
+import { serve, type Serving } from '@skein/server'
 import { threadList, threadShow } from '../src/commands/thread.ts'
 import { capturedOutput } from './output.ts'
 

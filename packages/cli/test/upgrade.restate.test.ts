@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createClient } from '@skein/runtime/client'
+import { createClient } from '@skein/server/client'
 import { noPostgres, startPostgres, type TestPostgres } from '../../postgres/test/server.ts'
 import { type Balancer, startBalancer } from '../../restate/test/balancer.ts'
 import {

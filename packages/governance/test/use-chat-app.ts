@@ -145,7 +145,7 @@ async function text(request: IncomingMessage): Promise<string> {
 
 /** The page that the runtime's own tests open. */
 async function bundlePage(): Promise<string> {
-  const page = new URL('../../runtime/test/chat/page.jsx', import.meta.url)
+  const page = new URL('../../server/test/protocols/chat/page.jsx', import.meta.url)
   const bundled = await build({
     entryPoints: [fileURLToPath(page)],
     bundle: true,

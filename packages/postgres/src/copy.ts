@@ -9,7 +9,7 @@ import {
   type Value,
 } from './connections.ts'
 import { storeFailure } from './errors.ts'
-import { HEAD_COLUMNS, headOfRow, headStatements, totalsStatement } from './rows.ts'
+import { HEAD_COLUMNS, headFromRow, headStatements, totalsStatement } from './rows.ts'
 import { fillWaitingTable } from './waiting.ts'
 
 /** The parts of a store that copies need. */
@@ -49,7 +49,7 @@ export async function* databaseRows({
     })
     const heads = pages(run, `SELECT ${HEAD_COLUMNS} FROM ${s}.threads ORDER BY id`)
     for await (const row of heads) {
-      const { logId: _, lease: __, ...head } = headOfRow(row)
+      const { logId: _, lease: __, ...head } = headFromRow(row)
       yield { type: 'thread', head }
     }
     const events = `SELECT t.id AS "threadId", e.seq, e.json FROM ${s}.events e

@@ -36,7 +36,7 @@ import { databaseRows, loadRows } from './copy.ts'
 import { LongReads } from './long-reads.ts'
 import {
   HEAD_COLUMNS,
-  headOfRow,
+  headFromRow,
   headStatements,
   COUNTED_LIFECYCLES,
   threadListing,
@@ -207,7 +207,7 @@ class DatabaseStore implements PostgresStore {
       `SELECT ${HEAD_COLUMNS} FROM ${this.#s}.threads WHERE id = $1`,
       [threadId],
     )
-    return row && headOfRow(row)
+    return row && headFromRow(row)
   }
 
   async headByClientId(
@@ -222,7 +222,7 @@ class DatabaseStore implements PostgresStore {
       ORDER BY created_at, id LIMIT 1`,
       owner === undefined ? [tenant, clientId] : [tenant, clientId, owner],
     )
-    return row && headOfRow(row)
+    return row && headFromRow(row)
   }
 
   async list(query: ThreadQuery): Promise<readonly ThreadHead[]> {
@@ -232,7 +232,7 @@ class DatabaseStore implements PostgresStore {
     return this.#longReads.run(pageOf(query).limit, async () => {
       // Not prepared, because queries have many forms, and the best plan depends on the values.
       const rows = await this.#connections.queryOnce(statement.text, statement.values)
-      return rows.map(headOfRow)
+      return rows.map(headFromRow)
     })
   }
 
@@ -464,7 +464,7 @@ class DatabaseStore implements PostgresStore {
         { text: `SELECT nextval('${s}.log_ids') AS id`, values: [] },
         { text: `SELECT ${changeNumber(s)} AS change`, values: [] },
       ])
-      const before = rows[0] && headOfRow(rows[0])
+      const before = rows[0] && headFromRow(rows[0])
       const { head, statements, hashes } = plan(before, {
         logId: ids[0]!['id'] as number,
         change: changes[0]!['change'] as number,

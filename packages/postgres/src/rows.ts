@@ -1,8 +1,9 @@
 import {
+  headColumns,
+  headOfRow,
   isStorable,
   pageOf,
-  searchText,
-  type Lease,
+  type HeadColumns,
   type StoreRow,
   type ThreadHead,
   type ThreadQuery,
@@ -18,118 +19,30 @@ import {
 import { isSettled } from './schema.ts'
 import { partCondition } from './waiting.ts'
 
-/** The columns of `threads` that heads (summaries of threads) consist of; `search` is used only by the server. */
-export const HEAD_COLUMNS = `id, tenant, parent_id, root_id, client_id, created_at, owner, agent, title, tags,
-  tools, granted_until, first_words, forked_from, forked_at, lifecycle, waiting, tokens, output_tokens, cached_tokens, cost_usd,
-  unpriced, updated_at, seq, change, log_id, epoch, wake_at, attempts, lease_owner, lease_until, deaths, survived,
-  on_trial, lease_address`
-
 /** Converts a row of `threads` to a head. */
-export function headOfRow(row: DatabaseRow): ThreadHead {
-  return {
-    id: row['id'] as string,
-    tenant: row['tenant'] as string,
-    owner: row['owner'] as string | null,
-    agent: row['agent'] as string,
-    parentId: row['parent_id'] as string | null,
-    rootId: row['root_id'] as string,
-    title: row['title'] as string | null,
-    tags: row['tags'] as string[],
-    tools: row['tools'] as string[],
-    grantedUntil: row['granted_until'] as number | null,
-    clientId: row['client_id'] as string | null,
-    firstWords: row['first_words'] as string | null,
-    forkedFrom: forkFrom(row),
-    lifecycle: row['lifecycle'] as ThreadHead['lifecycle'],
-    waiting: row['waiting'] as number,
-    tokens: row['tokens'] as number,
-    outputTokens: row['output_tokens'] as number,
-    cachedTokens: row['cached_tokens'] as number,
-    costUsd: row['cost_usd'] as number,
-    unpriced: row['unpriced'] as number,
-    createdAt: row['created_at'] as number,
-    updatedAt: row['updated_at'] as number,
-    seq: row['seq'] as number,
-    change: row['change'] as number,
-    logId: row['log_id'] as number,
-    epoch: row['epoch'] as number,
-    wakeAt: row['wake_at'] as number | null,
-    attempts: row['attempts'] as number,
-    lease: leaseFrom(row),
-  }
+export function headFromRow(row: DatabaseRow): ThreadHead {
+  return headOfRow(row, (lists, column) => lists[column] as string[])
 }
 
-function forkFrom(row: DatabaseRow): ThreadHead['forkedFrom'] {
-  const threadId = row['forked_from'] as string | null
-  return threadId === null ? null : { threadId, messageId: row['forked_at'] as string | null }
-}
+const LABELS: HeadColumns = headColumns.labels
 
-function leaseFrom(row: DatabaseRow): Lease | null {
-  const owner = row['lease_owner'] as string | null
-  if (owner === null) return null
-  const address = row['lease_address'] as string | null
-  const lease = {
-    owner,
-    until: row['lease_until'] as number,
-    deaths: row['deaths'] as number,
-    survived: row['survived'] as number,
-    isOnTrial: row['on_trial'] as boolean,
-  }
-  return address === null ? lease : { ...lease, address }
-}
-
-/** For each column of `threads`, the function that computes its value. */
-type Columns = Readonly<Record<string, (head: ThreadHead) => Value>>
-
-/** The columns that change with nearly every commit, with the value of each. */
-const PROGRESS: Columns = {
-  lifecycle: (head) => head.lifecycle,
-  waiting: (head) => head.waiting,
-  granted_until: (head) => head.grantedUntil,
-  tokens: (head) => head.tokens,
-  output_tokens: (head) => head.outputTokens,
-  cached_tokens: (head) => head.cachedTokens,
-  cost_usd: (head) => head.costUsd,
-  unpriced: (head) => head.unpriced,
-  // In other stores, times of events may have fractions of milliseconds, which this column does not take.
-  updated_at: (head) => Math.round(head.updatedAt),
-  seq: (head) => head.seq,
-  change: (head) => head.change,
-  log_id: (head) => head.logId,
-  epoch: (head) => head.epoch,
-  wake_at: (head) => (head.wakeAt === null ? null : Math.ceil(head.wakeAt)),
-  attempts: (head) => head.attempts,
-  lease_owner: (head) => head.lease?.owner ?? null,
-  lease_until: (head) => head.lease?.until ?? null,
-  deaths: (head) => head.lease?.deaths ?? 0,
-  survived: (head) => head.lease?.survived ?? 0,
-  on_trial: (head) => head.lease?.isOnTrial ?? false,
-  lease_address: (head) => head.lease?.address ?? null,
-}
-
-/** The columns that seldom change and are in several indexes. */
-const LABELS: Columns = {
-  client_id: (head) => head.clientId,
-  owner: (head) => head.owner,
-  agent: (head) => head.agent,
-  title: (head) => head.title,
-  tags: (head) => JSON.stringify(head.tags),
-  tools: (head) => JSON.stringify(head.tools),
-  first_words: (head) => head.firstWords,
-  forked_from: (head) => head.forkedFrom?.threadId ?? null,
-  forked_at: (head) => head.forkedFrom?.messageId ?? null,
-  search: searchText,
-}
-
-const FIXED: Columns = {
-  id: (head) => head.id,
-  tenant: (head) => head.tenant,
-  parent_id: (head) => head.parentId,
-  root_id: (head) => head.rootId,
+// In other stores, times of events may have fractions of milliseconds, which these columns do not take.
+const FIXED: HeadColumns = {
+  ...headColumns.fixed,
   created_at: (head) => Math.round(head.createdAt),
 }
+const PROGRESS: HeadColumns = {
+  ...headColumns.progress,
+  updated_at: (head) => Math.round(head.updatedAt),
+  wake_at: (head) => (head.wakeAt === null ? null : Math.ceil(head.wakeAt)),
+}
 
-const ALL: Columns = { ...FIXED, ...LABELS, ...PROGRESS }
+const ALL: HeadColumns = { ...FIXED, ...LABELS, ...PROGRESS }
+
+/** The columns of `threads` that heads (summaries of threads) consist of; `search` is used only by the server. */
+export const HEAD_COLUMNS: string = Object.keys(ALL)
+  .filter((column) => column !== 'search')
+  .join(', ')
 
 /** Returns the statements that write the rows of threads; `before` is undefined for a new thread. */
 export function headStatements(
@@ -138,7 +51,7 @@ export function headStatements(
 ): Statement[] {
   const statements: Statement[] = []
   const inserted: Value[][] = []
-  const valuesOf = (head: ThreadHead, columns: Columns): Value[] =>
+  const valuesOf = (head: ThreadHead, columns: HeadColumns): Value[] =>
     Object.values(columns).map((value) => value(head))
   for (const { head, before } of heads) {
     if (!before) {
@@ -147,7 +60,7 @@ export function headStatements(
     }
     for (const columns of [PROGRESS, LABELS]) {
       // The search text is computed from the other labels, so it need not be compared.
-      const parts = Object.values(columns).filter((value) => value !== searchText)
+      const parts = Object.values(columns).filter((value) => value !== LABELS['search'])
       if (parts.every((value) => value(head) === value(before))) continue
       const values = [head.id, ...valuesOf(head, columns)]
       statements.push({ text: updateText(s, columns), values })
@@ -158,7 +71,7 @@ export function headStatements(
 
 const updates = new Map<string, string>()
 
-function updateText(s: string, columns: Columns): string {
+function updateText(s: string, columns: HeadColumns): string {
   const key = `${s} ${columns === PROGRESS}`
   let text = updates.get(key)
   if (text === undefined) {

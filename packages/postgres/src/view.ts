@@ -10,7 +10,7 @@ import { type DatabaseRow, insertStatements, type Statement } from './connection
 import {
   auditStatements,
   HEAD_COLUMNS,
-  headOfRow,
+  headFromRow,
   headStatements,
   totalsStatement,
 } from './rows.ts'
@@ -108,7 +108,7 @@ export class Names {
         `SELECT ${HEAD_COLUMNS} FROM ${s}.threads WHERE id = ANY($1) ORDER BY id FOR UPDATE`,
         [ids],
         (rows, view) => {
-          for (const head of rows.map(headOfRow)) view.heads.set(head.id, head)
+          for (const head of rows.map(headFromRow)) view.heads.set(head.id, head)
         },
       )
     }

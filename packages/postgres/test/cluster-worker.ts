@@ -1,9 +1,9 @@
 /** One node in a process of its own: a server on PostgreSQL whose agent says 60 words slowly, or 6,000 if asked for more. */
 import { postgresLink, postgresStore } from '@skein/postgres'
 import { createRuntime, memoryGovernanceKeys } from '@skein/runtime'
-import { serve } from '@skein/runtime/http'
+import { serve } from '@skein/server'
 import { agentOf } from '../../runtime/test/api/machine.ts'
-import { paced } from '../../runtime/test/nodes/cluster.ts'
+import { paced } from '../../server/test/nodes/cluster.ts'
 
 const [url, schema, name, portText] = process.argv.slice(2) as [string, string, string, string]
 const port = Number(portText)

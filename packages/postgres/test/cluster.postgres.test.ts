@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { createClient } from '@skein/runtime/client'
+import { createClient } from '@skein/server/client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
 

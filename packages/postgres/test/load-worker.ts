@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import { postgresLink, postgresStore, queueDispatcher } from '@skein/postgres'
 import { createRuntime, memoryGovernanceKeys, type RuntimeOptions } from '@skein/runtime'
-import { serve } from '@skein/runtime/http'
+import { serve } from '@skein/server'
 import { EffectsFile, killAgents } from '../../runtime/test/kill/kill-agents.ts'
 import type { NodeSettings } from './load.ts'
 

@@ -1,6 +1,6 @@
 import { postgresLink, postgresStore } from '@skein/postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { lostLease } from '../../runtime/test/nodes/lost-lease.ts'
+import { lostLease } from '../../server/test/nodes/lost-lease.ts'
 import { newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'
 
 describe.skipIf(noPostgres !== undefined)(

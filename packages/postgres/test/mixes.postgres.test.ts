@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Mixes } from '../../runtime/test/kill/mixes.ts'
+import { Mixes } from '../../server/test/kill/mixes.ts'
 import { countOf } from '../../../conformance/support/counts.ts'
 import { groundOn } from './mixes.ts'
 import { noPostgres, startPostgres, type TestPostgres } from './server.ts'

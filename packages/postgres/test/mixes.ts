@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { postgresStore } from '@skein/postgres'
 import pg from 'pg'
-import type { Ground, Takeover } from '../../runtime/test/kill/mixes.ts'
+import type { Ground, Takeover } from '../../server/test/kill/mixes.ts'
 import { newPool, type TestPostgres } from './server.ts'
 
 const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { countOf } from '../../../conformance/support/counts.ts'
 import { groundOn } from '../../postgres/test/mixes.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../../postgres/test/server.ts'
-import { Mixes } from '../../runtime/test/kill/mixes.ts'
+import { Mixes } from '../../server/test/kill/mixes.ts'
 import { type Balancer, startBalancer } from './balancer.ts'
 import { freePorts, missingRestate, type RestateServer, startRestate } from './server.ts'
 

@@ -96,11 +96,12 @@ export {
   placeOf,
   searchText,
 } from './store/thread-head.ts'
+export { headColumns, headOfRow, type HeadColumns, type HeadValue } from './store/head-row.ts'
 export { QuestionLog, waitingLimit, type WaitingChange } from './store/waiting-rows.ts'
 export { memoryStore } from './store/memory-store.ts'
-export { sqliteStore, type SqliteStore } from './store/sqlite-store.ts'
-export { loadSqliteStore } from './store/sqlite-copy.ts'
-export { readSqliteStore, verifyStore } from './store/sqlite-verify.ts'
+export { sqliteStore, type SqliteStore } from './store/sqlite/sqlite-store.ts'
+export { loadSqliteStore } from './store/sqlite/sqlite-copy.ts'
+export { readSqliteStore, verifyStore } from './store/sqlite/sqlite-verify.ts'
 export { findStranded, type StrandedReport } from './stranded.ts'
 export type { Dispatcher, Drain, DrainEnd, NodeLink, NodeNotice } from './dispatch/dispatcher.ts'
 export { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { seededRandom, sha256Hex } from '@skein/base'
-import { sqliteStore } from '../src/store/sqlite-store.ts'
-import type { SqliteStore } from '../src/store/sqlite-store.ts'
+import { sqliteStore } from '../src/store/sqlite/sqlite-store.ts'
+import type { SqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { countOf } from '../../../conformance/support/counts.ts'
 
 const rounds = countOf({ fast: 3, all: 12, deep: 200 })

@@ -1,7 +1,7 @@
 // Commits numbered rows as fast as it can and prints each number when it was answered, until it is killed.
 import { writeSync } from 'node:fs'
 import { sha256Hex } from '@skein/base'
-import { sqliteStore } from '../src/store/sqlite-store.ts'
+import { sqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { claimed, newThread, valueSet } from '../src/testing/contract.ts'
 
 const [path = '', first = '0'] = process.argv.slice(2)

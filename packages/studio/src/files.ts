@@ -158,7 +158,8 @@ function buildingPage({ since, error }: Extract<PageFolder, { type: 'building' }
 const SOURCES = [
   'studio/{package.json,vite.config.ts}',
   'studio/src/**/*.{ts,tsx,css,html,svg,js}',
-  'runtime/src/{view,client,operations}/*.ts',
+  'runtime/src/view/*.ts',
+  'server/src/{client,operations}/*.ts',
   '{base,threads,governance}/src/**/*.ts',
 ]
 

@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { calls, says, scripted, waits, type ScriptPart } from '@skein/ai/testing'
 import { defineAgent, definePrompt, defineTool } from '@skein/runtime'
-import { createClient } from '@skein/runtime/client'
+import { createClient } from '@skein/server/client'
 import { studioFiles } from '../src/index.ts'
 import { pagesOf, withBrowser, withStudio } from './studio-kit.ts'
 

@@ -1,7 +1,7 @@
 /** A server that speaks slowly, as a process of its own, so that a test can kill it: `slow-server.ts <port> <folder>`. */
 import { says, scripted, waits } from '@skein/ai/testing'
 import { createRuntime, defineAgent, definePrompt } from '@skein/runtime'
-import { serve } from '@skein/runtime/http'
+import { serve } from '@skein/server'
 import { studioFiles } from '../src/index.ts'
 
 const [port = '0', folder = ''] = process.argv.slice(2)

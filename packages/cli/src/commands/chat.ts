@@ -4,7 +4,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { closest, isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import type { SendMessage, ThreadInfo, WaitingItem } from '@skein/runtime'
-import type { Client } from '@skein/runtime/client'
+import type { Client } from '@skein/server/client'
 import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
 import {
   type Command,

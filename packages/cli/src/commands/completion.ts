@@ -30,7 +30,7 @@ export const completion: Command = defineCommand({
   },
 })
 
-type Names = (client: import('@skein/runtime/client').Client) => Promise<readonly string[]>
+type Names = (client: import('@skein/server/client').Client) => Promise<readonly string[]>
 
 const NAMES: Readonly<Record<'agents' | 'threads', Names>> = {
   agents: async ({ agents }) => (await agents.list()).map(({ name }) => name),

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { loadConfig, type SkeinConfig } from '../config/config.ts'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
-import type { ServeOptions, Serving } from '@skein/runtime/http'
+import type { ServeOptions, Serving } from '@skein/server'
 import {
   SECRET_KEY_VARIABLE,
   examplesNotice,
@@ -140,7 +140,7 @@ export const studio: Command = defineCommand({
         code: 'FILE_UNREADABLE',
         hint: 'Name a folder that `inspector({ folder })` writes, or a file of `skein thread export`.',
       })
-    const { openInspected } = await import('@skein/runtime/inspector')
+    const { openInspected } = await import('@skein/server/inspector')
     const { studioFiles } = await import('@skein/studio')
     const { runtime, refresh } = await openInspected(path)
     const show = async (): Promise<void> => {
@@ -199,7 +199,7 @@ function logLevel(given: unknown): (typeof LOG_LEVELS)[number] {
 
 /** Serves on the port or, if the port is taken, on the next free port. */
 async function listen(runtime: EmbeddedRuntime, options: ServeOptions): Promise<Serving> {
-  const { serve } = await import('@skein/runtime/http')
+  const { serve } = await import('@skein/server')
   for (let port = options.port; ; port++) {
     try {
       return await serve(runtime, { ...options, port })

@@ -5,7 +5,7 @@ import { parseEnv } from 'node:util'
 import { type JsonObject, isPlainObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import { FOUND_EFFECTS, type WaitingItem } from '@skein/runtime'
-import type { Client } from '@skein/runtime/client'
+import type { Client } from '@skein/server/client'
 import {
   type ConnectTarget,
   findThreadByPrefix,

@@ -16,7 +16,7 @@ import type {
   RuntimeOptions,
   Store,
 } from '@skein/runtime'
-import type { Auth, Serving } from '@skein/runtime/http'
+import type { Auth, Serving } from '@skein/server'
 import { type ConfigProblem, type SkeinConfig, loadConfig } from '../config/config.ts'
 import { projectFolder } from '../config/project-folder.ts'
 import { type SafeSettings, checkSettings, shownAddress } from '../config/refusals.ts'
@@ -263,7 +263,7 @@ async function listen(
   { config, host, port, authKeys }: SafeSettings,
   logger: RuntimeLogger,
 ): Promise<Serving> {
-  const { jwtAuth, serve } = await import('@skein/runtime/http')
+  const { jwtAuth, serve } = await import('@skein/server')
   const { studioFiles } = await import('@skein/studio')
   const { jwt, allowedHosts = [], origins, prefix, httpLimits, proxies = 0 } = config
   const ownHost = URL.parse(nodeAddress(config) ?? '')?.hostname

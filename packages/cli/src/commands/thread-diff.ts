@@ -1,5 +1,5 @@
 import type { ThreadInfo } from '@skein/runtime'
-import type { Client } from '@skein/runtime/client'
+import type { Client } from '@skein/server/client'
 import type { ViewItem } from '@skein/runtime/view'
 import { SkeinError } from '@skein/base'
 import { safeText } from '@skein/base/safe-text'

@@ -1,7 +1,7 @@
 import { messageFromJSON } from '@skein/ai'
 import { callText, safeJson, safeText } from '@skein/base/safe-text'
 import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
-import type { Client, TreeEvent } from '@skein/runtime/client'
+import type { Client, TreeEvent } from '@skein/server/client'
 import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
 import { showRun, timeoutOf } from '../follow/show-run.ts'
 import {

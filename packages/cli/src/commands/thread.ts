@@ -4,7 +4,7 @@ import { messageFromJSON } from '@skein/ai'
 import { isPlainObject } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import type { ThreadInfo } from '@skein/runtime'
-import type { Client, WireMessage } from '@skein/runtime/client'
+import type { Client, WireMessage } from '@skein/server/client'
 import { findThreadByPrefix, shortIdsOf, withConnection } from '../connect/connect.ts'
 import {
   type Command,

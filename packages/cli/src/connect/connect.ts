@@ -12,7 +12,7 @@ import type {
 import { type JsonObject, tryParseJson } from '@skein/base'
 import { hostname } from 'node:os'
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import type { Client } from '@skein/runtime/client'
+import type { Client } from '@skein/server/client'
 import { CommandError, usageError } from '../terminal/command.ts'
 import { type Output, errorText } from '../terminal/output.ts'
 import {
@@ -106,7 +106,7 @@ async function connect(
     target.url ??
     process.env['SKEIN_URL'] ??
     (running && (await isAnswering(running.url)) ? running.url : undefined)
-  const { createClient } = await import('@skein/runtime/client')
+  const { createClient } = await import('@skein/server/client')
   if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw usageError(`"${url}" is not an address.`, 'Write it as http://127.0.0.1:4111.')
   if (url !== undefined) {

@@ -14,7 +14,7 @@ import type {
   RuntimeOptions,
   SecretKeyOptions,
 } from '@skein/runtime'
-import type { Http, Principal } from '@skein/runtime/http'
+import type { Http, Principal } from '@skein/server'
 import { envFile, readEnvFile } from '../config/env-file.ts'
 import { projectFolder, STATE_FOLDER } from '../config/project-folder.ts'
 import { CommandError } from '../terminal/command.ts'
@@ -178,7 +178,7 @@ export type RuntimeFetch = (input: string | URL | Request, init?: RequestInit) =
  * second version for a runtime without a server.
  */
 export async function localFetch(runtime: EmbeddedRuntime): Promise<RuntimeFetch> {
-  const { createHttp } = await import('@skein/runtime/http')
+  const { createHttp } = await import('@skein/server')
   const http = createHttp(runtime, { auth: 'none', local: localPerson() })
   return (input, init) => fetchLocally(http, new Request(input, init), init?.signal ?? undefined)
 }

@@ -1,5 +1,5 @@
 import type { SessionResult } from '@skein/runtime'
-import type { Client, TreeEvent } from '@skein/runtime/client'
+import type { Client, TreeEvent } from '@skein/server/client'
 import { ExitCode } from '../terminal/command.ts'
 import type { Output } from '../terminal/output.ts'
 import { afterMs } from './long-timer.ts'

@@ -1,6 +1,6 @@
 import { callText } from '@skein/base/safe-text'
 import type { SessionResult, ThreadInfo } from '@skein/runtime'
-import type { Client, TreeEvent } from '@skein/runtime/client'
+import type { Client, TreeEvent } from '@skein/server/client'
 import { ExitCode, usageError } from '../terminal/command.ts'
 import { MarkdownWriter } from '../terminal/markdown.ts'
 import {

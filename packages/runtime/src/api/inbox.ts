@@ -49,7 +49,7 @@ import { safeText } from '@skein/base/safe-text'
 import { messageToJSON, type ToolCall } from '@skein/ai'
 import { foreseeAdmission } from '../calls/gate.ts'
 import { type CutOff, cutOffOf } from '../governance/in-doubt.ts'
-import { checkSchema, type NamedSchemas } from '../operations/shape.ts'
+import { checkSchema, type NamedSchemas } from '@skein/base/shape'
 import { argumentsToRun, callIdOf, findCall, sentArguments } from '../fold/calls.ts'
 import type { Commit, ThreadHead } from '../store/store.ts'
 

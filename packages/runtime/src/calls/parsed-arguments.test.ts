@@ -18,7 +18,7 @@ import { defineTool } from '../definitions/define-tool.ts'
 import type { AnyTool } from '../definitions/types.ts'
 import { createRuntime, type EmbeddedRuntime } from '../runtime.ts'
 import { memoryStore } from '../store/memory-store.ts'
-import { sqliteStore } from '../store/sqlite-store.ts'
+import { sqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { threadView } from '../view/view-fold.ts'
 

@@ -12,7 +12,7 @@ import { defineTool } from '../definitions/define-tool.ts'
 import { createRuntime, type EmbeddedRuntime } from '../runtime.ts'
 import type { Store } from '../store/store.ts'
 import { memoryStore } from '../store/memory-store.ts'
-import { sqliteStore } from '../store/sqlite-store.ts'
+import { sqliteStore } from '../store/sqlite/sqlite-store.ts'
 
 class Order {
   readonly id = 7

@@ -7,7 +7,7 @@ import { scripted } from '@skein/ai/testing'
 import { SkeinError } from '@skein/base'
 import { defineAgent, definePrompt } from '../definitions/define.ts'
 import { createRuntime, type RuntimeOptions } from '../runtime.ts'
-import { sqliteStore } from '../store/sqlite-store.ts'
+import { sqliteStore } from '../store/sqlite/sqlite-store.ts'
 import { aesVault } from './vault.ts'
 
 const key = new Uint8Array(32).fill(7)

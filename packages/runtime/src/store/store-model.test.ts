@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { expectModel, MODEL_ANSWERS } from '../../test/store-model.ts'
 import { memoryStore } from './memory-store.ts'
-import { sqliteStore } from './sqlite-store.ts'
+import { sqliteStore } from './sqlite/sqlite-store.ts'
 import type { Store } from './store.ts'
 
 const opens: readonly (readonly [string, () => Store])[] = [

@@ -6,7 +6,7 @@ import { afterAll } from 'vitest'
 import { suiteFunctions } from '../../../../conformance/support/suite-functions.ts'
 import { describeStore } from '../testing/store-contract.ts'
 import { memoryStore } from './memory-store.ts'
-import { sqliteStore, type SqliteStore } from './sqlite-store.ts'
+import { sqliteStore, type SqliteStore } from './sqlite/sqlite-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-stores-'))
 let count = 0

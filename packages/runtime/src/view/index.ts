@@ -1,6 +1,6 @@
 export { publicEvent } from './public-event.ts'
 export { ViewFold, threadView } from './view-fold.ts'
-export { alignSteps } from './thread-view.ts'
+export { alignSteps } from './align-steps.ts'
 export type {
   ViewCall,
   ViewMessage,

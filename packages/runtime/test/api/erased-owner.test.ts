@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { says, scripted } from '@skein/ai/testing'
 import { createRuntime } from '../../src/index.ts'
 import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
-import { sqliteStore } from '../../src/store/sqlite-store.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 
 const agent = defineAgent({
   name: 'helper',

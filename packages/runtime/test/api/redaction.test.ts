@@ -8,7 +8,7 @@ import { calls, says, scripted } from '@skein/ai/testing'
 import { createRuntime } from '../../src/index.ts'
 import { defineAgent, defineHook, definePrompt } from '../../src/definitions/define.ts'
 import { defineTool } from '../../src/definitions/define-tool.ts'
-import { sqliteStore } from '../../src/store/sqlite-store.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-redaction-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

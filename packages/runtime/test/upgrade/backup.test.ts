@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { createRuntime, type EmbeddedRuntime } from '../../src/runtime.ts'
-import { sqliteStore, type SqliteStore } from '../../src/store/sqlite-store.ts'
+import { sqliteStore, type SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { parkedAgents, type World } from './parked-agents.ts'
 import { DOOR_KEY } from './parked-installation.ts'
 

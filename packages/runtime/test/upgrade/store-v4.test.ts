@@ -8,7 +8,7 @@ import { memoryGovernanceKeys, verifyAudit } from '../../src/index.ts'
 import { defineTool } from '../../src/definitions/define-tool.ts'
 import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
 import { createRuntime } from '../../src/runtime.ts'
-import { sqliteStore } from '../../src/store/sqlite-store.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { z } from 'zod'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-v4-'))

@@ -6,8 +6,8 @@ import { EVENT_VERSION, type RuntimeEvent } from '../../src/contract/event.ts'
 import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
 import { manualTimers } from '../../src/testing/simulation.ts'
 import { foldKernel, KernelFold } from '../../src/fold/fold.ts'
-import { migrations } from '../../src/store/migrations.ts'
-import { sqliteStore } from '../../src/store/sqlite-store.ts'
+import { migrations } from '../../src/store/sqlite/migrations.ts'
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import {
   eventVersions,

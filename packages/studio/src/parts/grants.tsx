@@ -1,6 +1,6 @@
 import { useEffect, useState, type ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
-import type { Client } from '@skein/runtime/client'
+import type { Client } from '@skein/server/client'
 import { KeyRound } from '../icons/lucide.ts'
 import { useStore } from '../state/store.ts'
 import { useMay, useResource, useStudio } from '../state/studio.ts'

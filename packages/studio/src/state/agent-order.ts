@@ -1,4 +1,4 @@
-import type { AgentSummary } from '@skein/runtime/client'
+import type { AgentSummary } from '@skein/server/client'
 
 /** An agent, with the titles of the agents that call it as a tool. */
 export type OrderedAgent = AgentSummary & { readonly calledBy: readonly string[] }

@@ -1,4 +1,4 @@
-import { createClient, type Client } from '@skein/runtime/client'
+import { createClient, type Client } from '@skein/server/client'
 import { createStore, type PageStore } from './store.ts'
 
 /** Whether the server answers. `isSignedOut` means that it answers, but the person is not signed in. */

@@ -1,4 +1,4 @@
-import type { AgentSummary } from '@skein/runtime/client'
+import type { AgentSummary } from '@skein/server/client'
 
 /** The tools by which the support desk of `npm start` is recognised. */
 const DEMO_TOOLS = ['look_up_order', 'refunds', 'asset_subagent']

@@ -1,6 +1,0 @@
-export { createClient, type Client, type ClientInbox, type ClientOptions } from './create-client.ts'
-export { ClientError } from './requester.ts'
-export type { ClientThreads } from './client-threads.ts'
-export type { TreeEvent } from '../http/stream/tree-stream.ts'
-export type { AgentSummary } from '../operations/agents.ts'
-export type { WireMessage } from '../operations/schemas.ts'

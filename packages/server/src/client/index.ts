@@ -1,0 +1,6 @@
+export { createClient, type Client, type ClientInbox, type ClientOptions } from './create-client.ts'
+export { ClientError } from './requester.ts'
+export type { ClientThreads } from './client-threads.ts'
+export type { TreeEvent } from '../streams/tree-stream.ts'
+export type { AgentSummary } from '../operations/agents.ts'
+export type { WireMessage } from '../operations/schemas.ts'

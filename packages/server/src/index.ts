@@ -1,0 +1,11 @@
+export { createHttp, type Http } from './http/create-http.ts'
+export { serve, type ServeOptions, type Serving } from './http/serve.ts'
+export type { ApiKey, Auth, Verify } from './auth/authenticate.ts'
+export { jwtAuth } from './auth/jwt-auth.ts'
+export type { Principal, Scope } from './operations/principal.ts'
+export { HttpError, type ApiErrorCode } from './operations/http-error.ts'
+export type { OperationRoute } from './operations/operation.ts'
+
+export { startWebhooks, type Webhooks } from './webhooks/start-webhooks.ts'
+export type { Webhook, WebhookMessage } from './webhooks/webhook-message.ts'
+export type { HttpOptions } from './http/services.ts'

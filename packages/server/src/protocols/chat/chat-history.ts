@@ -1,0 +1,88 @@
+import { toUIMessages, type UIMessage, type UIMessageChunk } from '@skein/threads/ai-sdk'
+import { threadFromEvents } from '@skein/threads/events'
+import type { Runtime, ThreadInfo } from '@skein/runtime'
+import { approvalsBelow } from './children.ts'
+import { isChecked, isGovernedAgent, ShownEvents } from './shown-events.ts'
+import { isDelivered } from './hold-back.ts'
+
+/**
+ * Returns the messages that a page needs when it opens a chat: the same messages that the page would have
+ * built from its own streams. `seq` is the number of the last event that they contain.
+ */
+export async function chatHistory(
+  runtime: Runtime,
+  thread: ThreadInfo,
+  options: { readonly hold: boolean },
+): Promise<{ readonly messages: readonly UIMessage[]; readonly seq: number }> {
+  const shown = new ShownEvents(runtime.registry, options)
+  const stored = await runtime.threads.events(thread.id)
+  const events = [...stored.flatMap(({ event }) => shown.push(event)), ...shown.end()]
+  const document = threadFromEvents(events, { includeRunning: true }).value
+  const checked = new Set(
+    stored.flatMap(({ event }) =>
+      isChecked(event) && 'agentId' in event ? agentNameOf(event.agentId ?? '') : [],
+    ),
+  )
+  const isGoverned = (agent: string): boolean =>
+    checked.has(agent) || isGovernedAgent(runtime.registry, agent)
+  const messages = toUIMessages(document).map((message) => withThread(thread, message, isGoverned))
+  const waiting =
+    thread.lifecycle === 'waiting'
+      ? await runtime.inbox.list({ tenant: thread.tenant, rootId: thread.rootId })
+      : []
+  const chunks = await approvalsBelow(runtime, thread, waiting, shown.view)
+  const seq = stored.at(-1)?.seq ?? 0
+  return { messages: chunks.length === 0 ? messages : withChunks(messages, chunks), seq }
+}
+
+type Turns = readonly { readonly agent_id: string }[]
+
+/** Returns the agent's name from `<agent>/<side>`. */
+function agentNameOf(agentId: string): string {
+  return agentId.slice(0, agentId.lastIndexOf('/'))
+}
+
+function withThread(
+  { id: threadId }: ThreadInfo,
+  message: UIMessage,
+  isChecking: (agent: string) => boolean,
+): UIMessage {
+  if (message.role !== 'assistant') return message
+  const metadata = message.metadata as { threadprotocol: { turns: Turns } }
+  const isGoverned = metadata.threadprotocol.turns.some(({ agent_id: agentId }) =>
+    isChecking(agentNameOf(agentId)),
+  )
+  const skein = isGoverned
+    ? {
+        threadId,
+        isVerified: message.parts.some(
+          (part) =>
+            part.type === 'data-gate' &&
+            isDelivered({ type: 'custom_event', at: '', name: 'gate', data: part['data'] }),
+        ),
+      }
+    : { threadId }
+  return { ...message, metadata: { ...metadata, skein } }
+}
+
+/** Adds the approvals that are currently asked for to the calls of the last message. */
+function withChunks(
+  messages: readonly UIMessage[],
+  chunks: readonly UIMessageChunk[],
+): readonly UIMessage[] {
+  const last = messages.at(-1)
+  if (last?.role !== 'assistant') return messages
+  const parts = last.parts.map((part) => {
+    const asked = chunks.find(
+      (chunk) =>
+        chunk.type === 'tool-approval-request' &&
+        'toolCallId' in part &&
+        part.toolCallId === chunk.toolCallId,
+    )
+    if (asked?.type !== 'tool-approval-request') return part
+    const approval = { id: asked.approvalId, requestReason: asked.reason }
+    // `useChat` sets the same fields when it receives the request.
+    return { ...part, state: 'approval-requested', approval } as UIMessage['parts'][number]
+  })
+  return [...messages.slice(0, -1), { ...last, parts }]
+}

@@ -1,0 +1,35 @@
+import type { Runtime, SessionResult, ThreadInfo } from '@skein/runtime'
+import { isAnsweringChat } from '../chat/until-settled.ts'
+import { isGovernedAgent } from '../chat/shown-events.ts'
+
+/**
+ * Returns what became of a thread that is at rest or waits for somebody; undefined while it or a child that
+ * it waits for works.
+ */
+export async function restingResult(
+  runtime: Runtime,
+  thread: ThreadInfo,
+  now: number,
+): Promise<SessionResult | undefined> {
+  if (await isAnsweringChat(runtime, thread, now)) return undefined
+  const late = AbortSignal.timeout(LOOK_MS) // the thread may have begun to work since it was read
+  try {
+    return await runtime.threads.settled(thread.id, { signal: late })
+  } catch (error) {
+    if (late.aborted) return undefined
+    throw error
+  }
+}
+
+const LOOK_MS = 1000
+
+/**
+ * Returns the text of a result that others may read. While a session waits, the text of an agent whose answers
+ * are checked (a governed agent) is left out, because it is delivered only at the end of the session.
+ */
+export function sharedText(
+  { registry }: Runtime,
+  { outcome, text, thread }: SessionResult,
+): string {
+  return outcome === 'waiting' && isGovernedAgent(registry, thread.agent) ? '' : text
+}
