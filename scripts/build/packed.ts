@@ -102,6 +102,7 @@ const ALLOWED: readonly RegExp[] = [
 ]
 /** What some packages hold besides: data that they read, files that they copy or serve. */
 const ALLOWED_IN: Readonly<Record<string, readonly RegExp[]>> = {
+  '@skein/server': [/^src\/protocols\/[\w-]+\/README\.md$/],
   '@skein/studio': [
     /^dist\/page\/(?:[\w.-]+\/)*[\w.-]+\.(?:html|js|css|svg|woff2)$/,
     /^dist\/docs\/(?:[\w-]+\/)*[\w-]+\.(?:html|md|txt|js|css|svg|png|json)$/,

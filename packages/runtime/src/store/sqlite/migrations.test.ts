@@ -14,7 +14,10 @@ import { sqliteStore } from './sqlite-store.ts'
 import { readSqliteStore } from './sqlite-verify.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-migrations-'))
-const version1 = readFileSync(join(import.meta.dirname, '../../../test/fixtures/store-v1.sql'), 'utf8')
+const version1 = readFileSync(
+  join(import.meta.dirname, '../../../test/fixtures/store-v1.sql'),
+  'utf8',
+)
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
