@@ -1,4 +1,5 @@
 import type { JsonObject } from '@skein/base'
+import type { UserContent } from '../contract/content.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import { fitRequest, type FittedRequest } from '../turn/fit-request.ts'
 import {
@@ -24,7 +25,8 @@ import {
   originOf,
   emptyAnswer,
 } from './member.ts'
-import { type Modality, toUPPError } from '../contract/error.ts'
+import { type Modality, toUPPError, type UPPError } from '../contract/error.ts'
+import { mediaCapability } from '../turn/request.ts'
 import { identityOfConfig } from '../transport/config-identity.ts'
 import { applyScopes } from './scope.ts'
 import { VectorSpace } from './vector-space.ts'
@@ -107,6 +109,14 @@ class CombinedLLM implements BoundLLMModel {
       this.#policy.failedLate?.(answer.member, error)
       throw error
     }
+  }
+
+  /** Refuses a block that no member can be sent, with the reason of the first that takes its kind. */
+  refuse(block: UserContent): UPPError | undefined {
+    const needed = mediaCapability(block)
+    const able = this.#members.filter(({ bound }) => !needed || bound.capabilities[needed])
+    const refusals = able.flatMap(({ bound }) => bound.refuse?.(block) ?? [])
+    return refusals.length === able.length ? refusals[0] : undefined
   }
 
   /** Each member writes the settings itself; what none of them has is without effect. */

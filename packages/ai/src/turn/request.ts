@@ -151,9 +151,10 @@ export function checkOptions(
  */
 export function checkRequest(
   request: LLMRequest,
-  { capabilities, provider }: BoundLLMModel,
+  model: BoundLLMModel,
   streaming: boolean,
 ): void {
+  const { capabilities, provider } = model
   const origin: ErrorOrigin = { provider, modality: 'llm' }
   if (streaming && !capabilities.streaming) throw unsupported('streaming', origin)
   checkOptions(request, capabilities, origin)
@@ -166,8 +167,11 @@ export function checkRequest(
       const { type } = block
       if (type === 'text') continue // most blocks, and a history has many
       if (type === 'image' || type === 'document') checkSource(block, origin)
-      const needed = index < start ? undefined : mediaCapability(block)
+      if (index < start) continue
+      const needed = mediaCapability(block)
       if (needed && !capabilities[needed]) throw unsupported(`${type} input`, origin)
+      const refusal = model.refuse?.(block)
+      if (refusal) throw refusal
     }
   }
 }

@@ -1,5 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { failing } from '../contract/abort-race.ts'
+import type { UserContent } from '../contract/content.ts'
+import type { UPPError } from '../contract/error.ts'
 import {
   createProvider,
   type BoundLLMModel,
@@ -152,6 +154,10 @@ class HttpModel implements BoundLLMModel {
 
   #backgroundCall(request: LLMRequest): BackgroundCall {
     return { request, provider: this.provider, send: (asked) => this.send(asked) }
+  }
+
+  refuse(block: UserContent): UPPError | undefined {
+    return this.#wire.refuse(block, this.#target)
   }
 
   writeSettings(settings: Settings): ModelSettings {
