@@ -22,7 +22,7 @@ import { moonshot } from '@skein/ai/moonshot'
 import { ollama } from '@skein/ai/ollama'
 import { openai } from '@skein/ai/openai'
 import { openrouter } from '@skein/ai/openrouter'
-import { fallback, route } from '@skein/ai/routing'
+import { fallback, rateLimit, RateLimiter, route } from '@skein/ai/routing'
 import { xai } from '@skein/ai/xai'
 import { describe, expect, test } from 'vitest'
 
@@ -148,6 +148,7 @@ describe('a combination asks the member that can', () => {
   test.each([
     ['a fallback', fallback([...order, last])],
     ['a route', route([...order, last])],
+    ['members with a rate', fallback([...order, last].map((one) => ({ ...one, model: rateLimit(one.model, { limiter: new RateLimiter({ requests: 9 }) }) })))], // prettier-ignore
     ['nested fallbacks', fallback([fallback(order), { model: fallback([last]) }])],
   ])('%s, for a file that only its last member has', async (_, model) => {
     asked.length = 0

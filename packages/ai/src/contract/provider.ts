@@ -127,8 +127,11 @@ export interface BoundLLMModel {
    * uploaded to another vendor; undefined if it can. Without this method only the capabilities decide.
    */
   refuse?(block: UserContent): UPPError | undefined
-  /** Writes settings under this model's own names, and says which of them it does not have. */
-  writeSettings?(settings: Settings): ModelSettings
+  /**
+   * Writes settings under this model's own names, and says which of them it does not have. With `messages`, also which
+   * of them this conversation excludes.
+   */
+  writeSettings?(settings: Settings, messages?: readonly Message[]): ModelSettings
   /**
    * What else decides an answer besides the request: the address and the API of the model, and the members of a
    * combination with their params. JSON without credentials; a cache makes it part of its key.

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { failing } from '../contract/abort-race.ts'
 import type { UserContent } from '../contract/content.ts'
+import type { Message } from '../contract/message.ts'
 import type { UPPError } from '../contract/error.ts'
 import {
   createProvider,
@@ -160,9 +161,10 @@ class HttpModel implements BoundLLMModel {
     return this.#wire.refuse(block, this.#target)
   }
 
-  writeSettings(settings: Settings): ModelSettings {
+  writeSettings(settings: Settings, messages?: readonly Message[]): ModelSettings {
     const all = Object.keys(settings) as (keyof Settings)[]
-    return this.#wire.writeSettings?.(settings, this.#target) ?? { params: {}, dropped: all }
+    const written = this.#wire.writeSettings?.(settings, this.#target, {}, messages)
+    return written ?? { params: {}, dropped: all }
   }
 
   encode(request: LLMRequest): { readonly path: string; readonly body: string } {

@@ -33,9 +33,14 @@ export interface Wire<Dialect = unknown> {
   refuse(block: UserContent, target: Target<Dialect>): UPPError | undefined
   /**
    * Writes settings as parameters of this format; without this method, no setting is sent. `params` are those
-   * of the caller, which win over what is written here.
+   * of the caller, which win over what is written here; `messages` is the conversation, if it is known.
    */
-  writeSettings?(settings: WireSettings, target: Target<Dialect>, params?: Params): WrittenSettings
+  writeSettings?(
+    settings: WireSettings,
+    target: Target<Dialect>,
+    params?: Params,
+    messages?: readonly Message[],
+  ): WrittenSettings
   /** Decodes a complete answer into the events that a stream would have produced. Throws `UPPError`. */
   decodeResponse(body: JsonValue, context: DecodeContext<Dialect>): StreamEvent[]
   createDecoder(context: DecodeContext<Dialect>): WireDecoder
