@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject, type JsonValue, uuidV4 } from '@skein/base'
+import { isPlainObject, type JsonObject, type JsonValue, uuidV4, wellFormedJson } from '@skein/base'
 import { invalidValue, type UPPError } from '../contract/error.ts'
 import type {
   DocumentBlock,
@@ -332,7 +332,7 @@ function encodeMessage(message: Message, encoder: Encoder): AiSdkMessage {
         type: 'tool-call',
         toolCallId: call.toolCallId,
         toolName: call.toolName,
-        input: call.arguments,
+        input: repaired(call.arguments),
         ...optionsOf(call.metadata),
       }))
       return { role: 'assistant', content: [...content, ...calls], ...options }
@@ -352,6 +352,13 @@ function encodeMessage(message: Message, encoder: Encoder): AiSdkMessage {
     default:
       return message satisfies never
   }
+}
+
+/** Arguments without halves of surrogate pairs, which some vendors refuse. */
+function repaired(args: JsonObject): JsonObject {
+  const text = JSON.stringify(args)
+  const whole = wellFormedJson(text)
+  return whole === text ? args : (JSON.parse(whole) as JsonObject)
 }
 
 function encodeOutput(
