@@ -149,11 +149,7 @@ export function checkOptions(
  * Throws if a request cannot be sent to this model. Hooks may have changed it, so it is checked as the caller's
  * is. Media are checked only in the input; those of earlier messages are replaced, see `fitRequest`.
  */
-export function checkRequest(
-  request: LLMRequest,
-  model: BoundLLMModel,
-  streaming: boolean,
-): void {
+export function checkRequest(request: LLMRequest, model: BoundLLMModel, streaming: boolean): void {
   const { capabilities, provider } = model
   const origin: ErrorOrigin = { provider, modality: 'llm' }
   if (streaming && !capabilities.streaming) throw unsupported('streaming', origin)

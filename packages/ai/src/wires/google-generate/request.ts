@@ -17,13 +17,7 @@ import type { LLMRequest, Params } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
 import { bodyText, encodeOnce, resultKey, resultKeys } from '../encode-history.ts'
-import {
-  documentSource,
-  imageSource,
-  type MediaSource,
-  refuseForeign,
-  uploadOf,
-} from '../media.ts'
+import { documentSource, imageSource, type MediaSource, refuseForeign, uploadOf } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf, without } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'

@@ -194,7 +194,10 @@ function addressError(url: string, provider: string): UPPError {
   )
 }
 
-function kindError({ type, mimeType }: Exclude<UserContent, TextBlock>, provider: string): UPPError {
+function kindError(
+  { type, mimeType }: Exclude<UserContent, TextBlock>,
+  provider: string,
+): UPPError {
   return requestError(
     provider,
     `A ${type} block (${mimeType}) cannot be sent to ${provider}.`,
