@@ -14,6 +14,7 @@ const declaredTwice: Readonly<Record<string, readonly string[]>> = {
     'fromStopReason',
     'fromUsage',
     'readError',
+    'refuse',
     'toUsage',
   ],
   'a Node file and its portable twin': [

@@ -389,6 +389,15 @@ describe('fromAiSdk', () => {
     }
   })
 
+  test('halves of surrogate pairs in arguments are repaired', async () => {
+    const model = fake([{ type: 'text-start', id: '1' }, { type: 'text-delta', id: '1', delta: 'ok' }, { type: 'text-end', id: '1' }, { type: 'finish', finishReason: { unified: 'stop' } }]) // prettier-ignore
+    const call = { toolCallId: 'c1', toolName: 'w', arguments: { '\ud83d': ['\ud83d', 1] } }
+    const history = [new AssistantMessage([], [call]), new ToolResultMessage([{ ...call, result: '' }])] // prettier-ignore
+    await llm({ model: fromAiSdk(model) }).stream(history).turn
+    const [{ content }] = model.seen[0]!.prompt as [{ content: { input: unknown }[] }]
+    expect(content[0]!.input).toEqual({ '\ufffd': ['\ufffd', 1] })
+  })
+
   test('UPP-094 an abort reaches the model, and is CANCELLED', async () => {
     const controller = new AbortController()
     let told: AbortSignal | undefined

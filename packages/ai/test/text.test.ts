@@ -3,6 +3,7 @@ import {
   AssistantMessage,
   llm,
   messageFromJSON,
+  type Middleware,
   NoRetry,
   tool,
   ToolResultMessage,
@@ -51,6 +52,27 @@ describe('half of a surrogate pair', () => {
       expect(text).toContain('\\\\ud83d')
     },
   )
+
+  test.each(vendors)('$name: is repaired in tools, params and what hooks set', async (vendor) => {
+    let body = ''
+    const fetch = async (_: string, init: RequestInit): Promise<Response> => {
+      body = await new Response(init.body).text()
+      return new Response('{}', { status: 400 })
+    }
+    const schema = { type: 'object', properties: { x: { description: half } } } as const
+    const head = { name: 'head', description: `d${half}`, parameters: schema, run: () => '' }
+    const hook: Middleware = {
+      name: 'hook',
+      onCycle: (request) => ({ ...request, system: `s${half}` }),
+    }
+    const params = { user: half }
+    const config = { apiKey: 'k', fetch, retryStrategy: new NoRetry() }
+    const bot = llm({ model: vendor.model, tools: [head], params, middleware: [hook], config })
+    await expect(bot.generate('Hi')).rejects.toThrow('400')
+    expect(body).toContain(`"d${repaired}"`)
+    expect(body).toContain(`s${repaired}"`)
+    expect(body).not.toMatch(/\\ud83d/i)
+  })
 
   test('is repaired where it enters: messages, results, errors', async () => {
     expect(new UserMessage(half).text).toBe(repaired)

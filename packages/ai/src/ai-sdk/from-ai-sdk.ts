@@ -1,6 +1,11 @@
-import type { JsonObject, JsonValue } from '@skein/base'
-import { invalidValue } from '../contract/error.ts'
-import type { ProviderMetadata, UserContent } from '../contract/content.ts'
+import { isPlainObject, type JsonObject, type JsonValue, uuidV4, wellFormedJson } from '@skein/base'
+import { invalidValue, type UPPError } from '../contract/error.ts'
+import type {
+  DocumentBlock,
+  ImageBlock,
+  ProviderMetadata,
+  UserContent,
+} from '../contract/content.ts'
 import type { BlockKind, StopReason, StreamEvent } from '../contract/event.ts'
 import { contentOf, type Message } from '../contract/message.ts'
 import {
@@ -16,11 +21,13 @@ import {
 import type { ToolResult } from '../contract/tool.ts'
 import type { TokenUsage, Warning } from '../contract/turn.ts'
 import { decodeLooseBase64 } from '../media/bytes.ts'
+import { type VendorFile, vendorFileOf } from '../media/vendor-file.ts'
 import { documentSource, imageSource } from '../wires/media.ts'
 import { toSources } from '../wires/sources.ts'
 import { droppedBlock } from '../wires/metadata.ts'
 import { repairTranscript, resultText } from '../wires/transcript.ts'
 import { aiSdkError, withRetries } from './failure.ts'
+import { refuseUpload, toReference } from './uploads.ts'
 import type {
   AiSdkAnswerPart,
   AiSdkCallOptions,
@@ -60,12 +67,18 @@ class AdaptedModel implements BoundLLMModel {
   readonly modelId: string
   readonly provider: string
   readonly capabilities: BoundLLMModel['capabilities'] = allCapabilities
+  readonly identity: JsonObject
   readonly #model: AiSdkModel
 
   constructor(model: AiSdkModel) {
+    this.identity = identityOf(model)
     this.modelId = model.modelId
     this.provider = model.provider
     this.#model = model
+  }
+
+  refuse(block: UserContent): UPPError | undefined {
+    return refuseUpload(block, this.#model)
   }
 
   writeSettings(settings: Settings): ModelSettings {
@@ -137,6 +150,36 @@ class AdaptedModel implements BoundLLMModel {
   }
 }
 
+/** Numbers of the models whose address is not known. */
+const numbers = new WeakMap<AiSdkModel, string>()
+
+/**
+ * Returns what tells a model from one of the same name at another address. No specification says where the address
+ * is, so it is looked for where the providers of the AI SDK keep it; a model without one is only itself.
+ */
+function identityOf(model: AiSdkModel): JsonObject {
+  const { config } = model as { readonly config?: unknown }
+  const fields = (typeof config === 'object' && config !== null ? config : {}) as JsonRecord
+  const baseUrl = textFrom(fields['baseURL']) ?? textFrom(fields['baseUrl']) ?? textFrom(fields['url'], model.modelId) // prettier-ignore
+  if (baseUrl !== undefined) return { baseUrl }
+  const number = numbers.get(model) ?? uuidV4()
+  numbers.set(model, number)
+  return { number }
+}
+
+type JsonRecord = Readonly<Record<string, unknown>>
+
+function textFrom(value: unknown, modelId?: string): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value !== 'function') return undefined
+  try {
+    const made: unknown = (value as (request: object) => unknown)({ path: '/', modelId })
+    return typeof made === 'string' ? made : undefined
+  } catch {
+    return undefined // a provider that needs more to make the address
+  }
+}
+
 interface AiSdkResponse {
   readonly id?: string
   readonly modelId?: string
@@ -158,9 +201,10 @@ function callOptions(
   warnings: Warning[],
 ): AiSdkCallOptions {
   const history = repairTranscript(messages, warnings)
-  const isVersion3 = model.specificationVersion === 'v3'
-  const encoder = { provider: model.provider, isVersion3, warnings }
-  const prompt = history.map((message) => encodeMessage(message, encoder))
+  const encoder = { model, warnings }
+  const encoded = history.map((message) => encodeMessage(message, encoder))
+  // What had nothing but blank text is left out, unless it is what to answer.
+  const prompt = encoded.filter(({ content }, index) => content.length > 0 || index === encoded.length - 1) // prettier-ignore
   const declared = tools.map(({ name, description, parameters, metadata }) => ({
     type: 'function',
     name,
@@ -180,10 +224,22 @@ function callOptions(
     responseFormat: structure && { type: 'json', schema: structure },
     ...options,
     ...params,
+    ...mergedOptions(options.providerOptions, params['providerOptions']),
     ...(config.headers && { headers: textHeaders(config.headers) }),
     prompt: system === undefined ? prompt : [{ role: 'system', content: system }, ...prompt],
     abortSignal: signal,
   }
+}
+
+/** Joins the options of each vendor. Those of the caller win over those that settings became. */
+function mergedOptions(
+  own: AiSdkMetadata | undefined,
+  given: unknown,
+): { readonly providerOptions?: AiSdkMetadata } {
+  if (!own || !isPlainObject(given)) return {}
+  const vendors = Object.entries(given as AiSdkMetadata)
+  const joined = vendors.map(([name, fields]) => [name, { ...own[name], ...fields }])
+  return { providerOptions: { ...own, ...Object.fromEntries(joined) } }
 }
 
 function textHeaders(headers: NonNullable<ProviderConfig['headers']>): Record<string, string> {
@@ -240,17 +296,17 @@ function optionsOf(metadata: ProviderMetadata | undefined): {
 
 /** The model that messages are written for, and where to report what it cannot be sent. */
 interface Encoder {
-  readonly provider: string
-  readonly isVersion3: boolean
+  readonly model: AiSdkModel
   readonly warnings: Warning[]
 }
 
 function encodeMessage(message: Message, encoder: Encoder): AiSdkMessage {
-  const { isVersion3 } = encoder
+  const { model } = encoder
   const options = optionsOf(message.metadata)
   switch (message.type) {
     case 'user': {
-      const content = message.content.map((block) => encodeBlock(block, isVersion3))
+      const shown = message.content.filter((block) => !isBlank(block))
+      const content = shown.map((block) => encodeBlock(block, model))
       return { role: 'user', content, ...options }
     }
     case 'assistant': {
@@ -258,14 +314,15 @@ function encodeMessage(message: Message, encoder: Encoder): AiSdkMessage {
         const own = optionsOf(block.metadata)
         switch (block.type) {
           case 'text':
+            return isBlank(block) ? [] : [{ type: 'text', text: block.text, ...own }]
           case 'reasoning':
             return [{ type: block.type, text: block.text, ...own }]
           case 'image':
           case 'audio':
           case 'video':
-            return [encodeBlock(block, isVersion3)]
+            return [encodeBlock(block, model)]
           case 'native':
-            encoder.warnings.push(droppedBlock(block, encoder.provider))
+            encoder.warnings.push(droppedBlock(block, model.provider))
             return []
           default:
             return block satisfies never
@@ -275,7 +332,7 @@ function encodeMessage(message: Message, encoder: Encoder): AiSdkMessage {
         type: 'tool-call',
         toolCallId: call.toolCallId,
         toolName: call.toolName,
-        input: call.arguments,
+        input: repaired(call.arguments),
         ...optionsOf(call.metadata),
       }))
       return { role: 'assistant', content: [...content, ...calls], ...options }
@@ -287,7 +344,7 @@ function encodeMessage(message: Message, encoder: Encoder): AiSdkMessage {
           type: 'tool-result',
           toolCallId: result.toolCallId,
           toolName: result.toolName ?? '',
-          output: encodeOutput(result, isVersion3),
+          output: encodeOutput(result, encoder),
           ...optionsOf(result.metadata),
         })),
         ...options,
@@ -297,23 +354,42 @@ function encodeMessage(message: Message, encoder: Encoder): AiSdkMessage {
   }
 }
 
+/** Arguments without halves of surrogate pairs, which some vendors refuse. */
+function repaired(args: JsonObject): JsonObject {
+  const text = JSON.stringify(args)
+  const whole = wellFormedJson(text)
+  return whole === text ? args : (JSON.parse(whole) as JsonObject)
+}
+
 function encodeOutput(
   { result, isError }: ToolResult,
-  isVersion3: boolean,
+  { model, warnings }: Encoder,
 ): NonNullable<AiSdkPart['output']> {
   const blocks = contentOf(result)
-  if (!isError && blocks.some(({ type }) => type !== 'text')) {
-    return { type: 'content', value: blocks.map((block) => encodeBlock(block, isVersion3)) }
+  const shown = blocks.filter((block) => !isBlank(block))
+  if (!isError && shown.some(({ type }) => type !== 'text'))
+    return { type: 'content', value: shown.map((block) => encodeBlock(block, model)) }
+  // The AI SDK has failed results of text alone.
+  const lost = shown.filter((block) => block.type !== 'text')
+  for (const { type } of lost) {
+    const message = `The ${type} of a failed result cannot be sent to ${model.provider}.`
+    warnings.push({ code: 'unsupported_block', message })
   }
   const text =
     blocks.length > 0
-      ? blocks.map((block) => (block.type === 'text' ? block.text : '')).join('')
+      ? blocks.map((block) => (block.type === 'text' ? block.text : `[${block.type}, ${block.mimeType}: not shown]`)).join('') // prettier-ignore
       : resultText(result)
   return { type: isError ? 'error-text' : 'text', value: text }
 }
 
-function encodeBlock(block: UserContent, isVersion3: boolean): AiSdkPart {
+/** True for text without a visible character, which several vendors refuse. */
+function isBlank(block: { readonly type: string; readonly text?: string }): boolean {
+  return block.type === 'text' && block.text?.trim() === ''
+}
+
+function encodeBlock(block: UserContent, model: AiSdkModel): AiSdkPart {
   const own = optionsOf(block.metadata)
+  const isVersion3 = model.specificationVersion === 'v3'
   const file = (mediaType: string, data: AiSdkData, filename?: string): AiSdkPart => {
     // Specification v3 has the bytes, base64 text or URL itself; v4 has an object that names the kind of data.
     const named: AiSdkData =
@@ -332,13 +408,21 @@ function encodeBlock(block: UserContent, isVersion3: boolean): AiSdkPart {
     case 'text':
       return { type: 'text', text: block.text, ...own }
     case 'image': {
+      const upload = uploadIn(block)
+      if (upload) return { type: 'file', mediaType: block.mimeType, data: { type: 'reference', reference: toReference(upload, model) }, ...own } // prettier-ignore
       const { base64, url, mimeType } = imageSource(block)
       return file(mimeType, url === undefined ? base64 : new URL(url))
     }
     case 'document': {
+      const upload = uploadIn(block)
+      if (upload) return { type: 'file', mediaType: block.mimeType, data: { type: 'reference', reference: toReference(upload, model) }, filename: block.title, ...own } // prettier-ignore
       const source = documentSource(block)
-      if ('text' in source)
-        return file(source.mimeType, new TextEncoder().encode(source.text), block.title)
+      if ('text' in source) {
+        if (!refusesTextFiles.test(model.provider))
+          return file(source.mimeType, new TextEncoder().encode(source.text), block.title)
+        const text = block.title ? `${block.title}\n\n${source.text}` : source.text
+        return { type: 'text', text, ...own }
+      }
       const { base64, url, mimeType } = source
       return file(mimeType, url === undefined ? base64 : new URL(url), block.title)
     }
@@ -349,6 +433,14 @@ function encodeBlock(block: UserContent, isVersion3: boolean): AiSdkPart {
     default:
       return block satisfies never
   }
+}
+
+/** Providers that throw for a file of text. The text itself says the same to their models. */
+const refusesTextFiles =
+  /^(?:azure|cerebras|deepseek|fireworks|groq|mistral|moonshotai|openai|togetherai|xai)\b/
+
+function uploadIn({ source }: ImageBlock | DocumentBlock): VendorFile | undefined {
+  return source.type === 'url' ? vendorFileOf(source.url) : undefined
 }
 
 /** Converts a part of a whole answer to the parts that a stream would send for it (start, delta, end). */

@@ -10,7 +10,9 @@ import {
 import { parseArguments, type ToolCall, type ToolResult } from '../contract/tool.ts'
 import { decodeLooseBase64, strictBase64 } from '../media/bytes.ts'
 import { mediaTypeOf } from '../media/media-type.ts'
+import { fileAddress } from '../media/vendor-file.ts'
 import { toMetadata } from './provider-options.ts'
+import { fromReference } from './uploads.ts'
 import type { AiSdkMessage, AiSdkPart, AiSdkWarning } from './types.ts'
 
 /** A prompt of the AI SDK as messages of this package. */
@@ -174,7 +176,12 @@ class PromptReader {
     const own = metadata && { metadata }
     if (type === 'text') return { type: 'text', text, ...own }
     const data = this.#data(part)
-    const url = data instanceof URL ? data.href : undefined
+    const url =
+      data instanceof URL
+        ? data.href
+        : typeof data === 'object' && 'address' in data
+          ? data.address
+          : undefined
     const bytes = (): Uint8Array =>
       typeof data === 'string' ? decodeLooseBase64(data) : (data as Uint8Array)
     const mimeType = isExact(mediaType) || url !== undefined ? mediaType : (mediaTypeOf(bytes()) ?? mediaType) // prettier-ignore
@@ -192,7 +199,7 @@ class PromptReader {
     return { type: 'document', source, ...(filename && { title: filename }), ...common }
   }
 
-  #data({ data = '' }: AiSdkPart): Uint8Array | string | URL {
+  #data({ data = '' }: AiSdkPart): Uint8Array | string | URL | { readonly address: string } {
     if (typeof data === 'string' || data instanceof Uint8Array || data instanceof URL) return data
     switch (data.type) {
       case 'url':
@@ -201,12 +208,15 @@ class PromptReader {
         return data.data
       case 'text':
         return new TextEncoder().encode(data.text)
-      case 'reference':
+      case 'reference': {
+        const file = fromReference(data.reference, this.#model)
+        if (file) return { address: fileAddress(file) }
         throw invalidRequest(
-          'A file of the prompt is a reference to an uploaded file.',
+          'A file of the prompt is a reference without an id.',
           { provider: this.#model.provider, modality: 'llm' },
-          'Uploaded files are known to their vendor alone; send the bytes.',
+          'Name the vendor and its id of the file, or send the bytes.',
         )
+      }
       default:
         return data satisfies never
     }

@@ -107,7 +107,8 @@ class Call {
         ]
       : []
     const scopes = [...settings.scopes, ...vendor.scopes, ...marked]
-    const set = withCallSettings(own, { ...settings.settings, ...vendor.settings }, model)
+    const asked = { ...settings.settings, ...vendor.settings }
+    const set = withCallSettings(own, asked, { model, messages: prompt.messages })
     this.#options = withScopes(set.options, scopes, model)
     this.warnings = [...warnings, ...droppedWarnings(set.dropped)]
     this.#messages = prompt.messages

@@ -25,7 +25,7 @@ export type AiSdkData =
   | { readonly type: 'url'; readonly url: URL }
   | { readonly type: 'text'; readonly text: string }
   /** A file that was uploaded to a provider. */
-  | { readonly type: 'reference'; readonly reference: unknown }
+  | { readonly type: 'reference'; readonly reference: Readonly<Record<string, string>> }
 
 /** A part of a message in a prompt. */
 export interface AiSdkPart {

@@ -1,6 +1,7 @@
 import type { Clock, IdSource, InputLimits, JsonObject, JsonSchema, JsonValue } from '@skein/base'
 import type { EmbeddingHandler } from '../embedding.ts'
 import type { ImageHandler } from '../image.ts'
+import type { UserContent } from './content.ts'
 import type { UPPError } from './error.ts'
 import type { StreamEvent } from './event.ts'
 import type { Message } from './message.ts'
@@ -121,8 +122,16 @@ export interface BoundLLMModel {
    * is. With `isPartial` the data may be the beginning of an answer.
    */
   readData?(structure: JsonSchema, data: unknown, isPartial?: boolean): unknown
-  /** Writes settings under this model's own names, and says which of them it does not have. */
-  writeSettings?(settings: Settings): ModelSettings
+  /**
+   * Returns why this model cannot be sent a block although its capabilities name the kind, e.g. a file that was
+   * uploaded to another vendor; undefined if it can. Without this method only the capabilities decide.
+   */
+  refuse?(block: UserContent): UPPError | undefined
+  /**
+   * Writes settings under this model's own names, and says which of them it does not have. With `messages`, also which
+   * of them this conversation excludes.
+   */
+  writeSettings?(settings: Settings, messages?: readonly Message[]): ModelSettings
   /**
    * What else decides an answer besides the request: the address and the API of the model, and the members of a
    * combination with their params. JSON without credentials; a cache makes it part of its key.

@@ -189,11 +189,20 @@ function textsOf(value: JsonValue): readonly string[] | undefined {
   return texts.length > 0 ? texts : undefined
 }
 
-/** Returns the value if it is one of the three effort levels that every vendor supports, or says not to think. */
+/** Returns the nearest of the levels that every vendor supports; undefined for a word that is none. */
 function levelOf(value: JsonValue | undefined): 'off' | 'low' | 'medium' | 'high' | undefined {
-  if (value === 'none') return 'off'
-  return value === 'low' || value === 'medium' || value === 'high' ? value : undefined
+  return typeof value === 'string' ? levels.get(value) : undefined
 }
+
+const levels = new Map([
+  ['none', 'off'],
+  ['minimal', 'low'],
+  ['low', 'low'],
+  ['medium', 'medium'],
+  ['high', 'high'],
+  ['xhigh', 'high'],
+  ['max', 'high'],
+] as const) as ReadonlyMap<string, 'off' | 'low' | 'medium' | 'high'>
 
 function openaiChoice(value: JsonValue): ToolChoice | undefined {
   if (value === 'auto' || value === 'none' || value === 'required') return value

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@skein/base'
+import { type JsonObject, wellFormed } from '@skein/base'
 import type { WireReply } from './answer-wire.ts'
 
 /** Makes the reply of a request that is answered with one JSON value. */
@@ -25,6 +25,7 @@ const MAX_HEADER = 2000
 
 function headerText(name: string): string {
   // Half of a surrogate pair is replaced, because `encodeURIComponent` refuses it.
-  const whole = name.replace(/\p{Surrogate}/gu, '\ufffd')
-  return whole.replace(/[^\x20-\x7e]/gu, encodeURIComponent).trim()
+  return wellFormed(name)
+    .replace(/[^\x20-\x7e]/gu, encodeURIComponent)
+    .trim()
 }

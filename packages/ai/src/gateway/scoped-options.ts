@@ -1,4 +1,5 @@
 import { isPlainObject } from '@skein/base'
+import type { Message } from '../contract/message.ts'
 import type { Middleware } from '../contract/middleware.ts'
 import type { BoundLLMModel, Params, RequestScope, Settings } from '../contract/provider.ts'
 import type { LLMOptions } from '../llm.ts'
@@ -29,9 +30,9 @@ export function withScopes(
 export function withCallSettings(
   options: LLMOptions,
   settings: Settings,
-  model: BoundLLMModel,
+  { model, messages }: { readonly model: BoundLLMModel; readonly messages: readonly Message[] },
 ): { readonly options: LLMOptions; readonly dropped: readonly (keyof Settings)[] } {
-  const { params, dropped } = model.writeSettings?.(settings) ?? { dropped: [] }
+  const { params, dropped } = model.writeSettings?.(settings, messages) ?? { dropped: [] }
   if (!params) return { options: { ...options, ...settings }, dropped }
   return { options: { ...options, params: mergeParams(options.params ?? {}, params) }, dropped }
 }

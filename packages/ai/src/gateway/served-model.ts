@@ -8,6 +8,7 @@ import type { ServerError, ServerRequest } from '../wires/wire.ts'
 import { oneMessage } from './answer-wire.ts'
 import { droppedNames, readClientSettings } from './client-settings.ts'
 import { withCallSettings, withScopes } from './scoped-options.ts'
+import { readSibling } from './sibling-format.ts'
 
 /** A decoded request, with the client that sent it and the vendor format that it came in. */
 export interface GatewayRequest extends ServerRequest {
@@ -96,12 +97,21 @@ function optionsFor(
   }
   const native = nativeScope(options, request)
   if (model.wire === wire) return { options: withScopes(common, [native], model), dropped: [] }
+  const sibling = readSibling(params, wire)
   const client = readClientSettings(params, wire)
-  const { options: own, dropped } = withCallSettings(common, client.settings, model)
+  const { options: own, dropped } = withCallSettings(common, client.settings, {
+    model,
+    messages: request.messages,
+  })
+  // Only a combination may have members of the client's own format.
+  const scopes = model.wire === undefined ? [native, ...sibling.scopes] : sibling.scopes
+  const isSibling = sibling.scopes.some(
+    (scope) => scope.provider === model.provider && scope.wire === model.wire,
+  )
+  const names = droppedNames(params, client, dropped)
   return {
-    // Only a combination may have members of the client's own format.
-    options: model.wire === undefined ? withScopes(own, [native], model) : own,
-    dropped: droppedNames(params, client, dropped),
+    options: withScopes(own, scopes, model),
+    dropped: isSibling ? names.filter((name) => !sibling.names.has(name)) : names,
   }
 }
 

@@ -1,5 +1,7 @@
 import type { JsonObject } from '@skein/base'
+import type { UserContent } from '../contract/content.ts'
 import type { StreamEvent } from '../contract/event.ts'
+import type { Message } from '../contract/message.ts'
 import { fitRequest, type FittedRequest } from '../turn/fit-request.ts'
 import {
   createProvider,
@@ -24,7 +26,8 @@ import {
   originOf,
   emptyAnswer,
 } from './member.ts'
-import { type Modality, toUPPError } from '../contract/error.ts'
+import { type Modality, toUPPError, type UPPError } from '../contract/error.ts'
+import { mediaCapability } from '../turn/request.ts'
 import { identityOfConfig } from '../transport/config-identity.ts'
 import { applyScopes } from './scope.ts'
 import { VectorSpace } from './vector-space.ts'
@@ -80,8 +83,11 @@ class CombinedLLM implements BoundLLMModel {
     this.provider = combination.name
     this.capabilities = llmCapabilities(members)
     this.identity = { members: members.map(identityOfMember) }
-    const wire = members[0]?.bound.wire
-    if (wire && members.every(({ bound }) => bound.wire === wire)) this.wire = wire
+    // Vendors of one format have different names for its parameters, so they have no format in common.
+    const { wire, provider } = members[0]!.bound
+    const isAlike = ({ bound }: Bound<BoundLLMModel>): boolean =>
+      bound.wire === wire && bound.provider === provider
+    if (wire && members.every(isAlike)) this.wire = wire
     this.readData = members.find(({ bound }) => bound.readData)?.bound.readData
     this.#members = members
     this.#policy = combination.policy
@@ -109,9 +115,19 @@ class CombinedLLM implements BoundLLMModel {
     }
   }
 
+  /** Refuses a block that no member can be sent, with the reason of the first that takes its kind. */
+  refuse(block: UserContent): UPPError | undefined {
+    const needed = mediaCapability(block)
+    const able = this.#members.filter(({ bound }) => !needed || bound.capabilities[needed])
+    const refusals = able.flatMap(({ bound }) => bound.refuse?.(block) ?? [])
+    return refusals.length === able.length ? refusals[0] : undefined
+  }
+
   /** Each member writes the settings itself; what none of them has is without effect. */
-  writeSettings(settings: Settings): ModelSettings {
-    const all = this.#members.map(({ bound }) => bound.writeSettings?.(settings).dropped ?? [])
+  writeSettings(settings: Settings, messages?: readonly Message[]): ModelSettings {
+    const all = this.#members.map(
+      ({ bound }) => bound.writeSettings?.(settings, messages).dropped ?? [],
+    )
     return { dropped: all[0]!.filter((name) => all.every((names) => names.includes(name))) }
   }
 

@@ -81,6 +81,7 @@ function limitedLLM(handler: LLMHandler, options: RateLimitOptions): LLMHandler 
         readData,
         identity,
         writeSettings: bound.writeSettings?.bind(bound),
+        refuse: bound.refuse?.bind(bound),
         encode: bound.encode?.bind(bound),
         send: bound.send?.bind(bound),
         complete: async (request) => {

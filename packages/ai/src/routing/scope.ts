@@ -4,6 +4,7 @@ import type {
   ProviderConfig,
   RequestScope,
 } from '../contract/provider.ts'
+import { inOwnNames } from './own-names.ts'
 import { protectConfig } from '../transport/redact.ts'
 
 /** The fields of a request that a scope may change. */
@@ -17,14 +18,17 @@ type ScopedFields = Pick<LLMRequest, 'params' | 'settings' | 'config' | 'scopes'
  */
 export function applyScopes<R extends ScopedFields>(
   request: R,
-  model: Pick<BoundLLMModel, 'provider' | 'wire'>,
+  model: Pick<BoundLLMModel, 'provider' | 'wire' | 'writeSettings'>,
 ): R {
   const { scopes = [] } = request
   const own = scopes.filter((scope) => isFor(scope, model))
   if (own.length === 0) return request
   let { params, system, settings, config } = request
   for (const scope of own) {
-    params = { ...params, ...scope.params }
+    // Without a provider the words are those of a format, and each vendor of it has names of its own.
+    const named =
+      scope.params && scope.provider === undefined ? inOwnNames(scope.params, model) : scope.params
+    params = { ...params, ...named }
     if (scope.system !== undefined) system = scope.system ?? undefined
     if (scope.settings !== undefined) settings = scope.settings ?? undefined
     if (scope.headers)

@@ -149,11 +149,8 @@ export function checkOptions(
  * Throws if a request cannot be sent to this model. Hooks may have changed it, so it is checked as the caller's
  * is. Media are checked only in the input; those of earlier messages are replaced, see `fitRequest`.
  */
-export function checkRequest(
-  request: LLMRequest,
-  { capabilities, provider }: BoundLLMModel,
-  streaming: boolean,
-): void {
+export function checkRequest(request: LLMRequest, model: BoundLLMModel, streaming: boolean): void {
+  const { capabilities, provider } = model
   const origin: ErrorOrigin = { provider, modality: 'llm' }
   if (streaming && !capabilities.streaming) throw unsupported('streaming', origin)
   checkOptions(request, capabilities, origin)
@@ -166,8 +163,11 @@ export function checkRequest(
       const { type } = block
       if (type === 'text') continue // most blocks, and a history has many
       if (type === 'image' || type === 'document') checkSource(block, origin)
-      const needed = index < start ? undefined : mediaCapability(block)
+      if (index < start) continue
+      const needed = mediaCapability(block)
       if (needed && !capabilities[needed]) throw unsupported(`${type} input`, origin)
+      const refusal = model.refuse?.(block)
+      if (refusal) throw refusal
     }
   }
 }

@@ -8,6 +8,7 @@ import type { TwoApis, OpenAIChatParams, ResponsesParams } from './openai.ts'
 
 const chat = chatCompletions({
   toolCallId: { pattern: /^[^]+$/, maxLength: 40 },
+  audioFormats: ['wav', 'mp3'],
   parameters: openaiParameters,
   accepts: acceptedByDeployment,
 })

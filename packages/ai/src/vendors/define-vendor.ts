@@ -1,5 +1,8 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { failing } from '../contract/abort-race.ts'
+import type { UserContent } from '../contract/content.ts'
+import type { Message } from '../contract/message.ts'
+import type { UPPError } from '../contract/error.ts'
 import {
   createProvider,
   type BoundLLMModel,
@@ -154,9 +157,14 @@ class HttpModel implements BoundLLMModel {
     return { request, provider: this.provider, send: (asked) => this.send(asked) }
   }
 
-  writeSettings(settings: Settings): ModelSettings {
+  refuse(block: UserContent): UPPError | undefined {
+    return this.#wire.refuse(block, this.#target)
+  }
+
+  writeSettings(settings: Settings, messages?: readonly Message[]): ModelSettings {
     const all = Object.keys(settings) as (keyof Settings)[]
-    return this.#wire.writeSettings?.(settings, this.#target) ?? { params: {}, dropped: all }
+    const written = this.#wire.writeSettings?.(settings, this.#target, {}, messages)
+    return written ?? { params: {}, dropped: all }
   }
 
   encode(request: LLMRequest): { readonly path: string; readonly body: string } {

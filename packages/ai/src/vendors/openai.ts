@@ -9,6 +9,7 @@ import { chatCompletions, chooseApi, responses } from './openai-family.ts'
 /** Chat Completions rejects tool-call ids longer than 40 characters. */
 const chat = chatCompletions({
   toolCallId: { pattern: /^[^]+$/, maxLength: 40 },
+  audioFormats: ['wav', 'mp3'],
   parameters: openaiParameters,
   accepts: acceptedByOpenAI,
 })

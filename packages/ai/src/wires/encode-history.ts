@@ -164,10 +164,11 @@ export function listRequest(
   { first = '', history }: ListItems,
   rest: Omit<EncodedRequest, 'body' | 'pieces'>,
 ): EncodedRequest {
-  const between = first !== '' && history.length > 0 ? ',' : ''
+  const prompt = wellFormedJson(first)
+  const between = prompt !== '' && history.length > 0 ? ',' : ''
   return typeof history === 'string'
-    ? { body: bodyText(fields, listField, first + between + history), ...rest }
-    : inPieces(bodyText(fields, listField, `${first}${between}\0`), history, rest)
+    ? { body: bodyText(fields, listField, prompt + between + history), ...rest }
+    : inPieces(bodyText(fields, listField, `${prompt}${between}\0`), history, rest)
 }
 
 /** Returns the JSON text of `{ ...fields, [listField]: [items] }`; see `listRequest`. */
@@ -176,7 +177,8 @@ export function bodyText(
   listField: string,
   items: string,
 ): string {
-  const head = JSON.stringify(fields)
+  // Tools, parameters and what hooks set may have halves of surrogate pairs, too.
+  const head = wellFormedJson(JSON.stringify(fields))
   if (Object.hasOwn(fields, listField) && fields[listField] !== undefined) return head
   const list = `${JSON.stringify(listField)}:[${items}]}`
   return head === '{}' ? `{${list}` : `${head.slice(0, -1)},${list}`

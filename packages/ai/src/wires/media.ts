@@ -1,6 +1,7 @@
 import { encodeBase64 } from '@skein/base'
 import type { DocumentBlock, ImageBlock } from '../contract/content.ts'
-import { vendorFileOf } from '../media/vendor-file.ts'
+import type { UPPError } from '../contract/error.ts'
+import { type VendorFile, vendorFileOf } from '../media/vendor-file.ts'
 import { requestError } from './wire-error.ts'
 
 /** Media in the two forms that vendors accept: inline as base64, or by address. */
@@ -37,22 +38,40 @@ export function uploadOf(
   const file = vendorFileOf(source.url)
   if (!file) return undefined
   if (file.provider === provider) return file.fileId
-  throw requestError(
+  throw foreignUpload(file, provider)
+}
+
+/** Returns the error for a block whose data was uploaded to another vendor; undefined for any other block. */
+export function refuseForeign(
+  { source }: ImageBlock | DocumentBlock,
+  provider: string,
+): UPPError | undefined {
+  const file = source.type === 'url' ? vendorFileOf(source.url) : undefined
+  return file && file.provider !== provider ? foreignUpload(file, provider) : undefined
+}
+
+function foreignUpload(file: VendorFile, provider: string): UPPError {
+  return requestError(
     provider,
     `The file ${JSON.stringify(file.fileId)} was uploaded to ${file.provider}; ${provider} does not have it.`,
     `Upload it to ${provider} too, or send its data (Document.fromPath, Image.fromPath).`,
   )
 }
 
-/** Throws for an uploaded file, in a place that takes no ids of files. */
-function refuseUpload(url: string): void {
+/** Returns the error for an uploaded file, for a place that takes no ids of files. */
+export function uploadedError(url: string): UPPError | undefined {
   const file = vendorFileOf(url)
-  if (!file) return
-  throw requestError(
+  if (!file) return undefined
+  return requestError(
     file.provider,
     `The file ${JSON.stringify(file.fileId)} of ${file.provider} cannot be sent here by its id.`,
     'Upload it to the vendor of this model if that takes ids here, or send its data.',
   )
+}
+
+function refuseUpload(url: string): void {
+  const error = uploadedError(url)
+  if (error) throw error
 }
 
 function addressed(url: string, mimeType: string): MediaSource {

@@ -62,7 +62,7 @@ export function chooseBudget(
     min,
     max,
     canStop,
-    limit = max,
+    limit = Infinity,
     modelId,
   }: {
     readonly min: number
@@ -74,7 +74,9 @@ export function chooseBudget(
 ): Chosen<number> {
   const asked =
     typeof reasoning === 'object' ? reasoning.budget : reasoning === 'off' ? 0 : budgets[reasoning]
-  const most = Math.min(max, limit)
+  // A level is not to use up the whole output limit: a fifth of it is left for the answer.
+  const room = typeof reasoning === 'object' ? limit : Math.max(min, Math.floor(limit * 0.8))
+  const most = Math.min(max, limit, room)
   if (asked === 0 && canStop) return { value: 0, notes: [] }
   if (asked < 0) return { value: asked, notes: [] } // -1: Gemini decides
   if (most < min) {

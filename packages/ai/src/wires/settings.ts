@@ -20,7 +20,7 @@ export function withSettings(
     params,
     dropped,
     notes = [],
-  } = wire.writeSettings?.(settings, target, request.params) ?? {
+  } = wire.writeSettings?.(settings, target, request.params, request.messages) ?? {
     params: {},
     dropped: Object.keys(settings) as (keyof Settings)[],
   }

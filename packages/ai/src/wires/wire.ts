@@ -1,6 +1,7 @@
 import type { JsonObject, JsonSchema, JsonValue, SseEvent } from '@skein/base'
 import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
-import type { ErrorCode } from '../contract/error.ts'
+import type { UserContent } from '../contract/content.ts'
+import type { ErrorCode, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import type { BoundLLMModel, LLMRequest, Params, Settings, WireName } from '../contract/provider.ts'
 import type { Warning } from '../contract/turn.ts'
@@ -28,11 +29,18 @@ export interface Wire<Dialect = unknown> {
   /** How a streamed body is divided into frames. */
   readonly framing: 'sse' | 'ndjson'
   encodeRequest(request: LLMRequest, target: Target<Dialect>, mode: RequestMode): EncodedRequest
+  /** See `BoundLLMModel.refuse`. `encodeRequest` throws the same error for such a block of a user. */
+  refuse(block: UserContent, target: Target<Dialect>): UPPError | undefined
   /**
    * Writes settings as parameters of this format; without this method, no setting is sent. `params` are those
-   * of the caller, which win over what is written here.
+   * of the caller, which win over what is written here; `messages` is the conversation, if it is known.
    */
-  writeSettings?(settings: WireSettings, target: Target<Dialect>, params?: Params): WrittenSettings
+  writeSettings?(
+    settings: WireSettings,
+    target: Target<Dialect>,
+    params?: Params,
+    messages?: readonly Message[],
+  ): WrittenSettings
   /** Decodes a complete answer into the events that a stream would have produced. Throws `UPPError`. */
   decodeResponse(body: JsonValue, context: DecodeContext<Dialect>): StreamEvent[]
   createDecoder(context: DecodeContext<Dialect>): WireDecoder

@@ -197,7 +197,7 @@ test('a part of a nested parameter wins alone', async () => {
 describe('reasoning', () => {
   test.each<[string, Settings['reasoning'], object, 'exact' | 'adjusted' | 'dropped']>([
     ['anthropic', 'off', { thinking: { type: 'disabled' } }, 'exact'],
-    ['anthropic', 'high', { thinking: { type: 'enabled', budget_tokens: 4095 } }, 'exact'],
+    ['anthropic', 'high', { thinking: { type: 'enabled', budget_tokens: 3276 } }, 'exact'],
     [
       'anthropic',
       { budget: 2048 },

@@ -1,12 +1,18 @@
 import type { JsonObject } from '@skein/base'
-import type { AssistantContent, DocumentBlock, UserContent } from '../../contract/content.ts'
+import type {
+  AssistantContent,
+  DocumentBlock,
+  TextBlock,
+  UserContent,
+} from '../../contract/content.ts'
+import type { UPPError } from '../../contract/error.ts'
 import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { contentOf, type AssistantMessage, type Message } from '../../contract/message.ts'
 import type { LLMRequest, Params } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
 import { encodeHistory, encodeOnce, listRequest } from '../encode-history.ts'
-import { documentSource, imageSource, uploadOf } from '../media.ts'
+import { documentSource, imageSource, refuseForeign, uploadOf } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, textOf } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
@@ -226,14 +232,46 @@ function encodeUserBlock(block: UserContent, provider: string): AnthropicBlock {
     case 'audio':
     case 'video':
     case 'binary':
-      throw requestError(
-        provider,
-        `A ${block.type} block (${block.mimeType}) cannot be sent to ${provider}.`,
-        'It takes text, images and documents.',
-      )
+      throw refusal(block, provider)
     default:
       return block satisfies never
   }
+}
+
+/** See `Wire.refuse`. */
+export function refuse(
+  block: UserContent,
+  { provider }: Target<AnthropicDialect>,
+): UPPError | undefined {
+  switch (block.type) {
+    case 'text':
+      return undefined
+    case 'image':
+      if (block.source.type === 'url') return refuseForeign(block, provider)
+      return imageTypes.test(block.mimeType) ? undefined : refusal(block, provider)
+    case 'document':
+      if (block.source.type !== 'base64') return refuseForeign(block, provider)
+      return documentTypes.test(block.mimeType) ? undefined : refusal(block, provider)
+    case 'audio':
+    case 'video':
+    case 'binary':
+      return refusal(block, provider)
+    default:
+      return block satisfies never
+  }
+}
+
+/** The media types of inline data. A type that is not known is left to the vendor to judge. */
+const imageTypes = /^image\/(?:jpe?g|png|gif|webp)\b|^(?!image\/.)/i
+/** Text is decoded, and sent as text. */
+const documentTypes = /^(?:application\/pdf|text\/.*)$|^$/i
+
+function refusal({ type, mimeType }: Exclude<UserContent, TextBlock>, provider: string): UPPError {
+  return requestError(
+    provider,
+    `A ${type} block (${mimeType}) cannot be sent to ${provider}.`,
+    'It takes text, images (JPEG, PNG, GIF, WebP) and documents (PDF, text).',
+  )
 }
 
 /**

@@ -1,22 +1,26 @@
 import type { JsonObject } from '@skein/base'
+import type { AssistantMessage, Message } from '../../contract/message.ts'
 import type { Params, Settings } from '../../contract/provider.ts'
 import { chooseBudget, chooseEffort, noReasoning } from '../reasoning.ts'
-import { numberOf, objectOf } from '../read-json.ts'
+import { nativeOf } from '../metadata.ts'
+import { numberOf, objectOf, textOf } from '../read-json.ts'
 import { acceptedOnly, stopsOf, writtenSettings, type SettingsContext } from '../settings.ts'
-import type { SettingNote, WireSettings, WrittenSettings } from '../wire.ts'
-import type { AnthropicDialect } from './types.ts'
+import type { SettingNote, Target, WireSettings, WrittenSettings } from '../wire.ts'
+import { API, type AnthropicDialect } from './types.ts'
 
 /** Writes settings for Anthropic, which has no `seed`. */
 export function writeAnthropic(
   given: WireSettings,
-  {
-    dialect,
-    modelId = '',
-  }: { readonly dialect?: Pick<AnthropicDialect, 'accepts'>; readonly modelId?: string } = {},
+  { dialect, modelId = '', provider = '' }: Partial<Target<Pick<AnthropicDialect, 'accepts'>>> = {},
   params: Params = {},
+  messages: readonly Message[] = [],
 ): WrittenSettings {
   const accepts = dialect?.accepts?.(modelId)
-  const thinking = writeThinking(given, { modelId, accepts, params })
+  const thinking = withoutMidLoop(
+    writeThinking(given, { modelId, accepts, params }),
+    () => isInForeignLoop(messages, provider),
+    modelId,
+  )
   const type =
     objectOf(params['thinking'])?.['type'] ?? objectOf(thinking.fields?.['thinking'])?.['type']
   const isThinking = type === undefined ? accepts?.thinksByDefault === true : type !== 'disabled'
@@ -45,6 +49,42 @@ export function writeAnthropic(
 interface WrittenThinking {
   readonly fields?: JsonObject
   readonly notes: readonly SettingNote[]
+}
+
+/**
+ * Leaves out a thinking budget in the middle of a tool loop that was begun without thinking, by another vendor or with
+ * its thinking lost: the API refuses it there. Adaptive thinking has no such rule.
+ */
+function withoutMidLoop(
+  thinking: WrittenThinking,
+  isForeign: () => boolean,
+  modelId: string,
+): WrittenThinking {
+  const isBudget = objectOf(thinking.fields?.['thinking'])?.['type'] === 'enabled'
+  if (!isBudget || !isForeign()) return thinking
+  const reason = `${modelId} cannot begin to think in the middle of a tool loop; it was not sent.`
+  return { notes: [{ setting: 'reasoning', change: 'dropped', reason }] }
+}
+
+/**
+ * True if the conversation waits for the answer to results, and no answer since the person's last word begins with
+ * thinking of this vendor.
+ */
+function isInForeignLoop(messages: readonly Message[], provider: string): boolean {
+  const last = messages.findLastIndex(({ type }) => type === 'assistant')
+  if (!messages.slice(last + 1).some(({ type }) => type === 'tool_result')) return false
+  for (let index = last; index >= 0; index--) {
+    const message = messages[index]!
+    if (message.type === 'user') return true
+    if (message.type === 'assistant' && beginsWithThinking(message, provider)) return false
+  }
+  return true
+}
+
+function beginsWithThinking({ content: [first] }: AssistantMessage, provider: string): boolean {
+  if (first?.type !== 'reasoning') return false
+  const native = nativeOf(first.metadata, provider, API)
+  return native?.['type'] === 'redacted_thinking' || textOf(native?.['signature']) !== undefined
 }
 
 /** Writes `reasoning` as the model accepts it: tokens, a word, or both. */

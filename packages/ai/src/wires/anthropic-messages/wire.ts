@@ -1,7 +1,7 @@
 import { writeAnthropic } from './settings.ts'
 import type { Wire } from '../wire.ts'
 import { decodeError } from './error.ts'
-import { encodeRequest } from './request.ts'
+import { encodeRequest, refuse } from './request.ts'
 import { decodeResponse } from './response.ts'
 import { AnthropicDecoder } from './stream.ts'
 import { API, type AnthropicDialect } from './types.ts'
@@ -11,6 +11,7 @@ export const anthropicMessages: Wire<AnthropicDialect> = {
   name: API,
   framing: 'sse',
   encodeRequest,
+  refuse,
   writeSettings: writeAnthropic,
   decodeResponse,
   createDecoder: (context) => new AnthropicDecoder(context),

@@ -11,12 +11,13 @@ import type {
   ImageBlock,
   UserContent,
 } from '../../contract/content.ts'
+import type { UPPError } from '../../contract/error.ts'
 import { contentOf, ToolResultMessage, type Message } from '../../contract/message.ts'
 import type { LLMRequest, Params } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
 import { bodyText, encodeOnce, resultKey, resultKeys } from '../encode-history.ts'
-import { documentSource, imageSource, type MediaSource, uploadOf } from '../media.ts'
+import { documentSource, imageSource, type MediaSource, refuseForeign, uploadOf } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf, without } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
@@ -351,6 +352,15 @@ function encodeUserBlock(block: UserContent, { provider, warnings }: EncodeOptio
   }
 }
 
+/** See `Wire.refuse`. Other types of files than the API documents are left to it to judge: they are many. */
+export function refuse(
+  block: UserContent,
+  { provider }: Target<GoogleDialect>,
+): UPPError | undefined {
+  const isAddressed = block.type === 'image' || block.type === 'document'
+  return isAddressed ? refuseForeign(block, provider) : undefined
+}
+
 function encodeBlock(
   block: AssistantContent,
   isOwn: boolean,
@@ -399,7 +409,7 @@ function encodeResult(result: ToolResult, { provider, calls }: EncodeOptions): G
   const texts: string[] = []
   const parts: GooglePart[] = []
   for (const block of blocks) {
-    const { text, part } = encodeResultBlock(block)
+    const { text, part } = encodeResultBlock(block, provider)
     if (text !== undefined) texts.push(text)
     if (part) parts.push(part)
   }
@@ -415,13 +425,18 @@ function encodeResult(result: ToolResult, { provider, calls }: EncodeOptions): G
   }
 }
 
-function encodeResultBlock(block: UserContent): { text?: string; part?: GooglePart } {
+function encodeResultBlock(
+  block: UserContent,
+  provider: string,
+): { text?: string; part?: GooglePart } {
   switch (block.type) {
     case 'text':
       return { text: block.text }
     case 'image':
-      return { part: mediaPart(imageSource(block)) }
+      return { part: uploadPart(block, provider) ?? mediaPart(imageSource(block)) }
     case 'document': {
+      const part = uploadPart(block, provider)
+      if (part) return { part }
       const source = documentSource(block)
       return 'text' in source ? { text: source.text } : { part: mediaPart(source) }
     }

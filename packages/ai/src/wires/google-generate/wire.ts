@@ -1,7 +1,7 @@
 import { writeGoogle } from './settings.ts'
 import type { Wire } from '../wire.ts'
 import { decodeError } from './error.ts'
-import { encodeRequest } from './request.ts'
+import { encodeRequest, refuse } from './request.ts'
 import { decodeResponse } from './response.ts'
 import { GoogleDecoder } from './stream.ts'
 import { API, type GoogleDialect } from './types.ts'
@@ -11,6 +11,7 @@ export const googleGenerate: Wire<GoogleDialect> = {
   name: API,
   framing: 'sse',
   encodeRequest,
+  refuse,
   writeSettings: writeGoogle,
   decodeResponse,
   createDecoder: (context) => new GoogleDecoder(context),

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonSchema } from '@skein/base'
-import type { UserContent } from '../../contract/content.ts'
+import type { TextBlock, UserContent } from '../../contract/content.ts'
+import type { UPPError } from '../../contract/error.ts'
 import { contentOf, type AssistantMessage, type Message } from '../../contract/message.ts'
 import type { LLMRequest } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
@@ -12,7 +13,7 @@ import {
   resultKey,
   resultKeys,
 } from '../encode-history.ts'
-import { imageSource } from '../media.ts'
+import { imageSource, parseDataUrl, uploadedError } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
@@ -169,13 +170,7 @@ function encodeContent(
         break
       case 'image': {
         const { base64, url } = imageSource(block)
-        if (base64 === undefined) {
-          throw requestError(
-            provider,
-            `${provider} takes images as data, not by address (${url.slice(0, 200)}).`,
-            'Download the image first and give its bytes or base64.',
-          )
-        }
+        if (base64 === undefined) throw addressError(url, provider)
         images.push(base64)
         break
       }
@@ -183,16 +178,39 @@ function encodeContent(
       case 'audio':
       case 'video':
       case 'binary':
-        throw requestError(
-          provider,
-          `A ${block.type} block (${block.mimeType}) cannot be sent to ${provider}.`,
-          'It takes text and images.',
-        )
+        throw kindError(block, provider)
       default:
         block satisfies never
     }
   }
   return { content: texts.join('\n'), images: images.length > 0 ? images : undefined }
+}
+
+function addressError(url: string, provider: string): UPPError {
+  return requestError(
+    provider,
+    `${provider} takes images as data, not by address (${url.slice(0, 200)}).`,
+    'Download the image first and give its bytes or base64.',
+  )
+}
+
+function kindError(
+  { type, mimeType }: Exclude<UserContent, TextBlock>,
+  provider: string,
+): UPPError {
+  return requestError(
+    provider,
+    `A ${type} block (${mimeType}) cannot be sent to ${provider}.`,
+    'It takes text and images.',
+  )
+}
+
+/** See `Wire.refuse`. */
+export function refuse(block: UserContent, { provider }: Target): UPPError | undefined {
+  if (block.type === 'text') return undefined
+  if (block.type !== 'image') return kindError(block, provider)
+  if (block.source.type !== 'url' || parseDataUrl(block.source.url)) return undefined
+  return uploadedError(block.source.url) ?? addressError(block.source.url, provider)
 }
 
 const functionKey = new Set(['function'])
@@ -267,7 +285,7 @@ function showable(block: UserContent, { provider, warnings }: EncodeOptions): Us
     case 'text':
       return block
     case 'image':
-      if (imageSource(block).base64 !== undefined) return block
+      if (block.source.type !== 'url' || parseDataUrl(block.source.url)) return block
       break
     case 'document':
       if (block.source.type === 'text') return { type: 'text', text: block.source.data }

@@ -1,7 +1,7 @@
 import { writeOllama } from './settings.ts'
 import type { Wire } from '../wire.ts'
 import { decodeError } from './error.ts'
-import { encodeRequest } from './request.ts'
+import { encodeRequest, refuse } from './request.ts'
 import { decodeResponse } from './response.ts'
 import { OllamaDecoder } from './stream.ts'
 import { API, type OllamaDialect } from './types.ts'
@@ -11,6 +11,7 @@ export const ollamaChat: Wire<OllamaDialect> = {
   name: API,
   framing: 'ndjson',
   encodeRequest,
+  refuse,
   writeSettings: writeOllama,
   decodeResponse,
   createDecoder: (context) => new OllamaDecoder(context),

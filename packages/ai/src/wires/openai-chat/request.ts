@@ -1,5 +1,6 @@
 import { encodeBase64, type JsonObject, type JsonValue } from '@skein/base'
 import type { DocumentBlock, UserContent } from '../../contract/content.ts'
+import type { UPPError } from '../../contract/error.ts'
 import {
   contentOf,
   type AssistantMessage,
@@ -16,7 +17,14 @@ import {
   type ListItems,
   listRequest,
 } from '../encode-history.ts'
-import { audioFormat, imageUrl, toDataUrl, uploadOf } from '../media.ts'
+import {
+  audioFormat,
+  imageUrl,
+  refuseForeign,
+  toDataUrl,
+  uploadedError,
+  uploadOf,
+} from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
@@ -236,11 +244,50 @@ function documentPart(block: DocumentBlock, target: ChatTarget): JsonObject {
   }
   if (source.type === 'base64') return filePart(name, toDataUrl(mimeType, source.data))
   if (documentUrl === 'file_data') return filePart(name, source.url)
-  throw requestError(
-    target.provider,
-    `${target.provider} does not take documents by address in Chat Completions.`,
+  throw addressError(target)
+}
+
+function addressError({ provider }: ChatTarget): UPPError {
+  return requestError(
+    provider,
+    `${provider} does not take documents by address in Chat Completions.`,
     'Send the document as base64.',
   )
+}
+
+/** See `Wire.refuse`. */
+export function refuse(block: UserContent, target: ChatTarget): UPPError | undefined {
+  const { provider, dialect } = target
+  switch (block.type) {
+    case 'text':
+      return undefined
+    case 'image':
+      if (block.source.type !== 'url') return refuseKind('image', target)
+      // This format has no ids of pictures.
+      return refuseKind('image', target) ?? refuseForeign(block, provider) ?? uploadedError(block.source.url) // prettier-ignore
+    case 'document': {
+      if (block.source.type === 'text') return undefined
+      const error = refuseKind('document', target) ?? refuseForeign(block, provider)
+      if (error || block.source.type !== 'url' || dialect.documentUrl !== 'reject') return error
+      return uploadOf(block, provider) === undefined ? addressError(target) : undefined
+    }
+    case 'audio': {
+      const format = audioFormat(block.mimeType)
+      const isKnown = dialect.audioFormats?.includes(format) ?? true
+      return refuseKind('audio', target) ?? (isKnown ? undefined : audioError(format, target))
+    }
+    case 'video':
+      return refuseKind('video', target)
+    case 'binary':
+      return refuseKind('document', target)
+    default:
+      return block satisfies never
+  }
+}
+
+function audioError(format: string, { provider, dialect }: ChatTarget): UPPError {
+  const known = dialect.audioFormats?.join(', ')
+  return requestError(provider, `${provider} does not take audio as ${format}, only as ${known}.`)
 }
 
 function filePart(filename: string, data: string): JsonObject {
@@ -248,8 +295,13 @@ function filePart(filename: string, data: string): JsonObject {
 }
 
 function accept(kind: ChatMedia, target: ChatTarget): void {
-  if (target.dialect.media.includes(kind)) return
-  throw requestError(target.provider, `${target.provider} does not take ${kind} input.`)
+  const error = refuseKind(kind, target)
+  if (error) throw error
+}
+
+function refuseKind(kind: ChatMedia, { provider, dialect }: ChatTarget): UPPError | undefined {
+  if (dialect.media.includes(kind)) return undefined
+  return requestError(provider, `${provider} does not take ${kind} input.`)
 }
 
 /**

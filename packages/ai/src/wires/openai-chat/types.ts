@@ -35,6 +35,8 @@ export interface OpenAIChatDialect {
   readonly documentUrl: 'reject' | 'file_data' | 'document_url'
   /** The value of `input_audio`: OpenAI's `{ data, format }`, or the base64 text alone (Mistral). */
   readonly audio: 'object' | 'base64'
+  /** The names of the audio formats that the vendor accepts; undefined if they are not known. */
+  readonly audioFormats?: readonly string[]
   /**
    * The field in which the vendor's own reasoning is sent back. Reasoning of other vendors is never
    * sent.

@@ -6,7 +6,7 @@ import { writeChat } from './settings.ts'
 import { withoutNulls } from '../strict-nulls.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, Wire } from '../wire.ts'
-import { encodeRequest } from './request.ts'
+import { encodeRequest, refuse } from './request.ts'
 import { ChatDecoder } from './stream.ts'
 import type { ChatChunk, OpenAIChatDialect } from './types.ts'
 
@@ -15,6 +15,7 @@ export const openaiChat: Wire<OpenAIChatDialect> = {
   name: 'openai-chat',
   framing: 'sse',
   encodeRequest,
+  refuse,
   writeSettings: writeChat,
   decodeResponse,
   createDecoder: (context) => new ChatDecoder(context),

@@ -5,6 +5,7 @@ import type {
   TextBlock,
   UserContent,
 } from '../../contract/content.ts'
+import type { UPPError } from '../../contract/error.ts'
 import { contentOf, type AssistantMessage, type Message } from '../../contract/message.ts'
 import type { LLMRequest } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
@@ -16,7 +17,7 @@ import {
   type ListItems,
   listRequest,
 } from '../encode-history.ts'
-import { audioFormat, imageUrl, toDataUrl, uploadOf } from '../media.ts'
+import { audioFormat, imageUrl, refuseForeign, toDataUrl, uploadOf } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
@@ -231,7 +232,17 @@ function accept(
   if (!target.dialect.media.includes(kind)) throw refused(named, target)
 }
 
-function refused(named: string, { provider }: ResponsesTarget): Error {
+/** See `Wire.refuse`. */
+export function refuse(block: UserContent, target: ResponsesTarget): UPPError | undefined {
+  const { type } = block
+  if (type === 'text' || (type === 'document' && block.source.type === 'text')) return undefined
+  const kind = type === 'binary' ? 'document' : type
+  if (!target.dialect.media.includes(kind)) return refused(type, target)
+  const isAddressed = type === 'image' || type === 'document'
+  return isAddressed ? refuseForeign(block, target.provider) : undefined
+}
+
+function refused(named: string, { provider }: ResponsesTarget): UPPError {
   return requestError(provider, `${provider} does not take ${named} input through Responses.`)
 }
 

@@ -6,7 +6,7 @@ import { writeResponses } from './settings.ts'
 import { withoutNulls } from '../strict-nulls.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, Wire } from '../wire.ts'
-import { encodeRequest } from './request.ts'
+import { encodeRequest, refuse } from './request.ts'
 import { ResponsesDecoder } from './stream.ts'
 import type { OpenAIResponsesDialect } from './types.ts'
 
@@ -15,6 +15,7 @@ export const openaiResponses: Wire<OpenAIResponsesDialect> = {
   name: 'openai-responses',
   framing: 'sse',
   encodeRequest,
+  refuse,
   writeSettings: writeResponses,
   decodeResponse,
   createDecoder: (context) => new ResponsesDecoder(context),
