@@ -129,7 +129,7 @@ function fileOf(name: string, body: Buffer): StudioFile {
   }
 }
 
-/** Returns the folder with the built page: beside this file in the published package, else built now. */
+/** Returns the folder with the built page: next to this file in the published package, else built now. */
 function pageFolder(): PageFolder {
   const published = join(import.meta.dirname, 'page')
   if (existsSync(published)) return { type: 'built', path: published }

@@ -376,14 +376,26 @@ const cutOff = (page: Page): Promise<string[]> =>
       }
       return false
     }
+    const pen = document.createElement('canvas').getContext('2d')!
+    const hasCutPlaceholder = (field: HTMLInputElement): boolean => {
+      const { font, paddingLeft, paddingRight } = getComputedStyle(field)
+      pen.font = font
+      const room = field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)
+      return field.value === '' && pen.measureText(field.placeholder).width > room
+    }
+    const fields = [...document.querySelectorAll<HTMLInputElement>('input[placeholder]')]
+    const placeholders = fields
+      .filter((field) => field.clientWidth > 0 && hasCutPlaceholder(field))
+      .map(({ placeholder }) => `placeholder: ${placeholder}`)
     const wanted =
       'a, button, input, textarea, select, summary, h1, h2, h3, p, td, th, dt, dd, .tick'
-    return [...document.querySelectorAll(wanted)]
+    const elements = [...document.querySelectorAll(wanted)]
       .filter((element) => !element.closest('.hidden, .skip, [hidden]') && isCut(element))
       .map(
         (element) =>
           `${element.tagName} ${element.className}: ${element.textContent?.slice(0, 40)}`,
       )
+    return [...placeholders, ...elements]
   })
 
 // Each screen is opened once and then shown in the other theme and in other windows, because opening takes longest.

@@ -204,7 +204,7 @@ function described(error: unknown): { code?: string; message: string; hint?: str
   }
 }
 
-/** A dialog over the page. Escape and a click beside it close it; the browser keeps the focus inside. */
+/** A dialog over the page. Escape and a press outside it close it; the browser keeps the focus inside. */
 export function Dialog({
   title,
   onClose,
@@ -223,6 +223,8 @@ export function Dialog({
   const ref = useRef<HTMLDialogElement>(null)
   const own = useId()
   const name = overlay ?? own
+  // A press that begins inside, such as one that selects text, closes nothing where it ends.
+  const isPressOutside = useRef(false)
   useOverlay(own, overlay === undefined)
   useLayoutEffect(() => {
     const dialog = ref.current
@@ -242,7 +244,12 @@ export function Dialog({
         event.preventDefault()
         onClose()
       }}
-      onClick={(event) => event.target === ref.current && onClose()}
+      onPointerDown={(event) => {
+        isPressOutside.current = event.target === ref.current
+      }}
+      onClick={(event) => {
+        if (event.target === ref.current && isPressOutside.current) onClose()
+      }}
     >
       {className === undefined && (
         <div className="dialog-head">

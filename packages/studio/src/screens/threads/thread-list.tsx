@@ -77,7 +77,7 @@ export function ThreadList({
             ref={search}
             type="search"
             value={query}
-            placeholder="Search, agent:, status:, …"
+            placeholder="Search or filter"
             title="Words of titles and first messages, agent:, status:, tool:, cost>, after:, before:"
             onChange={(event) => go({ ...address, query: event.target.value }, true)}
             onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
