@@ -238,6 +238,32 @@ const SCREENS: readonly {
     },
   },
   {
+    name: 'no page',
+    async open({ open }, _, options) {
+      const page = await open('/nothing/here', options)
+      await page.getByText('There is no page at this address').waitFor()
+      return page
+    },
+  },
+  {
+    name: 'no match',
+    async open({ open }, _, options) {
+      const page = await open('/threads?q=status%3Afoo', options)
+      await page.getByText(/^No state is called “foo”/).waitFor()
+      return page
+    },
+  },
+  {
+    name: 'delete',
+    async open({ open }, { order }, options) {
+      const page = await open(`/threads/${order}`, options)
+      await page.getByRole('button', { name: 'More' }).click()
+      await page.getByRole('button', { name: /^Delete/ }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).waitFor()
+      return page
+    },
+  },
+  {
     name: 'change',
     async open({ open }, _, options) {
       const page = await open('/inbox', options)

@@ -120,6 +120,15 @@ describe('threads', () => {
   })
 })
 
+test('an empty list shows a command for an agent that is there', async () => {
+  const { agent } = refundDesk()
+  await withStudio({ runtime: { agents: [agent] } }, async ({ open }) => {
+    const page = await open('/')
+    await page.getByText('npx skein run desk "Hello"').waitFor()
+    expect(await violations(page)).toEqual([])
+  })
+})
+
 test('a first message of the demo is one click away', async () => {
   await withStudio({}, async ({ open, runtime }) => {
     const page = await open('/')

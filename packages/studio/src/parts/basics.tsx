@@ -124,14 +124,18 @@ export function CommandLine({ text }: { readonly text: string }): ReactNode {
 /** The text in place of an empty list: what would be here, and how to get it. */
 export function Empty({
   title,
+  isPage = false,
   children,
 }: {
   readonly title: string
+  /** Whether there is nothing else on the page, so that the title is that of the page. */
+  readonly isPage?: boolean
   readonly children?: ReactNode
 }): ReactNode {
+  const Heading = isPage ? 'h1' : 'h2'
   return (
     <div className="empty">
-      <h2>{title}</h2>
+      <Heading>{title}</Heading>
       {children}
     </div>
   )
