@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { peerNames } from '../peers.ts'
+import { groupOfProgram } from '../examples/groups.ts'
 import { readJson, root, type Manifest } from '../workspace.ts'
 import { groupOf, groups, linkedPeers } from './groups.ts'
 
@@ -23,6 +24,12 @@ test('every file with a group in its name has one that exists, and every group h
   )
   const suffixes = new Set(files.map((file) => /\.([a-z]+)\.test\.tsx?$/.exec(file)?.[1]))
   expect([...suffixes].toSorted()).toEqual(groups.map(({ name }) => name).toSorted())
+})
+
+test('the group of a program has the packages of the files beside it that it imports, too', () => {
+  const folder = `${root}/packages/governance/test`
+  expect(groupOfProgram(`${folder}/use-chat-app.ts`)).toBe('frameworks')
+  expect(groupOfProgram(`${root}/packages/studio/test/studio-kit.ts`)).toBe('browser')
 })
 
 test('a group installs folders of peers/ that exist, and what its tests import has one version', () => {

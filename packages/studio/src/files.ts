@@ -50,8 +50,11 @@ export function studioFiles(): StudioPage {
       const name = path.replace(/^\/+/, '')
       if (name.startsWith('docs/')) return docsFile(name.slice('docs/'.length))
       const folder = files ? undefined : pageFolder()
-      if (folder?.type === 'building')
-        return name.startsWith('assets/') ? undefined : buildingPage(folder)
+      if (folder?.type === 'building') {
+        if (name.endsWith(BUILDING_CSS_NAME))
+          return fileOf(BUILDING_CSS_NAME, Buffer.from(BUILDING_CSS))
+        return name.startsWith('assets/') ? undefined : buildingPage(folder, name)
+      }
       if (folder) files = readFiles(folder.path)
       if (!files) return undefined
       if (name.startsWith('assets/')) return files.get(name)
@@ -129,7 +132,7 @@ function fileOf(name: string, body: Buffer): StudioFile {
   }
 }
 
-/** Returns the folder with the built page: beside this file in the published package, else built now. */
+/** Returns the folder with the built page: next to this file in the published package, else built now. */
 function pageFolder(): PageFolder {
   const published = join(import.meta.dirname, 'page')
   if (existsSync(published)) return { type: 'built', path: published }
@@ -140,19 +143,35 @@ type PageFolder =
   | { readonly type: 'built'; readonly path: string }
   | { readonly type: 'building'; readonly since: number; readonly error?: string }
 
-function buildingPage({ since, error }: Extract<PageFolder, { type: 'building' }>): StudioFile {
+/** The page until Studio is built. It loads again every second, and so becomes Studio. */
+function buildingPage(
+  { since, error }: Extract<PageFolder, { type: 'building' }>,
+  name: string,
+): StudioFile {
+  const up = '../'.repeat(name.split('/').length - 1)
   const seconds = Math.round((Date.now() - since) / 1000)
   const refresh = error === undefined ? '<meta http-equiv="refresh" content="1" />' : ''
   const text =
     error === undefined
-      ? `Studio is being built from its sources, once: ${seconds} s so far, usually less than 15.`
-      : 'Studio could not be built. The reason is in the output of the server.'
+      ? `Building the page, once for this clone: ${seconds} s so far, usually less than 15.`
+      : 'The page could not be built. The reason is in the output of the server.'
   const html = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8" /><meta name="color-scheme" content="light dark" />${refresh}
-<title>Studio</title></head><body><p role="status">${text}</p></body></html>
+<html lang="en"><head><meta charset="utf-8" /><meta name="viewport" content="width=device-width, initial-scale=1" />
+<meta name="color-scheme" content="light dark" />${refresh}
+<title>Studio</title><link rel="stylesheet" href="${up}${BUILDING_CSS_NAME}" /></head>
+<body><main><h1>Skein Studio</h1><p role="status">${text}</p></main></body></html>
 `
   return fileOf('index.html', Buffer.from(html))
 }
+
+const BUILDING_CSS_NAME = 'building.css'
+const BUILDING_CSS = `:root { color-scheme: light dark }
+body { display: grid; min-height: 100vh; margin: 0; place-items: center; font: 14px/1.5 system-ui, sans-serif }
+body { background: light-dark(#fff, #0f1113); color: light-dark(#15181b, #e9ecef) }
+main { padding: 0 24px 10vh; text-align: center }
+h1 { margin: 0 0 4px; font-size: 1.143rem; font-weight: 600 }
+p { margin: 0; color: light-dark(#545d66, #a0a9b3); font-variant-numeric: tabular-nums }
+`
 
 /** The files from which the page is built: its own sources, and those of the packages that it imports. */
 const SOURCES = [

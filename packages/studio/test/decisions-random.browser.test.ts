@@ -59,6 +59,14 @@ function planOf(random: (below: number) => number): Plan {
   })
   const place = (): Place => oneOf(Object.keys(PLACES) as Place[])
   const around = (): number => oneOf([650, 800, 900, 1000])
+  // Some plans decide even where the machine is so busy that the pauses above are too short.
+  if (random(10) === 0) {
+    const long = 1600
+    return oneOf([
+      [key('a', long), key('Enter', long), key('Tab', 0), key('Tab', long), key('Enter', long)],
+      [point('approve', 'approve', long), point('confirm', 'confirm', long)],
+    ])
+  }
   const noise = Array.from({ length: 1 + random(7) }, () => {
     const kind = random(8)
     if (kind === 0) return point(oneOf(['approve', 'confirm', 'deny'] as const))
@@ -118,6 +126,8 @@ interface Pace {
   /** Lets time pass on the page. */
   wait(page: Page, ms: number): Promise<void>
   prepare(page: Page): Promise<void>
+  /** Waits until the page shows what it loads, as a person who looks at it does. */
+  look(page: Page): Promise<void>
   go(page: Page, address: string): Promise<void>
 }
 
@@ -136,6 +146,12 @@ async function visit(page: Page, address: string): Promise<void> {
 const realTime: Pace = {
   wait: (_, ms) => (ms === 0 ? Promise.resolve() : delay(ms)),
   prepare: () => Promise.resolve(),
+  async look(page) {
+    const isShown = (): boolean =>
+      document.querySelector('.skeleton, [data-choice=approve][aria-disabled]') === null
+    // Some screens keep what is loading, or a button that is out of sight.
+    await page.waitForFunction(isShown, undefined, { timeout: 4000 }).catch(() => undefined)
+  },
   go: visit,
 }
 
@@ -146,6 +162,8 @@ const fakeTime: Pace = {
     if (ms > 0) await page.clock.runFor(Math.min(ms, 64))
   },
   prepare: (page) => page.clock.install(),
+  // The frames in which the page would be asked again come only when the clock runs.
+  look: () => Promise.resolve(),
   async go(page, address) {
     if (!/\/studio\/(?!docs)/.test(page.url())) return visit(page, address)
     // What is open stays open for one more plan: Escape closes the uppermost dialog only.
@@ -225,6 +243,7 @@ async function playPlans(
         .first()
         .waitFor({ timeout: 2000 })
         .catch(() => visit(page, address))
+      await pace.look(page)
       await pace.wait(page, 900)
     }
     const plan = planOf(random)
@@ -281,7 +300,9 @@ async function playAll(count: number, pace: Pace, pages: number): Promise<number
       )
       const { agent, front } = refundDesk()
       await withStudio({ runtime: { agents: [agent, front] } }, async (kit) => {
-        decided += await playPlans(kit, { seeds, pace })
+        // Not `decided += await …`, which would forget what other pages have counted meanwhile.
+        const count = await playPlans(kit, { seeds, pace })
+        decided += count
       })
       played += seeds.length
       if (count > 1000) console.info(`${played} of ${count} sequences: ${decided} calls decided`)

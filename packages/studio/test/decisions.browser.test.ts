@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Locator, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { refundDesk, waitingThread, type RefundDesk } from './refund-desk.ts'
-import { withBrowser, withStudio, type StudioKit } from './studio-kit.ts'
+import { violations, withBrowser, withStudio, type StudioKit } from './studio-kit.ts'
 
 withBrowser()
 
@@ -112,8 +112,18 @@ describe('a decision is made on purpose', () => {
       const approve = page.locator('[data-choice=approve]')
       await page.keyboard.press('a')
       expect(await approve.evaluate((one) => one === document.activeElement)).toBe(true)
+      const placesOfButtons = (): Promise<unknown> =>
+        page.locator('.ask > .btns .btn').evaluateAll((all) =>
+          all.map((one) => {
+            const { left, top } = one.getBoundingClientRect()
+            return [left, top]
+          }),
+        )
+      const before = await placesOfButtons()
       await page.keyboard.press('Enter')
       await page.getByText(/^Too quick: nothing was decided/).waitFor()
+      // The message moves no button away from under a pointer.
+      expect(await placesOfButtons()).toEqual(before)
       // Any other key takes the focus away, so the Enter after it is no decision.
       await delay(800)
       await page.keyboard.press('x')
@@ -148,6 +158,7 @@ describe('a decision is made on purpose', () => {
         await confirm.waitFor()
         await delay(900)
         const { x: left, y: top, width: wide, height } = (await confirm.boundingBox())!
+        expect(await violations(page)).toEqual([])
         const isUnder = x >= left && x <= left + wide && y >= top && y <= top + height
         expect(isUnder).toBe(false)
         await page.mouse.click(x, y)

@@ -16,17 +16,23 @@ const exported = publicNames()
 // What the site is made with is installed by `npm test`; where npm could not, it says so and this is skipped.
 const isInstalled = peersOf('docs').isInstalled
 
-/** Copies what serves the documentation into a clone without a built site. */
+/** Copies what serves the page and the documentation into a clone without a built site. */
 async function freshClone(
-  { hasPages }: { readonly hasPages: boolean },
-  work: (files: StudioPage) => void,
+  { hasPages, hasSources = false }: { readonly hasPages: boolean; readonly hasSources?: boolean },
+  work: (files: StudioPage) => void | Promise<void>,
 ): Promise<void> {
   mkdirSync(join(root, '.tmp'), { recursive: true })
   const clone = mkdtempSync(join(root, '.tmp', 'skein-docs-'))
   const source = join(clone, 'packages/studio/src')
   mkdirSync(source, { recursive: true })
+  const own = join(import.meta.dirname, '..')
   for (const file of ['files.ts', 'plain-docs.ts'])
-    cpSync(join(import.meta.dirname, '../src', file), join(source, file))
+    cpSync(join(own, 'src', file), join(source, file))
+  if (hasSources) {
+    cpSync(join(own, 'src'), source, { recursive: true })
+    for (const file of ['package.json', 'vite.config.ts'])
+      cpSync(join(own, file), join(clone, 'packages/studio', file))
+  }
   if (hasPages) {
     cpSync(join(root, 'docs'), join(clone, 'docs'), { recursive: true })
     cpSync(join(root, 'README.md'), join(clone, 'README.md'))
@@ -35,7 +41,7 @@ async function freshClone(
     const { studioFiles: files } = (await import(pathToFileURL(join(source, 'files.ts')).href)) as {
       studioFiles: () => StudioPage
     }
-    work(files())
+    await work(files())
   } finally {
     rmSync(clone, { recursive: true })
   }
@@ -63,6 +69,28 @@ test('an installation without documentation says how to build it, and gives noth
     expect(Buffer.from(page!.body).toString()).toContain('Back to Studio')
     expect(files.get('docs/errors.html')).toBeUndefined()
   })
+})
+
+describe('the first load in a clone', () => {
+  withBrowser()
+
+  test('says that Studio is being built, and shows Studio as soon as it is', async () => {
+    await freshClone({ hasPages: false, hasSources: true }, async (studio) => {
+      await withStudio({ serve: { studio } }, async ({ open }) => {
+        const page = await open('/threads/none?view=tree')
+        await page.getByRole('heading', { name: 'Skein Studio' }).waitFor()
+        await page
+          .getByRole('status')
+          .getByText(/^Building the page, once/)
+          .waitFor()
+        // It has a style, from an address that the policy of the page allows. It loads again while it is looked at.
+        const font = (): Promise<string> =>
+          page.evaluate(() => getComputedStyle(document.body).fontFamily).catch(() => '')
+        await expect.poll(font).toContain('system-ui')
+        await page.getByText('There is no such thread.').waitFor({ timeout: 60_000 })
+      })
+    })
+  }, 90_000)
 })
 
 /** What people look for, and the page that must be among the first two. */

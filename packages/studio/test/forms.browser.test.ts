@@ -212,6 +212,26 @@ describe('the inbox', () => {
   })
 })
 
+test('a dialog stays open, with its text, when a press that began inside it ends outside', async () => {
+  await withStudio({}, async ({ open, runtime }) => {
+    const { id } = await runtime.threads.create({ agent: 'refunds', message: 'Refund O-7.' })
+    await runtime.threads.settled(id)
+    const page = await open('/inbox')
+    await page.getByRole('button', { name: /^Deny…/ }).click()
+    const reason = page.getByRole('dialog').getByRole('textbox')
+    await reason.fill('Paid twice already.')
+    // As a person selects text with the mouse.
+    const { x, y } = (await reason.boundingBox())!
+    await page.mouse.move(x + 60, y + 12)
+    await page.mouse.down()
+    await page.mouse.move(x - 200, y + 12, { steps: 4 })
+    await page.mouse.up()
+    expect(await reason.inputValue({ timeout: 1000 })).toBe('Paid twice already.')
+    await page.mouse.click(x - 200, y)
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+  })
+})
+
 describe('a thread', () => {
   test('values that a child needs are given once and never shown', async () => {
     await withStudio(agents, async ({ open, runtime }) => {

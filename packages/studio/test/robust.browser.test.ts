@@ -12,7 +12,7 @@ import { calls, says, scripted, waits, type ScriptPart } from '@skein/ai/testing
 import { defineAgent, definePrompt, defineTool } from '@skein/runtime'
 import { createClient } from '@skein/server/client'
 import { studioFiles } from '../src/index.ts'
-import { pagesOf, withBrowser, withStudio } from './studio-kit.ts'
+import { pagesOf, violations, withBrowser, withStudio } from './studio-kit.ts'
 
 withBrowser()
 
@@ -239,6 +239,12 @@ describe('sign-in', () => {
       await page.getByLabel('Key', { exact: true }).fill('wrong-key-000000000')
       await page.keyboard.press('Enter')
       await page.getByText('The key is unknown or expired.').waitFor()
+      for (const colorScheme of ['dark', 'light'] as const)
+        for (const width of [390, 1440]) {
+          await page.emulateMedia({ colorScheme })
+          await page.setViewportSize({ width, height: 780 })
+          expect(await violations(page)).toEqual([])
+        }
       await page.getByLabel('Key', { exact: true }).fill(KEY)
       await page.keyboard.press('Enter')
       await page.getByText('Nothing waits for a person.').waitFor()

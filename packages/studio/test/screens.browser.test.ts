@@ -238,6 +238,32 @@ const SCREENS: readonly {
     },
   },
   {
+    name: 'no page',
+    async open({ open }, _, options) {
+      const page = await open('/nothing/here', options)
+      await page.getByText('There is no page at this address').waitFor()
+      return page
+    },
+  },
+  {
+    name: 'no match',
+    async open({ open }, _, options) {
+      const page = await open('/threads?q=status%3Afoo', options)
+      await page.getByText(/^No state is called “foo”/).waitFor()
+      return page
+    },
+  },
+  {
+    name: 'delete',
+    async open({ open }, { order }, options) {
+      const page = await open(`/threads/${order}`, options)
+      await page.getByRole('button', { name: 'More' }).click()
+      await page.getByRole('button', { name: /^Delete/ }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).waitFor()
+      return page
+    },
+  },
+  {
     name: 'change',
     async open({ open }, _, options) {
       const page = await open('/inbox', options)
@@ -376,14 +402,26 @@ const cutOff = (page: Page): Promise<string[]> =>
       }
       return false
     }
+    const pen = document.createElement('canvas').getContext('2d')!
+    const hasCutPlaceholder = (field: HTMLInputElement): boolean => {
+      const { font, paddingLeft, paddingRight } = getComputedStyle(field)
+      pen.font = font
+      const room = field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)
+      return field.value === '' && pen.measureText(field.placeholder).width > room
+    }
+    const fields = [...document.querySelectorAll<HTMLInputElement>('input[placeholder]')]
+    const placeholders = fields
+      .filter((field) => field.clientWidth > 0 && hasCutPlaceholder(field))
+      .map(({ placeholder }) => `placeholder: ${placeholder}`)
     const wanted =
       'a, button, input, textarea, select, summary, h1, h2, h3, p, td, th, dt, dd, .tick'
-    return [...document.querySelectorAll(wanted)]
+    const elements = [...document.querySelectorAll(wanted)]
       .filter((element) => !element.closest('.hidden, .skip, [hidden]') && isCut(element))
       .map(
         (element) =>
           `${element.tagName} ${element.className}: ${element.textContent?.slice(0, 40)}`,
       )
+    return [...placeholders, ...elements]
   })
 
 // Each screen is opened once and then shown in the other theme and in other windows, because opening takes longest.

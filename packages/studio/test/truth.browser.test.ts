@@ -42,6 +42,25 @@ test('a call that ran a child has no decision: nothing says that somebody denied
   })
 })
 
+test('the model time of a thread is the same in its head, in the tree and in a comparison', async () => {
+  await withStudio({}, async ({ open, runtime }) => {
+    const start = async (message: string): Promise<string> => {
+      const { id } = await runtime.threads.create({ agent: 'support', message })
+      await runtime.threads.settled(id)
+      return id
+    }
+    const withChild = await start('Please write a label for the oak loom.')
+    const other = await start('Where is order O-8?')
+    const page = await open(`/threads/${withChild}?view=tree`)
+    const own = await page.locator('.tree-view tbody tr').first().locator('td').last().innerText()
+    const head = page.locator('.head .numbers').getByText(/^model time/)
+    expect(await head.innerText()).toBe(`model time ${own}`)
+    await page.goto(page.url().replace('view=tree', `with=${other}`))
+    const row = page.locator('.diff-sums tr').filter({ hasText: 'Model time' }).locator('td')
+    expect(await row.first().innerText()).toBe(own)
+  })
+})
+
 test('the inbox shows what the person wrote, what the tool returned, and that the same call waits twice', async () => {
   await withStudio({}, async ({ open, runtime }) => {
     for (const message of ['Please refund order O-7.', 'The lamp O-7 is broken, money back!']) {
@@ -101,6 +120,15 @@ describe('threads', () => {
   })
 })
 
+test('an empty list shows a command for an agent that is there', async () => {
+  const { agent } = refundDesk()
+  await withStudio({ runtime: { agents: [agent] } }, async ({ open }) => {
+    const page = await open('/')
+    await page.getByText('npx skein run desk "Hello"').waitFor()
+    expect(await violations(page)).toEqual([])
+  })
+})
+
 test('a first message of the demo is one click away', async () => {
   await withStudio({}, async ({ open, runtime }) => {
     const page = await open('/')
@@ -117,20 +145,32 @@ test('at 390 px every page is in the navigation, and no screen hides a part besi
       message: 'Please write a label for the oak loom.',
     })
     await runtime.threads.settled(id)
-    for (const path of ['/inbox', `/threads/${id}`, `/threads/${id}?view=tree`, '/agents']) {
+    const [child] = await runtime.threads.list({ parentId: id })
+    const call = `/threads/${child!.id}?select=event+3`
+    for (const path of ['/inbox', `/threads/${id}`, `/threads/${id}?view=tree`, call, '/agents']) {
       const page = await open(path, { width: 390, height: 780 })
       for (const name of ['Threads', /^Inbox/, 'Agents', 'API', 'Docs']) {
         const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name })
         const box = (await link.boundingBox())!
         expect(box.x >= 0 && box.x + box.width <= 390, `${path}: ${name}`).toBe(true)
       }
-      await page.locator('main h1').first().waitFor()
+      await page.locator('main h1, .detail .tab').first().waitFor()
       const wide = await page.evaluate(() =>
         [...document.querySelectorAll('.tree-view, .tabs, .inbox')]
           .filter((box) => box.scrollWidth > box.clientWidth + 1)
           .map((box) => box.className),
       )
       expect(wide, path).toEqual([])
+      // Neither a name in the tree nor the tabs of the details take a second line.
+      const broken = await page.evaluate(() => {
+        const names = [...document.querySelectorAll('.tree-view th a')]
+        const tabs = [...document.querySelectorAll('.detail .tab')]
+        const tops = new Set(tabs.map((tab) => tab.getBoundingClientRect().top))
+        return (
+          names.filter((name) => name.getClientRects().length > 1).length + (tops.size > 1 ? 1 : 0)
+        )
+      })
+      expect(broken, path).toBe(0)
       await page.context().close()
     }
   })

@@ -196,7 +196,7 @@ function consequence(item: WaitingItem, hasEnded: boolean): string {
   if (hasEnded)
     return 'The thread did not wait for this. Nothing runs again: the agent reads what you found when it works next.'
   const approval = item.risk === 'write_high_risk' ? ', after a new approval' : ''
-  return `If it did not happen, the call runs again${approval}. If that cannot be known, it does not run again, and the agent is told so.`
+  return `If it did not happen, the call runs again${approval}. If that cannot be known, it does not run again, and the agent reads that.`
 }
 
 export function AnswerForm({ item, decide }: Omit<DialogProps, 'onClose'>): ReactNode {

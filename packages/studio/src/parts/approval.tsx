@@ -213,7 +213,12 @@ function Choices({
           <X size={15} aria-hidden /> Deny… {hasKeys && <kbd>d</kbd>}
         </button>
       </div>
-      {hasKeys && <p className="enter-hint small soft">Enter approves after a moment.</p>}
+      {hasKeys && (
+        <p className="enter-hint small soft">
+          <kbd>a</kbd> moves to Approve. Enter then approves, once the button has had the focus for
+          a moment.
+        </p>
+      )}
     </>
   )
 }

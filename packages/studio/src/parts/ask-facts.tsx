@@ -72,9 +72,11 @@ export function AskFacts({ item }: { readonly item: WaitingItem }): ReactNode {
         )}
         {request !== undefined && (
           <>
-            {' · digest '}
-            <code title={request.digest}>{shortDigest(request.digest)}</code>{' '}
-            <Copy text={request.digest} label="Copy the digest" />
+            {' · '}
+            <span className="one-line">
+              digest <code title={request.digest}>{shortDigest(request.digest)}</code>{' '}
+              <Copy text={request.digest} label="Copy the digest" />
+            </span>
           </>
         )}
       </dd>

@@ -124,14 +124,18 @@ export function CommandLine({ text }: { readonly text: string }): ReactNode {
 /** The text in place of an empty list: what would be here, and how to get it. */
 export function Empty({
   title,
+  isPage = false,
   children,
 }: {
   readonly title: string
+  /** Whether there is nothing else on the page, so that the title is that of the page. */
+  readonly isPage?: boolean
   readonly children?: ReactNode
 }): ReactNode {
+  const Heading = isPage ? 'h1' : 'h2'
   return (
     <div className="empty">
-      <h2>{title}</h2>
+      <Heading>{title}</Heading>
       {children}
     </div>
   )
@@ -204,7 +208,7 @@ function described(error: unknown): { code?: string; message: string; hint?: str
   }
 }
 
-/** A dialog over the page. Escape and a click beside it close it; the browser keeps the focus inside. */
+/** A dialog over the page. Escape and a press outside it close it; the browser keeps the focus inside. */
 export function Dialog({
   title,
   onClose,
@@ -223,6 +227,8 @@ export function Dialog({
   const ref = useRef<HTMLDialogElement>(null)
   const own = useId()
   const name = overlay ?? own
+  // A press that begins inside, such as one that selects text, closes nothing where it ends.
+  const isPressOutside = useRef(false)
   useOverlay(own, overlay === undefined)
   useLayoutEffect(() => {
     const dialog = ref.current
@@ -242,7 +248,12 @@ export function Dialog({
         event.preventDefault()
         onClose()
       }}
-      onClick={(event) => event.target === ref.current && onClose()}
+      onPointerDown={(event) => {
+        isPressOutside.current = event.target === ref.current
+      }}
+      onClick={(event) => {
+        if (event.target === ref.current && isPressOutside.current) onClose()
+      }}
     >
       {className === undefined && (
         <div className="dialog-head">

@@ -6,7 +6,7 @@ import { useStudio } from '../state/studio.ts'
 import { clockText, dateText, line } from './format.ts'
 import { Prose, safeHref } from './prose.tsx'
 
-/** Who said something, beside the text. */
+/** Who said something, next to the text. */
 export function Who({
   name,
   kind,

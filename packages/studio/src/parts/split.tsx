@@ -2,7 +2,7 @@ import { useRef, useState, type KeyboardEvent, type PointerEvent, type ReactNode
 import { readSetting, writeSetting } from '../state/store.ts'
 
 /**
- * A pane of fixed width beside the rest of the page. The divider can be moved by mouse and keys; its place is stored.
+ * A pane of fixed width next to the rest of the page. The divider can be moved by mouse and keys; its place is stored.
  */
 export function Split({
   name,

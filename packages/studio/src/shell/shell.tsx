@@ -191,7 +191,7 @@ function Screen({ address }: { readonly address: Address }): ReactNode {
       return <ApiScreen operation={address.operation} />
     case 'unknown':
       return (
-        <Empty title="There is no page at this address">
+        <Empty title="There is no page at this address" isPage>
           <p>
             <To className="link" address={{ screen: 'threads' }}>
               All threads

@@ -82,6 +82,12 @@ describe('keys of the page', () => {
       type: 'run',
       keys: 'g a',
     })
+    // A first key that is pressed again begins the pair again: the second key still is none of the page.
+    for (const at of [500, 5000])
+      expect(last([key('g', 0), key('g', at), key('a', at + 100)])).toEqual({
+        type: 'run',
+        keys: 'g a',
+      })
     // A press elsewhere ends the pair.
     expect(last([key('g', 0), pressed(10), key('a', 20)])).toEqual({ type: 'run', keys: 'a' })
   })

@@ -269,13 +269,14 @@ function onKey(before: InputState, input: KeyInput): InputStep {
     if (state.isTypingOn && (isText || key === 'Enter') && target === 'page')
       return step(state, DROP)
 
-    // The second key of a pair is never a key of the page, however late it comes.
+    // The second key of a pair is never a key of the page, however late it comes. It may be the first key again.
     const { pairKey } = state
+    const isFirstOfPair = [...bound].some((keys) => keys.startsWith(`${key} `))
     if (pairKey !== undefined) {
       if (isRepeat && key === pairKey.key) return step(state, DROP)
       const keys = `${pairKey.key} ${key}`
       const isInTime = at - pairKey.at < PAIR_MS && bound.has(keys)
-      const next = { ...state, pairKey: undefined }
+      const next = { ...state, pairKey: isFirstOfPair && !isInTime ? { key, at } : undefined }
       if (isInTime) return step(next, { type: 'run', keys })
       return step(next, isText || bound.has(key) ? DROP : PASS)
     }
@@ -285,7 +286,6 @@ function onKey(before: InputState, input: KeyInput): InputStep {
     // An Enter that is still held was meant for something else.
     if (isRepeat && key === 'Enter') return step(state, DROP)
     if (bound.has(key)) return step(state, { type: 'run', keys: key })
-    const isFirstOfPair = [...bound].some((keys) => keys.startsWith(`${key} `))
     return isFirstOfPair ? step({ ...state, pairKey: { key, at } }, DROP) : step(state)
   }
 }

@@ -5,6 +5,7 @@ import { countText, duration, line, money, plural } from '../../parts/format.ts'
 import { indentedJson } from '../../parts/json.tsx'
 import { To } from '../../parts/link.tsx'
 import type { ThreadAddress } from '../../state/address.ts'
+import { modelTime } from '../../state/facts.ts'
 import { useTree } from '../../state/studio.ts'
 import type { TreeState } from '../../state/tree.ts'
 import { sumOf } from './thread-head.tsx'
@@ -177,16 +178,15 @@ function numbers(tree: TreeState, other: TreeState): readonly Numbers[] {
   return [
     ['Tokens', a.input + a.output, b.input + b.output, count],
     ['Cost', a.costUsd, b.costUsd, money],
-    ['Model time', worked(tree), worked(other), time],
+    ['Model time', modelTimeOf(tree), modelTimeOf(other), time],
     ['Events', seqOf(tree), seqOf(other), count],
   ]
 }
 
-function worked({ threads }: TreeState): number {
-  let sum = 0
-  for (const { facts } of threads.values())
-    for (const { durationMs = 0 } of facts.requests) sum += durationMs
-  return sum
+/** The time in the head of the thread: without its children. */
+function modelTimeOf({ threads, rootId }: TreeState): number {
+  const root = threads.get(rootId)
+  return root ? modelTime(root.facts) : 0
 }
 
 function seqOf({ threads, rootId }: TreeState): number {

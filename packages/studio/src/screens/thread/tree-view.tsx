@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useMemo, useRef, useState, type ReactNode } from 'react'
+import { useMemo, useRef, useState, type CSSProperties, type ReactNode } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
 import { ChevronDown, ChevronRight } from '../../icons/lucide.ts'
 import { Cost } from '../../parts/basics.tsx'
@@ -120,7 +120,7 @@ function BranchRow({
   const Icon = isOpen ? ChevronDown : ChevronRight
   return (
     <tr ref={measure} data-index={index} aria-rowindex={index + 2}>
-      <th scope="row" style={{ paddingLeft: `${Math.min(depth, 10) * 20 + 4}px` }}>
+      <th scope="row" style={{ '--depth': Math.min(depth, 10) } as CSSProperties}>
         {branch.below > 0 ? (
           <button
             type="button"

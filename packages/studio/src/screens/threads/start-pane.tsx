@@ -10,7 +10,7 @@ import { useMay, useResource, useStudio } from '../../state/studio.ts'
 import { suggestionsFor } from './demo.ts'
 import { useTitle } from '../../state/title.ts'
 
-/** The pane beside the list while no thread is open; a new thread can be started in it. */
+/** The pane next to the list while no thread is open; a new thread can be started in it. */
 export function StartPane(): ReactNode {
   const { client } = useStudio()
   const agents = useResource('agents', () => client.agents.list())

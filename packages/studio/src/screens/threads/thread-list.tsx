@@ -8,6 +8,7 @@ import { countText, line, money } from '../../parts/format.ts'
 import { Dot, STATE_WORDS, stateOf } from '../../parts/status.tsx'
 import { To } from '../../parts/link.tsx'
 import { useAddress, type Address } from '../../state/address.ts'
+import { inOrder } from '../../state/agent-order.ts'
 import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
 import { useMay, useResource, useStudio } from '../../state/studio.ts'
@@ -77,7 +78,7 @@ export function ThreadList({
             ref={search}
             type="search"
             value={query}
-            placeholder="Search, agent:, status:, …"
+            placeholder="Search or filter"
             title="Words of titles and first messages, agent:, status:, tool:, cost>, after:, before:"
             onChange={(event) => go({ ...address, query: event.target.value }, true)}
             onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
@@ -230,6 +231,9 @@ const MAX_BY_TOOL = 1000
 const RELOAD_MS = 1000
 
 function NoThreads({ query }: { readonly query: string }): ReactNode {
+  const { client } = useStudio()
+  const agents = useResource('agents', () => client.agents.list()).value
+  const agent = inOrder(agents ?? [])[0]
   const { status } = parseQuery(query)
   const isUnknown = status !== undefined && !STATE_WORDS.some((word) => word.startsWith(status))
   if (query !== '')
@@ -250,7 +254,7 @@ function NoThreads({ query }: { readonly query: string }): ReactNode {
   return (
     <Empty title="No threads yet">
       <p>Choose an agent and write to it, or start from a terminal:</p>
-      <CommandLine text={'npx skein run support "Where is order O-7?"'} />
+      {agent && <CommandLine text={`npx skein run ${line(agent.name, 60)} "Hello"`} />}
     </Empty>
   )
 }
