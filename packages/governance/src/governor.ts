@@ -3,8 +3,8 @@ import type { ApprovalAnswer } from './contract/approval.ts'
 import type { Actor } from './contract/envelope.ts'
 import type { TaskClass } from './contract/governed.ts'
 import { GovernanceError, reason, type Reason } from './contract/reason.ts'
-import type { Delivered, FailedSafe, Init, Result, Run, Resume, Opening } from './contract/run.ts'
-import { admit, type Admission, type CallRequest, previewCall } from './governor/admit.ts'
+import type { Delivered, FailedSafe, Init, Opening, Result, Resume, Run } from './contract/run.ts'
+import { type Admission, admit, type CallRequest, previewCall } from './governor/admit.ts'
 import {
   closedResult,
   deliver,
@@ -13,31 +13,24 @@ import {
   judgeCandidate,
   type JudgedCandidate,
 } from './governor/deliver.ts'
-import { drive, type Body } from './governor/drive.ts'
+import { type Body, drive } from './governor/drive.ts'
 import { brokenResult, type FailOptions, failSafe } from './governor/fail.ts'
-import {
-  assertOutermost,
-  draftRequest,
-  loadState,
-  openRequest,
-  type OpenRequest,
-  reviveRequest,
-} from './governor/open.ts'
-import { resolveOptions, type GovernorCore, type GovernorOptions } from './governor/options.ts'
+import { assertOutermost, loadState, reviveRequest } from './governor/load.ts'
+import { draftRequest, openRequest, type OpenRequest } from './governor/open.ts'
+import { type GovernorCore, type GovernorOptions, resolveOptions } from './governor/options.ts'
 import {
   recoverAll,
   recoverCall,
+  type Recovered,
   recoverRequest,
   settleByPerson,
-  type Recovered,
 } from './governor/recover.ts'
 import { conflict, type GovernedRequest } from './governor/request.ts'
-import { settle, type GovernedOutcome, type Settlement } from './governor/execute.ts'
-import { isClosed, isInDoubt } from './journal/reduce.ts'
+import { type GovernedOutcome, settle, type Settlement } from './governor/settle.ts'
+import { type GovernorState, isClosed, isInDoubt } from './journal/governor-state.ts'
 import type { DecidedWrite } from './journal/events.ts'
-import { type GovernorState } from './journal/journal.ts'
 import { toAdmitted } from './governor/candidate.ts'
-import { toFailure } from './governor/verify.ts'
+import { toFailure } from './governor/missing-evidence.ts'
 
 /**
  * Owns the state of governed requests; only the governor changes it. It can be used in two ways that

@@ -28,8 +28,8 @@ export type {
   Approver,
   Redemption,
   RefusedToken,
-  SpentStore,
 } from './contract/approval.ts'
+export type { SpentStore } from './contract/spent-store.ts'
 export type {
   AuditAppendOptions,
   AuditLog,
@@ -63,7 +63,7 @@ export { type DoubtDecision, governor, type Governor } from './governor.ts'
 export type { Delegate, GovernorLimits, GovernorOptions } from './governor/options.ts'
 
 export type { Admission } from './governor/admit.ts'
-export type { GovernedOutcome, Settlement } from './governor/execute.ts'
+export type { GovernedOutcome, Settlement } from './governor/settle.ts'
 export type { Delivery, JudgedCandidate } from './governor/deliver.ts'
 export type { FailOptions } from './governor/fail.ts'
 

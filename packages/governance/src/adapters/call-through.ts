@@ -1,6 +1,6 @@
 import { decodeBase64, encodeBase64, isPlainObject, type JsonValue } from '@skein/base'
 import type { GovernedTool } from '../contract/governed.ts'
-import { isNamedCall } from '../journal/reduce.ts'
+import { isNamedCall } from '../journal/governor-state.ts'
 import type { Run } from '../contract/run.ts'
 
 /** The part of a run that adapters of tools use. */

@@ -1,4 +1,5 @@
-import { type JournalRecord, readItem } from '../journal/journal.ts'
+import type { JournalRecord } from '../journal/journal.ts'
+import { readItem } from '../journal/read-item.ts'
 import type { JournalItem } from '../journal/events.ts'
 import type { Reason } from '../contract/reason.ts'
 

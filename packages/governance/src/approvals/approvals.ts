@@ -1,13 +1,12 @@
 import { type Clock, SkeinError, systemClock } from '@skein/base'
-import {
-  type ApprovalRequest,
-  type Approvals,
-  type Approver,
-  type Redemption,
-  type SpentStore,
-  memorySpent,
-  type RefusedToken,
+import type {
+  ApprovalRequest,
+  Approvals,
+  Approver,
+  Redemption,
+  RefusedToken,
 } from '../contract/approval.ts'
+import { type SpentStore, memorySpent } from '../contract/spent-store.ts'
 import {
   APPROVAL_TYP,
   type CheckContext,

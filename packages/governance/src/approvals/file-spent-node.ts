@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import { systemClock, type Clock } from '@skein/base'
 import { syncFolder } from '../audit/folder-node.ts'
-import type { SpentStore } from '../contract/approval.ts'
+import type { SpentStore } from '../contract/spent-store.ts'
 
 /** A store of spent tokens in a folder. `prune` removes expired tokens. */
 export interface FileSpentStore extends SpentStore {

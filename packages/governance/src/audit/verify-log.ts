@@ -8,9 +8,11 @@ import {
   type Witness,
 } from './checkpoint.ts'
 import type { Envelope } from '../contract/envelope.ts'
-import { type LogSource, readEnvelope, splitLines } from './log-lines.ts'
+import { type LogSource, splitLines } from './log-lines.ts'
+import { readEnvelope } from './read-envelope.ts'
 import { type PublicJwk, toVerifyKey, type VerifyKey } from '../keys/keys.ts'
-import { LogOrder, LogSemantics, type OrderFault } from './log-semantics.ts'
+import { LogOrder, type OrderFault } from './log-order.ts'
+import { LogSemantics } from './log-semantics.ts'
 import { CompactRange, isEqualHash } from './merkle.ts'
 
 /**

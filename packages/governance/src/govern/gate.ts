@@ -15,7 +15,7 @@ import { NoEffectError, reason, refusal } from '../contract/reason.ts'
 import type { Result, Run } from '../contract/run.ts'
 import { governor, type Governor } from '../governor.ts'
 import type { AuditLog } from '../journal/journal.ts'
-import { isClosed, isNamedCall, openReviews } from '../journal/reduce.ts'
+import { isClosed, isNamedCall, openReviews } from '../journal/governor-state.ts'
 import type { PayloadStore } from '../contract/evidence.ts'
 
 /**

@@ -20,10 +20,11 @@ import {
   toAdmitted,
 } from './candidate.ts'
 import { namesOf, type CallNames } from './call-names.ts'
-import type { GovernedCallState } from '../journal/journal.ts'
-import { judge, putArguments, review, toAction } from './decide.ts'
+import type { GovernedCallState } from '../journal/governor-state.ts'
+import { judge, toAction } from './judge.ts'
+import { putArguments, review } from './review.ts'
 import { conflict, type GovernedRequest } from './request.ts'
-import { evidenceOf } from './execute.ts'
+import { evidenceOf } from './evidence.ts'
 
 /** A call that is to be made. `id` is unique within the request, and the same when the call is replayed. */
 export interface CallRequest {

@@ -1,14 +1,22 @@
 import { argumentParserOf, canonicalJson, type JsonObject, type JsonValue } from '@skein/base'
-import { freezeJson, hashText, isAtLeast, parseFrozen, RISKS } from '../contract/envelope.ts'
-import type { Hash, Risk, RollbackAction } from '../contract/envelope.ts'
+import {
+  freezeJson,
+  type Hash,
+  hashText,
+  isAtLeast,
+  parseFrozen,
+  type Risk,
+  RISKS,
+  type RollbackAction,
+} from '../contract/envelope.ts'
 import type { ToolCore } from '../contract/governed.ts'
-import { thrownText, reason, toLogText, type Reason } from '../contract/reason.ts'
+import { reason, type Reason, thrownText, toLogText } from '../contract/reason.ts'
 import { findRollbackIssues } from '../schema/validate.ts'
 import type { CallRequest } from './admit.ts'
-import { namesOf, type CallNames } from './call-names.ts'
+import { type CallNames, namesOf } from './call-names.ts'
 import { toolContext } from './execute.ts'
 import type { GovernedRequest } from './request.ts'
-import type { GovernedCallState } from '../journal/journal.ts'
+import type { GovernedCallState } from '../journal/governor-state.ts'
 
 /** A call that `admit` allowed and whose outcome is not recorded yet. */
 export interface AdmittedCall {

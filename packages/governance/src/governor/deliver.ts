@@ -1,22 +1,22 @@
 import type { JsonValue } from '@skein/base'
+import { reason, type Reason, type ReasonCode } from '../contract/reason.ts'
+import {
+  type GovernedCallState,
+  isInDoubt,
+  openReviews,
+  standingCalls,
+} from '../journal/governor-state.ts'
+import { judge, toAction } from './judge.ts'
+import { conflict, type GovernedRequest } from './request.ts'
 import { parseFrozen, tryCanonicalJson } from '../contract/envelope.ts'
 import type { VerificationReport } from '../contract/evidence.ts'
-import { reason, type Reason, type ReasonCode } from '../contract/reason.ts'
 import type { Delivered, FailedSafe, Undo } from '../contract/run.ts'
-import { openReviews } from '../journal/reduce.ts'
-import { type GovernedCallState } from '../journal/journal.ts'
-import { finalStreaming, send } from './execute.ts'
+import { finalStreaming, send } from './stream-chunks.ts'
 import { beginFailSafe, failSafe, receiptOf, toFailedSafe, walkToVerify } from './fail.ts'
-import { conflict, type GovernedRequest } from './request.ts'
 import { findOwner, toUndo, undoEffects } from './undo.ts'
-import {
-  collectEvidence,
-  type Failure,
-  findMissing,
-  findOpenReasons,
-  runVerifiers,
-  toFailure,
-} from './verify.ts'
+import { collectEvidence } from './evidence.ts'
+import { type Failure, findMissing, toFailure } from './missing-evidence.ts'
+import { runVerifiers } from './verify.ts'
 
 /** The result of `deliver` or `fail`. */
 export type Delivery =
@@ -125,6 +125,32 @@ function findOpenWork({ running, state }: GovernedRequest): string | undefined {
 
 function hasEnded(status: GovernedCallState['status'] | undefined): boolean {
   return status === 'refused' || status === 'done' || status === 'failed'
+}
+
+/** Returns the reasons that prevent delivery, other than missing evidence and failed verification. */
+async function findOpenReasons(request: GovernedRequest): Promise<Reason[]> {
+  const { state, core, stopped, task, policyHash } = request
+  const reasons: Reason[] = stopped ? [stopped] : []
+  const { deadline } = state.opened.limits
+  if (!stopped && deadline !== undefined && core.clock.now() >= deadline) {
+    reasons.push(reason('DEADLINE_EXCEEDED'))
+  }
+  for (const call of task.acceptInDoubt ? [] : state.calls.values()) {
+    if (isInDoubt(call)) reasons.push(reason('TOOL_IN_DOUBT', call.tool))
+  }
+  for (const { task: child, attempt, settled } of state.children.values()) {
+    if (attempt !== state.attempt || settled?.outcome === 'success') continue
+    reasons.push(reason('CHILD_FAIL_SAFE', child), ...(settled?.reasons ?? []))
+  }
+  // If policies have changed since a write was allowed, they are asked about it again before delivery.
+  for (const call of standingCalls(state)) {
+    if (call.policy_hash === undefined || call.policy_hash === policyHash) continue
+    const args = await request.fetch(call.args_hash)
+    const { decision } = await judge(request, toAction(request, { ...call, args }))
+    if (decision.effect !== 'deny') continue
+    reasons.push(...(decision.reasons ?? [reason('POLICY_BLOCKED', call.tool)]))
+  }
+  return reasons
 }
 
 /** Ends an attempt that has nothing to deliver, for example because the body threw or the run was stopped. */

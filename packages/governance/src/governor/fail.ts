@@ -2,13 +2,13 @@ import type { Actor } from '../contract/envelope.ts'
 import { reason } from '../contract/reason.ts'
 import type { FailedSafe, Receipt, Undo } from '../contract/run.ts'
 import type { ChildData, ChildSettledData } from '../journal/events.ts'
-import { effectKey, isClosed } from '../journal/reduce.ts'
+import { effectKey, isClosed } from '../journal/governor-state.ts'
 import { callsOf } from './candidate.ts'
-import { finalStreaming, send } from './execute.ts'
-import { loadState, reviveRequest } from './open.ts'
+import { finalStreaming, send } from './stream-chunks.ts'
+import { loadState, reviveRequest } from './load.ts'
 import type { GovernedRequest } from './request.ts'
 import { effectsOf, findLive, toUndo, undoEffects } from './undo.ts'
-import { type Failure, toFailure } from './verify.ts'
+import { type Failure, toFailure } from './missing-evidence.ts'
 
 /** How a request fails. */
 export interface FailOptions {

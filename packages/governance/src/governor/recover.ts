@@ -1,14 +1,18 @@
 import type { State } from '../contract/envelope.ts'
 import { GovernanceError, reason } from '../contract/reason.ts'
-import { isClosed, isInDoubt, openReviews } from '../journal/reduce.ts'
-import { type GovernedCallState } from '../journal/journal.ts'
+import {
+  type GovernedCallState,
+  isClosed,
+  isInDoubt,
+  openReviews,
+} from '../journal/governor-state.ts'
 import { type FailOptions, failSafe } from './fail.ts'
-import { loadOpen, reviveRequest } from './open.ts'
+import { loadOpen, reviveRequest } from './load.ts'
 import type { GovernorCore } from './options.ts'
 import { conflict, type GovernedRequest } from './request.ts'
-import { submitSettled } from './execute.ts'
+import { submitSettled } from './settle.ts'
 import { probeCall } from './undo.ts'
-import { type Failure, toFailure } from './verify.ts'
+import { type Failure, toFailure } from './missing-evidence.ts'
 
 /** A request that had not ended, after recovery found out what became of its calls, as far as it could. */
 export interface Recovered {

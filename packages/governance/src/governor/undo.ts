@@ -1,10 +1,14 @@
 import { thrownText } from '../contract/reason.ts'
 import type { Undo } from '../contract/run.ts'
 import type { EffectReference, UndoData } from '../journal/events.ts'
-import { effectKey, isClosed } from '../journal/reduce.ts'
-import { type GovernedCallState, type UndoState } from '../journal/journal.ts'
-import { toolContext, probe } from './execute.ts'
-import { type LoadedState, loadState, reviveRequest } from './open.ts'
+import {
+  effectKey,
+  type GovernedCallState,
+  isClosed,
+  type UndoState,
+} from '../journal/governor-state.ts'
+import { probe, toolContext } from './execute.ts'
+import { type LoadedState, loadState, reviveRequest } from './load.ts'
 import { type Delegate, type GovernorCore, withTimeout } from './options.ts'
 import { GovernedRequest } from './request.ts'
 import { toAdmitted } from './candidate.ts'
