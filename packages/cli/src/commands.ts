@@ -16,12 +16,16 @@ const dev = () => import('./commands/dev.ts')
 const completion = () => import('./commands/completion.ts')
 const serve = () => import('./commands/serve.ts')
 const chat = () => import('./commands/chat.ts')
-const thread = () => import('./commands/thread.ts')
+const list = () => import('./commands/thread-list.ts')
+const show = () => import('./commands/thread-show.ts')
+const copy = () => import('./commands/thread-copy.ts')
 const edit = () => import('./commands/thread-edit.ts')
 const diff = () => import('./commands/thread-diff.ts')
 const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
+const doctor = () => import('./commands/doctor.ts')
+const api = () => import('./commands/api.ts')
 const mcp = () => import('./commands/mcp.ts')
 const store = () => import('./commands/store.ts')
 
@@ -48,11 +52,11 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     verbs: {
       list: {
         summary: 'Lists threads, the newest first.',
-        load: async () => (await thread()).threadList,
+        load: async () => (await list()).threadList,
       },
       show: {
         summary: 'Shows one thread with its messages.',
-        load: async () => (await thread()).threadShow,
+        load: async () => (await show()).threadShow,
       },
       tail: {
         summary: 'Prints the events of a thread as they happen.',
@@ -60,15 +64,15 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
       },
       export: {
         summary: 'Prints the log of a thread as JSON lines.',
-        load: async () => (await thread()).threadExport,
+        load: async () => (await copy()).threadExport,
       },
       import: {
         summary: 'Makes a new thread from an exported log.',
-        load: async () => (await thread()).threadImport,
+        load: async () => (await copy()).threadImport,
       },
       stop: {
         summary: 'Stops a running thread; `resume` continues it.',
-        load: async () => (await thread()).threadStop,
+        load: async () => (await edit()).threadStop,
       },
       rename: {
         summary: 'Changes the title of a thread.',
@@ -84,7 +88,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
       },
       fork: {
         summary: 'Makes a new thread with the same history.',
-        load: async () => (await thread()).threadFork,
+        load: async () => (await copy()).threadFork,
       },
       diff: {
         summary: 'Compares two threads or branches, step by step.',
@@ -172,7 +176,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   api: {
     summary: 'Sends a request to any operation of the HTTP API.',
-    load: async () => (await completion()).api,
+    load: async () => (await api()).api,
   },
   completion: {
     summary: 'Prints a script that completes commands in bash, zsh or fish.',
@@ -180,7 +184,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   doctor: {
     summary: 'Checks Node, packages, store, engine, clocks, server, port and API keys.',
-    load: async () => (await check()).doctor,
+    load: async () => (await doctor()).doctor,
   },
 }
 

@@ -1,19 +1,21 @@
-import { contextText, type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
-import { type Interface, createInterface } from 'node:readline/promises'
+import { createInterface, type Interface } from 'node:readline/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { closest, isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import type { SendMessage, ThreadInfo, WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/server/client'
-import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
+import { contextText, type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
+import { findThreadByPrefix } from '../connect/short-ids.ts'
+import { withConnection } from '../connect/connect.ts'
 import {
   type Command,
+  defineCommand,
   ExitCode,
   RUN_OPTIONS,
-  defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { type Output, riskText, sentLines } from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
+import { riskText, sentLines } from '../terminal/waiting-text.ts'
 
 /** `skein chat` */
 export const chat: Command = defineCommand({

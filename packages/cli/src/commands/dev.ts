@@ -1,37 +1,34 @@
 import { existsSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
-import { loadConfig, type SkeinConfig } from '../config/config.ts'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
 import type { ServeOptions, Serving } from '@skein/server'
-import {
-  SECRET_KEY_VARIABLE,
-  examplesNotice,
-  loadDefinitions,
-  localPerson,
-  missingKeys,
-  modelsOf,
-  openRuntime,
-  removeServerFile,
-  storeFile,
-  writeServerFile,
-} from '../connect/embed.ts'
+import { loadConfig, type SkeinConfig } from '../config/config.ts'
+import { openRuntime, SECRET_KEY_VARIABLE } from '../connect/open-runtime.ts'
+import { examplesNotice, loadDefinitions } from '../connect/definitions.ts'
+import { localPerson } from '../connect/local-fetch.ts'
+import { missingKeys, modelsOf } from '../connect/agent-models.ts'
+import { removeServerFile, writeServerFile } from '../connect/server-file.ts'
+import { storeFile } from '../config/project-folder.ts'
 import {
   type Command,
   CommandError,
+  defineCommand,
   ExitCode,
   FOLDER_OPERAND,
   JSON_OPTION,
   LOG_LEVELS,
-  defineCommand,
   untilSignal,
   usageError,
 } from '../terminal/command.ts'
 import { openBrowser } from '../terminal/open-browser.ts'
-import { type Output, errorText, problemLine } from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
+import { errorText, problemLine } from '../terminal/format.ts'
 
 /** The port that `dev` tries first. */
 export const DEFAULT_PORT = 4111
+
 const PORT_TRIES = 50
+
 /** How long running threads may continue after the server received the signal to stop, in ms. */
 const GRACE_MS = 2000
 
@@ -255,6 +252,7 @@ async function reload(
  * Editors write a file in several steps, so changes are reported only after this time without another change.
  */
 const QUIET_MS = 60
+
 /** Files and folders whose names begin with a dot, installed packages and built files are not watched. */
 const IGNORED = /^(?:\.|node_modules$|dist$)/
 

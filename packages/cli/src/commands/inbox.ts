@@ -6,12 +6,8 @@ import { type JsonObject, isPlainObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import { FOUND_EFFECTS, type WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/server/client'
-import {
-  type ConnectTarget,
-  findThreadByPrefix,
-  findWaiting,
-  withConnection,
-} from '../connect/connect.ts'
+import { type ConnectTarget, withConnection } from '../connect/connect.ts'
+import { findThreadByPrefix, findWaiting } from '../connect/short-ids.ts'
 import { showRun, timeOf } from '../follow/show-run.ts'
 import {
   type Command,
@@ -25,14 +21,10 @@ import {
   defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import {
-  type Output,
-  lineText,
-  sentLines,
-  textTable,
-  timeAgo,
-  riskText,
-} from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
+import { lineText, textTable } from '../terminal/table.ts'
+import { sentLines, riskText } from '../terminal/waiting-text.ts'
+import { timeAgo } from '../terminal/format.ts'
 
 /** `skein inbox` */
 export const inbox: Command = defineCommand({

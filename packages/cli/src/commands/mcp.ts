@@ -10,7 +10,8 @@ import {
   type Command,
 } from '../terminal/command.ts'
 import { byteLines, TOO_LONG } from '../terminal/byte-lines.ts'
-import { errorText, type Output } from '../terminal/output.ts'
+import { errorText } from '../terminal/format.ts'
+import type { Output } from '../terminal/output.ts'
 
 /** `skein mcp` */
 export const mcp: Command = defineCommand({

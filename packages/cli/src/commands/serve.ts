@@ -1,10 +1,3 @@
-import {
-  readGovernanceKeys,
-  createNodes,
-  nodeAddress,
-  createDispatcher,
-  openStore,
-} from '../connect/connect.ts'
 import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -17,19 +10,23 @@ import type {
   Store,
 } from '@skein/runtime'
 import type { Auth, Serving } from '@skein/server'
-import { type ConfigProblem, type SkeinConfig, loadConfig } from '../config/config.ts'
+import { readGovernanceKeys } from '../connect/governance-keys.ts'
+import { createDispatcher, createNodes, nodeAddress } from '../connect/nodes.ts'
+import { openStore } from '../connect/stores.ts'
+import { type ConfigProblem, loadConfig, type SkeinConfig } from '../config/config.ts'
 import { projectFolder } from '../config/project-folder.ts'
-import { type SafeSettings, checkSettings, shownAddress } from '../config/refusals.ts'
-import { missingKeys, modelsByAgent, scriptedAgents } from '../connect/embed.ts'
+import { checkSettings, type SafeSettings, shownAddress } from '../config/refusals.ts'
+import { missingKeys, modelsByAgent, scriptedAgents } from '../connect/agent-models.ts'
 import {
   type Command,
   CommandError,
+  defineCommand,
   ExitCode,
   FOLDER_OPERAND,
-  defineCommand,
   untilSignal,
 } from '../terminal/command.ts'
-import { lineText, problemLine } from '../terminal/output.ts'
+import { lineText } from '../terminal/table.ts'
+import { problemLine } from '../terminal/format.ts'
 
 const DRAIN_SECONDS = 20
 

@@ -6,8 +6,9 @@ import type { Client } from '@skein/server/client'
 import { RowDigest, readBackup, writeBackup } from '../backup/backup-file.ts'
 import { loadConfig } from '../config/config.ts'
 import { type StoreAddress, shownAddress, storeAddress } from '../config/refusals.ts'
-import { openPostgres, withConnection } from '../connect/connect.ts'
-import { storeFile } from '../connect/embed.ts'
+import { openPostgres } from '../connect/stores.ts'
+import { withConnection } from '../connect/connect.ts'
+import { storeFile } from '../config/project-folder.ts'
 import {
   type Command,
   CommandError,
@@ -18,7 +19,8 @@ import {
   defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { type Output, lineText, textTable } from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
+import { lineText, textTable } from '../terminal/table.ts'
 import { type OnProgress, showProgress } from '../terminal/progress.ts'
 
 /** `skein store verify` */

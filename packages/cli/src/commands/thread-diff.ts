@@ -3,7 +3,8 @@ import type { Client } from '@skein/server/client'
 import type { ViewItem } from '@skein/runtime/view'
 import { SkeinError } from '@skein/base'
 import { safeText } from '@skein/base/safe-text'
-import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
+import { findThreadByPrefix } from '../connect/short-ids.ts'
+import { withConnection } from '../connect/connect.ts'
 import {
   type Command,
   CommandError,
@@ -14,7 +15,9 @@ import {
   defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { type Output, costText, errorText, formatDuration, lineText } from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
+import { costText, errorText, formatDuration } from '../terminal/format.ts'
+import { lineText } from '../terminal/table.ts'
 
 /** One thread of the comparison. */
 interface Side {

@@ -3,14 +3,10 @@ import type { SessionResult, ThreadInfo } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/server/client'
 import { ExitCode, usageError } from '../terminal/command.ts'
 import { MarkdownWriter } from '../terminal/markdown.ts'
-import {
-  type Output,
-  costText,
-  formatDuration,
-  indented,
-  lineText,
-  waitingLines,
-} from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
+import { costText, formatDuration, indented } from '../terminal/format.ts'
+import { lineText } from '../terminal/table.ts'
+import { waitingLines } from '../terminal/waiting-text.ts'
 import { type Followed, type Tally, follow } from './follow.ts'
 
 /** How a run is shown, and from which event on. */
