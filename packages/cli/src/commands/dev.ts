@@ -26,9 +26,7 @@ import { errorText, problemLine } from '../terminal/format.ts'
 
 /** The port that `dev` tries first. */
 export const DEFAULT_PORT = 4111
-
 const PORT_TRIES = 50
-
 /** How long running threads may continue after the server received the signal to stop, in ms. */
 const GRACE_MS = 2000
 
@@ -252,7 +250,6 @@ async function reload(
  * Editors write a file in several steps, so changes are reported only after this time without another change.
  */
 const QUIET_MS = 60
-
 /** Files and folders whose names begin with a dot, installed packages and built files are not watched. */
 const IGNORED = /^(?:\.|node_modules$|dist$)/
 

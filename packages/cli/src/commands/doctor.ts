@@ -24,7 +24,6 @@ type Look = (config: SkeinConfig) => Finding | undefined | Promise<Finding | und
 
 /** If less disk space is free, the check warns: the store will soon be unable to write. */
 const LITTLE_BYTES = 256 * 1024 * 1024
-
 /** If the clocks of two machines differ by more, the check warns: threads that wait go on late or early. */
 const SKEW_MS = 2000
 

@@ -16,12 +16,10 @@ export async function createNodes({
   const link = postgresLink({ connectionString: config.storeDirect ?? store.connectionString })
   return { link, secret, address: nodeAddress(config) }
 }
-
 /** Returns the address of this node; `{hostname}` in it is the name of this machine or container. */
 export function nodeAddress({ nodeAddress: address }: SkeinConfig): string | undefined {
   return address?.replace('{hostname}', hostname())
 }
-
 interface RestatePackage {
   restateDispatcher(options: object): RuntimeOptions['dispatcher']
 }

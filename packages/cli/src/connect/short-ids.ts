@@ -98,7 +98,6 @@ const MOST_MATCHES = 100
 
 const NONE_WAITS =
   'It may have been decided already: `skein inbox` lists the calls that wait, and there are none.'
-
 const ABOUT = {
   approval: 'call that waits for approval',
   in_doubt: 'call that is in doubt',

@@ -16,7 +16,6 @@ export type LogSource =
   string | Uint8Array | Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
 
 const NEWLINE = 10
-
 const utf8 = new TextEncoder()
 
 /**

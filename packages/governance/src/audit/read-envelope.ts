@@ -17,9 +17,7 @@ export function readEnvelope(line: Uint8Array): Envelope | undefined {
 }
 
 const states: ReadonlySet<unknown> = new Set(STATES)
-
 const outcomes: ReadonlySet<unknown> = new Set(OUTCOMES)
-
 const controls: ReadonlySet<unknown> = new Set(CONTROL_CLASSES)
 
 /**

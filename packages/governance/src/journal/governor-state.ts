@@ -55,7 +55,6 @@ export interface GovernorState {
   readonly delivered: DeliveredData | undefined
   readonly failed: FailedData | undefined
 }
-
 /** One call of a request. */
 export interface GovernedCallState {
   readonly call: string
@@ -75,35 +74,29 @@ export interface GovernedCallState {
   readonly evidence: (EvidenceData & { readonly at: number }) | undefined
   readonly reasons: readonly Reason[]
 }
-
 /** An approval request, with the latest answer. */
 export interface ReviewState extends ReviewData {
   readonly rollback: RollbackAction | undefined
   readonly answer: (AnswerData & { readonly seq: number; readonly at: number }) | undefined
 }
-
 /** A recorded step; `ok` is false if it threw an error. */
 export interface StepState extends StepData {
   readonly ok: boolean
 }
-
 /** A chunk of text that was streamed. */
 export interface ChunkState {
   readonly hash: Hash
   readonly attempt: number
 }
-
 /** A child run; `settled` is set once it has ended. */
 export interface GovernedChildState extends ChildData {
   readonly attempt: number
   readonly settled: (ChildSettledData & { readonly outcome: Outcome }) | undefined
 }
-
 /** A verifier's report in the current attempt. */
 export interface ReportState extends VerifiedData {
   readonly passed: boolean
 }
-
 /** The progress of undoing one write. */
 export interface UndoState extends EffectReference {
   /** Undefined while the undoing is not finished. */

@@ -56,7 +56,6 @@ export function timestampOf(at: number): string {
 
 // The last timestamp is cached, because many entries are written in the same millisecond.
 let lastAt = Number.NaN
-
 let lastText = ''
 
 /**
