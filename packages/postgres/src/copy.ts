@@ -9,7 +9,8 @@ import {
   type Value,
 } from './connections.ts'
 import { storeFailure } from './errors.ts'
-import { HEAD_COLUMNS, headFromRow, headStatements, totalsStatement } from './rows.ts'
+import { HEAD_COLUMNS, headFromRow, headStatements } from './head-rows.ts'
+import { totalsStatement } from './totals.ts'
 import { fillWaitingTable } from './waiting.ts'
 
 /** The parts of a store that copies need. */

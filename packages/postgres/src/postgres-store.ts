@@ -34,14 +34,9 @@ import {
 } from './connections.ts'
 import { databaseRows, loadRows } from './copy.ts'
 import { LongReads } from './long-reads.ts'
-import {
-  HEAD_COLUMNS,
-  headFromRow,
-  headStatements,
-  COUNTED_LIFECYCLES,
-  threadListing,
-  totalsStatement,
-} from './rows.ts'
+import { HEAD_COLUMNS, headFromRow, headStatements } from './head-rows.ts'
+import { COUNTED_LIFECYCLES, totalsStatement } from './totals.ts'
+import { threadListing } from './thread-listing.ts'
 import { changeNumber, CHANGES, migrateSchema } from './schema.ts'
 import { lockUsers } from './view.ts'
 import { waitingListing, waitingRowFrom } from './waiting.ts'

@@ -7,13 +7,9 @@ import {
   type ThreadHead,
 } from '@skein/runtime'
 import { type DatabaseRow, insertStatements, type Statement } from './connections.ts'
-import {
-  auditStatements,
-  HEAD_COLUMNS,
-  headFromRow,
-  headStatements,
-  totalsStatement,
-} from './rows.ts'
+import { auditStatements } from './audit-lines.ts'
+import { HEAD_COLUMNS, headFromRow, headStatements } from './head-rows.ts'
+import { totalsStatement } from './totals.ts'
 import { waitingStatements } from './waiting.ts'
 
 type UserOf = Parameters<StoreView['userVersion']>[0]

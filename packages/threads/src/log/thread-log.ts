@@ -1,23 +1,13 @@
 import { parseJson } from '../json/json-parse.ts'
 import { stringifyJson } from '../json/json-stringify.ts'
 import { ThreadError } from '../issue.ts'
-import {
-  checkRecord,
-  encodeRecord,
-  isTorn,
-  LogConflictError,
-  LogCorruptError,
-  recordText,
-  type LogStorage,
-} from './thread-log-record.ts'
+import { checkRecord, encodeRecord, isTorn, recordText } from './thread-log-record.ts'
+import { LogConflictError, LogCorruptError } from './log-error.ts'
+import type { LogStorage } from './log-storage.ts'
 import type { Thread, Turn } from '../document/thread.ts'
 
-export {
-  LogConflictError,
-  LogCorruptError,
-  type LogStorage,
-  MemoryLogStorage,
-} from './thread-log-record.ts'
+export { LogConflictError, LogCorruptError } from './log-error.ts'
+export { type LogStorage, MemoryLogStorage } from './log-storage.ts'
 
 /**
  * A thread without its turns. `updated_at` is computed from the last turn, so that an append does not change

@@ -9,7 +9,7 @@ import {
 import type { InterruptRecord, ThreadEvent } from '../../events/event.ts'
 import { UIStreamEncoder } from './encode-events.ts'
 import type { UIMessage, UIMessageChunk } from './types.ts'
-import { encodeUIChunk, UI_STREAM_DONE, UI_STREAM_HEADERS } from './ui-stream.ts'
+import { encodeUIChunk, UI_STREAM_DONE, UI_STREAM_HEADERS } from './ui-chunks.ts'
 
 /**
  * One event of an agent's stream, as `@skein/agents` yields it. Only the shape counts, so that this package

@@ -7,15 +7,12 @@ import { carried, messageCarrier, omitKeys } from './carrier.ts'
 import {
   approvalEvents,
   callPart,
-  endEvents,
-  finishFields,
   foreignMetadata,
-  interruption,
   outcomePart,
   providerFields,
-  type StreamNotes,
   userPrompt,
 } from './from-ui-parts.ts'
+import { endEvents, finishFields, interruption, type StreamNotes } from './stream-ending.ts'
 import { contentOfUrl } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 

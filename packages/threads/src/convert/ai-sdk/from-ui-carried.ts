@@ -17,7 +17,8 @@ import {
   type TurnCarrier,
 } from './carrier.ts'
 import { agentTurns, type AssistantContext } from './from-ui-assistant.ts'
-import { approvalEvents, endEvents, interruption, outcomePart } from './from-ui-parts.ts'
+import { approvalEvents, outcomePart } from './from-ui-parts.ts'
+import { endEvents, interruption } from './stream-ending.ts'
 import { dataUrlBody } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 

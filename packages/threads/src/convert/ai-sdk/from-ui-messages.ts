@@ -6,7 +6,8 @@ import { isToolPart } from './assemble-tools.ts'
 import { CARRIER, carried, messageCarrier, omitKeys } from './carrier.ts'
 import { rebuildTurns } from './from-ui-carried.ts'
 import { agentTurns } from './from-ui-assistant.ts'
-import { outcomePart, userPrompt, type StreamNotes } from './from-ui-parts.ts'
+import { outcomePart, userPrompt } from './from-ui-parts.ts'
+import type { StreamNotes } from './stream-ending.ts'
 import type { OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
 /** Settings of `fromUIMessages`: values for data that the messages do not contain. */
