@@ -1,13 +1,15 @@
 import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
-import { useResource, useStudio } from '../state/studio.ts'
+import { useResource } from '../state/resource.ts'
+import { useStudio } from '../state/studio.ts'
 import { ArgumentsFields, readArguments } from './arguments.tsx'
-import { Dialog, ErrorBox } from './basics.tsx'
+import { Dialog } from './dialog.tsx'
+import { ErrorBox } from './error-box.tsx'
 import { Confirmation, DecisionButton } from './decision-button.tsx'
 import { line } from './format.ts'
 import { indentedJson } from './json.tsx'
 import type { Deciding } from './approval.tsx'
-import { effectText, isAboutUndo, sentence } from './ask-facts.tsx'
+import { effectText, isAboutUndo, sentence } from './ask-text.ts'
 
 export function idOf({ threadId, interruptId }: WaitingItem): {
   threadId: string

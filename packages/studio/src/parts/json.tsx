@@ -1,7 +1,7 @@
 import { memo, useMemo, useState, type ComponentType, type ReactNode } from 'react'
 import { escapeJson } from '@skein/base/safe-text'
 import { bytes } from './format.ts'
-import { Copy } from './basics.tsx'
+import { Copy } from './copy.tsx'
 
 /** Of larger values only this many characters are shown, with a button for the rest that says how large it is. */
 const PART_CHARS = 20_000

@@ -1,7 +1,7 @@
 import { Lexer, type Token, type Tokens } from 'marked'
 import { Fragment, memo, useMemo, useState, type ComponentType, type ReactNode } from 'react'
 import { safeText } from '@skein/base/safe-text'
-import { Copy } from './basics.tsx'
+import { Copy } from './copy.tsx'
 
 /** Longer texts are shown in parts of this many characters, because laying out a long text would block the browser. */
 const PART_CHARS = 20_000

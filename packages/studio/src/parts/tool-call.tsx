@@ -11,10 +11,13 @@ import {
   Undo2,
 } from '../icons/lucide.ts'
 import type { CallFacts } from '../state/facts.ts'
-import { useResource, useStudio, type Resource } from '../state/studio.ts'
+import { useResource, type Resource } from '../state/resource.ts'
+import { useStudio } from '../state/studio.ts'
 import type { LoggedEvent } from '../state/tree.ts'
-import { Checklist, EvidenceList } from './evidence.tsx'
-import { ErrorBox, Time } from './basics.tsx'
+import { Checklist } from './checklist.tsx'
+import { EvidenceList } from './evidence.tsx'
+import { ErrorBox } from './error-box.tsx'
+import { Time } from './time.tsx'
 import { duration, line } from './format.ts'
 import { Json } from './json.tsx'
 

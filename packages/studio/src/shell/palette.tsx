@@ -10,18 +10,19 @@ import {
   type ReactNode,
 } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
-import { Dialog } from '../parts/basics.tsx'
+import { Dialog } from '../parts/dialog.tsx'
 import { age, line, plural } from '../parts/format.ts'
 import { stateOf } from '../parts/status.tsx'
 import { useAddress, type Address } from '../state/address.ts'
 import { PALETTE } from '../state/input.ts'
 import { activeKeys, closeOverlay, openOverlay } from '../state/keys.ts'
 import { useStore } from '../state/store.ts'
-import { useMay, useResource, useStudio } from '../state/studio.ts'
+import { useMay, useStudio } from '../state/studio.ts'
+import { useResource } from '../state/resource.ts'
 import { chooseTheme } from '../state/theme.ts'
 
 const ImportThread = lazy(async () => ({
-  default: (await import('../screens/thread/share.tsx')).ImportThread,
+  default: (await import('../screens/thread/import-thread.tsx')).ImportThread,
 }))
 
 interface Choice {

@@ -1,4 +1,4 @@
-import { createClient, type Client } from '@skein/server/client'
+import { type Client, createClient } from '@skein/server/client'
 import { createStore, type PageStore } from './store.ts'
 
 /** Whether the server answers. `isSignedOut` means that it answers, but the person is not signed in. */
@@ -72,43 +72,4 @@ function waitOrWake(ms: number, signal: AbortSignal | undefined): Promise<void> 
     addEventListener('online', done, { once: true })
     document.addEventListener('visibilitychange', done, { once: true })
   })
-}
-
-/** A hidden page closes its streams after this time, because a browser allows only six connections to one server. */
-const HIDE_MS = 60_000
-
-/**
- * Runs something while the page is visible, and again each time it becomes visible again. The signal
- * aborts after the page was hidden for a while. Returns a function that ends this for good.
- */
-export function whileVisible(
-  run: (signal: AbortSignal) => Promise<void>,
-  failed: (error: unknown) => void = () => undefined,
-): () => void {
-  let abort: AbortController | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const start = (): void => {
-    const own = (abort = new AbortController())
-    run(own.signal).catch((error: unknown) => {
-      if (!own.signal.aborted) failed(error)
-    })
-  }
-  const changed = (): void => {
-    clearTimeout(timer)
-    if (!document.hidden) {
-      if (abort === undefined) start()
-      return
-    }
-    timer = setTimeout(() => {
-      abort?.abort()
-      abort = undefined
-    }, HIDE_MS)
-  }
-  document.addEventListener('visibilitychange', changed)
-  start()
-  return () => {
-    document.removeEventListener('visibilitychange', changed)
-    clearTimeout(timer)
-    abort?.abort()
-  }
 }

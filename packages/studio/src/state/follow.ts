@@ -1,6 +1,6 @@
 import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
 import { ClientError, type Client } from '@skein/server/client'
-import { whileVisible } from './connection.ts'
+import { whileVisible } from './while-visible.ts'
 import { createStore, type PageStore } from './store.ts'
 import { emptyTree, LogFold, type LoggedEvent, type TreeState } from './tree.ts'
 

@@ -1,6 +1,6 @@
 import type { ThreadInfo, WaitingItem } from '@skein/runtime'
 import { ClientError, type Client } from '@skein/server/client'
-import { whileVisible } from './connection.ts'
+import { whileVisible } from './while-visible.ts'
 import { createStore, type PageStore } from './store.ts'
 
 /** A list that the page keeps up to date. */

@@ -1,6 +1,6 @@
-import { ViewFold, type ThreadView, type ViewItem } from '@skein/runtime/view'
+import { type ThreadView, ViewFold, type ViewItem } from '@skein/runtime/view'
 import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
-import { FactsFold, type Facts } from './facts.ts'
+import { type Facts, FactsFold } from './facts.ts'
 
 type AnyEvent = NumberedEvent['event']
 
@@ -252,4 +252,9 @@ export function isCallOver({ view }: ShownThread, toolCallId: string): boolean {
 /** A tree of which nothing was read yet. */
 export function emptyTree(rootId: string, read: TreeReader): TreeState {
   return { rootId, threads: new Map(), below: new Map(), isLoaded: false, isWhole: false, read }
+}
+
+/** How many decisions people have to make in a thread. */
+export function peopleWaitedFor({ view }: ShownThread): number {
+  return view.waiting.filter((wait) => wait.for === 'person' || wait.for === 'client').length
 }

@@ -1,13 +1,13 @@
 import { useState, type FormEvent, type ReactNode } from 'react'
 import { GitBranch, Hand } from '../../icons/lucide.ts'
 import { ArgumentsFields, firstArguments, readArguments } from '../../parts/arguments.tsx'
-import { ErrorBox } from '../../parts/basics.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
 import { duration, line } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
 import { Json } from '../../parts/json.tsx'
 import { useStore } from '../../state/store.ts'
 import { useStudio } from '../../state/studio.ts'
-import type { SideDetail } from './agents-screen.tsx'
+import type { SideDetail } from './agent-screen.tsx'
 
 type ToolDetail = SideDetail['tools'][number]
 

@@ -1,12 +1,15 @@
 import { useState, type ReactNode } from 'react'
 import { safeText } from '@skein/base/safe-text'
-import { CommandLine, ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { CommandLine } from '../../parts/copy.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
+import { Skeleton } from '../../parts/placeholder.tsx'
 import { curlText } from '../../parts/curl.ts'
 import { line, plural } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
 import { To } from '../../parts/link.tsx'
 import { useStore } from '../../state/store.ts'
-import { useNeedsKey, useResource, useStudio } from '../../state/studio.ts'
+import { useNeedsKey, useStudio } from '../../state/studio.ts'
+import { useResource } from '../../state/resource.ts'
 import { useTitle } from '../../state/title.ts'
 import {
   readDocument,

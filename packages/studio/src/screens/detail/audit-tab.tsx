@@ -1,11 +1,14 @@
 import type { ReactNode } from 'react'
 import type { AuditExport } from '@skein/runtime'
 import { ShieldAlert, ShieldCheck } from '../../icons/lucide.ts'
-import { ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
+import { Skeleton } from '../../parts/placeholder.tsx'
+import { Time } from '../../parts/time.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
 import { readSetting, writeSetting } from '../../state/store.ts'
-import { useResource, useStudio } from '../../state/studio.ts'
+import { useResource } from '../../state/resource.ts'
+import { useStudio } from '../../state/studio.ts'
 
 interface Verified {
   readonly audit: AuditExport

@@ -2,7 +2,8 @@ import { useMemo, type ReactNode } from 'react'
 import { ChevronLeft, ChevronRight } from '../../icons/lucide.ts'
 import { To } from '../../parts/link.tsx'
 import { useStore } from '../../state/store.ts'
-import { useResource, useStudio } from '../../state/studio.ts'
+import { useResource } from '../../state/resource.ts'
+import { useStudio } from '../../state/studio.ts'
 import type { ShownThread } from '../../state/tree.ts'
 
 /** The threads that part at one message. */

@@ -11,7 +11,7 @@ import {
 } from 'react'
 import type { ViewMessage } from '@skein/runtime/view'
 import { ArrowDown } from '../../icons/lucide.ts'
-import { Empty } from '../../parts/basics.tsx'
+import { Empty } from '../../parts/placeholder.tsx'
 import { plural } from '../../parts/format.ts'
 import { useKeys } from '../../state/keys.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'

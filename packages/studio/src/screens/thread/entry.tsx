@@ -1,4 +1,4 @@
-import { memo, useEffect, type ComponentType, type ReactNode } from 'react'
+import { type ComponentType, memo, type ReactNode, useEffect } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
 import type { ViewItem, ViewMessage } from '@skein/runtime/view'
 import { duration, line, plural } from '../../parts/format.ts'
@@ -8,16 +8,12 @@ import { Prose } from '../../parts/prose.tsx'
 import { Badge, stateOf, stateOfChild } from '../../parts/status.tsx'
 import { CallView } from '../../parts/tool-call.tsx'
 import { modelTime } from '../../state/facts.ts'
-import type { ShownThread, TreeState } from '../../state/tree.ts'
-import { MessageActs } from './fork.tsx'
-import {
-  Question,
-  DraftEntry,
-  Ending,
-  isSideB,
-  agentName,
-  peopleWaitedFor,
-} from './entry-parts.tsx'
+import { peopleWaitedFor, type ShownThread, type TreeState } from '../../state/tree.ts'
+import { MessageActs } from './message-acts.tsx'
+import { Question } from './question.tsx'
+import { DraftEntry } from './draft-entry.tsx'
+import { Ending } from './ending.tsx'
+import { agentName, isSideB } from './agent-name.ts'
 import type { Branches } from './branches.tsx'
 
 /** What a row of the conversation shows. */

@@ -1,5 +1,6 @@
 import { lazy, Suspense, useCallback, useEffect, useMemo, type ReactNode } from 'react'
-import { ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
+import { Skeleton } from '../../parts/placeholder.tsx'
 import { line } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
 import { Split } from '../../parts/split.tsx'

@@ -1,15 +1,14 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useMemo, useRef, useState, type CSSProperties, type ReactNode } from 'react'
+import { type CSSProperties, type ReactNode, useMemo, useRef, useState } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
 import { ChevronDown, ChevronRight } from '../../icons/lucide.ts'
-import { Cost } from '../../parts/basics.tsx'
+import { Cost } from '../../parts/cost.tsx'
 import { countText, duration, line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
-import { Dot, stateOf, stateOfChild, type ShownState } from '../../parts/status.tsx'
+import { Dot, type ShownState, stateOf, stateOfChild } from '../../parts/status.tsx'
 import type { ThreadAddress } from '../../state/address.ts'
 import { modelTime } from '../../state/facts.ts'
-import type { ShownThread, TreeState } from '../../state/tree.ts'
-import { peopleWaitedFor } from './entry-parts.tsx'
+import { peopleWaitedFor, type ShownThread, type TreeState } from '../../state/tree.ts'
 
 /** One thread of the tree; its facts come from its log or, if that was not loaded, from the list of threads. */
 interface Branch {

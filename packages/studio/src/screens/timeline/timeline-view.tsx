@@ -1,6 +1,7 @@
 import { useMemo, useState, type ReactNode } from 'react'
 import { Maximize, ZoomIn } from '../../icons/lucide.ts'
-import { Empty, useNow } from '../../parts/basics.tsx'
+import { Empty } from '../../parts/placeholder.tsx'
+import { useNow } from '../../parts/time.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { useKeys } from '../../state/keys.ts'
 import type { TreeState } from '../../state/tree.ts'
