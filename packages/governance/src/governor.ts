@@ -162,14 +162,14 @@ class JournalGovernor implements Governor {
   ): Promise<Result<T>> {
     const request = assertOutermost(await this.#load(requestId, task))
     const { tokens = [], denials = [] } = options
-    const denied = denials.map((one) => [one.id, { type: 'deny', ...one }] as const)
-    const resumed = this.#begin(request, async () => {
+    const refusals = denials.map((one) => [one.id, { type: 'deny', ...one }] as const)
+    const run = this.#begin(request, async () => {
       if (!isClosed(request.state)) await recoverRequest(request)
       if (isClosed(request.state)) return closedResult(request)
-      const answers = { tokens, denials: new Map<string, ApprovalAnswer>(denied) }
+      const answers = { tokens, denials: new Map<string, ApprovalAnswer>(refusals) }
       return drive(request, body as Body, { ...options, answers })
     })
-    return resumed as Promise<Result<T>>
+    return run as Promise<Result<T>>
   }
 
   recover(): Promise<readonly Recovered[]> {
@@ -210,8 +210,8 @@ class JournalGovernor implements Governor {
     }
     const { request, refused } = await openRequest(this.#core, task, { ...init, decided })
     if (request.broken) return brokenResult(request)
-    const found = reason('TOOL_IN_DOUBT', decided.call, `found ${decided.found}`)
-    const failure = refused ?? { reasons: [found], missing: [] }
+    const finding = reason('TOOL_IN_DOUBT', decided.call, `found ${decided.found}`)
+    const failure = refused ?? { reasons: [finding], missing: [] }
     return this.#begin(request, () => failSafe(request, failure, { actor: by }))
   }
 
@@ -243,10 +243,10 @@ class JournalGovernor implements Governor {
     if (running) return settle(request, running, outcome)
     // Another process allowed the call, or the call was recorded as in doubt and has reported its result late. So the call
     // is rebuilt from its journal entry.
-    const known = request.state.calls.get(call)
-    if (!known || !isInDoubt(known)) throw conflict(request, `call ${call} is not running`)
-    const args = await request.fetch(known.args_hash)
-    return settle(request, toAdmitted(request, known, args), outcome)
+    const record = request.state.calls.get(call)
+    if (!record || !isInDoubt(record)) throw conflict(request, `call ${call} is not running`)
+    const args = await request.fetch(record.args_hash)
+    return settle(request, toAdmitted(request, record, args), outcome)
   }
 
   async deliver(requestId: string, candidate: JsonValue): Promise<Delivery> {
@@ -285,11 +285,11 @@ class JournalGovernor implements Governor {
    * one loaded from the journal.
    */
   async #find(requestId: string, isVisit = false): Promise<GovernedRequest> {
-    const known = this.#live.get(requestId) ?? (await this.#load(requestId))
+    const live = this.#live.get(requestId) ?? (await this.#load(requestId))
     // Two stepwise calls may load the request at the same time. They have to share one object, or
     // both would write entries with the same number.
     const first = this.#live.get(requestId)
-    const request = first ?? known
+    const request = first ?? live
     this.#live.set(requestId, request)
     const visits = this.#visits.get(request) ?? (first ? Infinity : 0)
     this.#visits.set(request, isVisit ? visits + 1 : Infinity)
@@ -302,17 +302,17 @@ class JournalGovernor implements Governor {
     try {
       return await work(request)
     } finally {
-      const left = (this.#visits.get(request) ?? Infinity) - 1
-      this.#visits.set(request, left)
-      if (left === 0 && this.#live.get(requestId) === request) this.#live.delete(requestId)
+      const remaining = (this.#visits.get(request) ?? Infinity) - 1
+      this.#visits.set(request, remaining)
+      if (remaining === 0 && this.#live.get(requestId) === request) this.#live.delete(requestId)
     }
   }
 
   /** Reads a request from the journal. Throws if it does not exist or if this process is working on it. */
   async #load(requestId: string, task?: TaskClass): Promise<GovernedRequest> {
     this.#assertFree(requestId)
-    const loaded = await loadState(this.#core, requestId)
-    if (loaded) return reviveRequest(this.#core, loaded, task)
+    const loadedState = await loadState(this.#core, requestId)
+    if (loadedState) return reviveRequest(this.#core, loadedState, task)
     throw new GovernanceError(`There is no request ${requestId} in the log.`, [
       reason('STATE_CONFLICT', requestId, 'unknown request'),
     ])
@@ -324,8 +324,8 @@ class JournalGovernor implements Governor {
     this.#assertFree(id)
     this.#live.set(id, request)
     const working = work()
-    const done = (): void => undefined
-    this.#work.set(id, working.then(done, done))
+    const finish = (): void => undefined
+    this.#work.set(id, working.then(finish, finish))
     try {
       return await working
     } finally {

@@ -32,12 +32,12 @@ export function headStatements(
   heads: Iterable<{ readonly head: ThreadHead; readonly before: ThreadHead | undefined }>,
 ): Statement[] {
   const statements: Statement[] = []
-  const inserted: Value[][] = []
+  const newRows: Value[][] = []
   const valuesOf = (head: ThreadHead, columns: HeadColumns): Value[] =>
     Object.values(columns).map((value) => value(head))
   for (const { head, before } of heads) {
     if (!before) {
-      inserted.push(valuesOf(head, ALL))
+      newRows.push(valuesOf(head, ALL))
       continue
     }
     for (const columns of [PROGRESS, LABELS]) {
@@ -48,7 +48,7 @@ export function headStatements(
       statements.push({ text: updateText(s, columns), values })
     }
   }
-  return [...statements, ...insertStatements(`${s}.threads`, Object.keys(ALL), inserted)]
+  return [...statements, ...insertStatements(`${s}.threads`, Object.keys(ALL), newRows)]
 }
 
 const updates = new Map<string, string>()

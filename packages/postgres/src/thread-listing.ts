@@ -44,9 +44,9 @@ export function threadListing(s: string, query: ThreadQuery): Statement | undefi
   add((place) => partCondition('id', place), idPart || undefined)
   add((place) => `tags ? ${place}`, tag)
   add((place) => {
-    const called = (column: string): string =>
+    const threadsWithTool = (column: string): string =>
       `SELECT ${column} FROM ${s}.threads WHERE tools ? ${place}`
-    return `id IN (${called('id')} UNION ${called('root_id')})`
+    return `id IN (${threadsWithTool('id')} UNION ${threadsWithTool('root_id')})`
   }, tool)
   add((place) => `forked_from = ${place}`, forkedFrom)
   add((place) => `granted_until > ${place}`, grantedAfter)

@@ -37,31 +37,35 @@ export const check: Command = defineCommand({
   examples: ['skein check examples/agents --json', 'skein check ./next --against .skein'],
   async run({ values, operands: [folder], output }) {
     const { DefinitionError } = await import('@skein/runtime')
-    const loaded = await loadDefinitions(folder).catch((error: unknown) => {
+    const definitions = await loadDefinitions(folder).catch((error: unknown) => {
       if (error instanceof DefinitionError) return error
       throw error
     })
     const notice = examplesNotice(folder)
     if (notice !== undefined) output.say(notice)
-    const isBroken = loaded instanceof DefinitionError
-    const problems = isBroken ? loaded.problems : values['without-keys'] ? [] : missingKeys(loaded)
-    const warnings = isBroken ? [] : loaded.warnings
-    const agents = isBroken ? [] : [...loaded.agents.keys()]
-    const found = values.strict ? [...problems, ...warnings] : problems
+    const isBroken = definitions instanceof DefinitionError
+    const problems = isBroken
+      ? definitions.problems
+      : values['without-keys']
+        ? []
+        : missingKeys(definitions)
+    const warnings = isBroken ? [] : definitions.warnings
+    const agents = isBroken ? [] : [...definitions.agents.keys()]
+    const findings = values.strict ? [...problems, ...warnings] : problems
     const { against } = values
     const pin = values.pinned ? 'session' : 'none'
     // Definitions with problems cannot be deployed, so they are not compared with the running threads.
-    const stranded =
-      isBroken || against === undefined ? undefined : await compared(loaded, { against, pin })
-    if (values.json) output.json({ agents, problems: found, warnings, stranded })
+    const report =
+      isBroken || against === undefined ? undefined : await compared(definitions, { against, pin })
+    if (values.json) output.json({ agents, problems: findings, warnings, stranded: report })
     else {
-      for (const problem of found) output.line(problemLine(problem))
+      for (const problem of findings) output.line(problemLine(problem))
       if (!values.strict) for (const one of warnings) output.say(`warning: ${problemLine(one)}`)
     }
-    const count = found.length === 1 ? '1 problem' : `${found.length} problems`
-    output.say(found.length > 0 ? count : `No problems. Agents: ${agents.join(', ') || 'none'}.`)
-    if (stranded) show(stranded, { output, isJson: values.json === true })
-    const isBad = found.length > 0 || (stranded?.count ?? 0) > 0
+    const count = findings.length === 1 ? '1 problem' : `${findings.length} problems`
+    output.say(findings.length > 0 ? count : `No problems. Agents: ${agents.join(', ') || 'none'}.`)
+    if (report) show(report, { output, isJson: values.json === true })
+    const isBad = findings.length > 0 || (report?.count ?? 0) > 0
     return isBad ? ExitCode.Failed : ExitCode.Done
   },
 })

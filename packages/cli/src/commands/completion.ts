@@ -128,22 +128,23 @@ function bashScript(entries: readonly Entry[]): readonly string[] {
 }
 
 function fishScript(entries: readonly Entry[]): readonly string[] {
-  const quoted = (text: string): string => `'${text.replace(/['\\]/g, '\\$&')}'`
+  const inQuotes = (text: string): string => `'${text.replace(/['\\]/g, '\\$&')}'`
   const root = Object.entries(COMMANDS).map(
     ([noun, { summary }]) =>
-      `complete -c skein -f -n __fish_use_subcommand -a ${noun} -d ${quoted(summary)}`,
+      `complete -c skein -f -n __fish_use_subcommand -a ${noun} -d ${inQuotes(summary)}`,
   )
   const rest = entries.flatMap(({ name, summary, flags, operand }) => {
     const [noun, verb] = name.split(' ')
-    const seen = `__fish_seen_subcommand_from ${noun}`
+    const condition = `__fish_seen_subcommand_from ${noun}`
     const verbs = groups().find(([group]) => group === noun)?.[1] ?? []
-    const here = verb === undefined ? seen : `${seen}; and __fish_seen_subcommand_from ${verb}`
-    const own = `complete -c skein -n ${quoted(here)}`
+    const here =
+      verb === undefined ? condition : `${condition}; and __fish_seen_subcommand_from ${verb}`
+    const own = `complete -c skein -n ${inQuotes(here)}`
     return [
       ...(verb === undefined
         ? []
         : [
-            `complete -c skein -f -n ${quoted(`${seen}; and not __fish_seen_subcommand_from ${verbs.join(' ')}`)} -a ${verb} -d ${quoted(summary)}`,
+            `complete -c skein -f -n ${inQuotes(`${condition}; and not __fish_seen_subcommand_from ${verbs.join(' ')}`)} -a ${verb} -d ${inQuotes(summary)}`,
           ]),
       ...flags.map((flag) => `${own} -l ${flag.slice(2)}`),
       ...(operand === 'files' ? [] : [`${own} -f -a '(skein completion ${operand} 2>/dev/null)'`]),

@@ -85,7 +85,7 @@ export const dev: Command = defineCommand({
         studio: studioFiles(),
         playground: true,
       })
-      const stopped = untilSignal().then(() =>
+      const end = untilSignal().then(() =>
         output.say('Stopping. Running threads are parked and continue at the next start.'),
       )
       writeServerFile({ url: serving.url, pid: process.pid })
@@ -99,7 +99,7 @@ export const dev: Command = defineCommand({
       const notice = examplesNotice(folder ?? config.agents)
       if (notice !== undefined) output.say(notice)
       if (values.open) openBrowser(`${serving.url}/studio/`, output)
-      await stopped
+      await end
       await watching.close()
       removeServerFile()
       await serving.close({ graceMs: GRACE_MS })
@@ -146,12 +146,12 @@ export const studio: Command = defineCommand({
       // The page may only read, because the threads that it shows were run by another program.
       const local = { tenant: 'default', scopes: ['threads:read', 'logs:read'] } as const
       const serving = await listen(runtime, { port, auth: 'none', local, studio: studioFiles() })
-      const stopped = untilSignal().then(() => output.say('Stopping.'))
+      const end = untilSignal().then(() => output.say('Stopping.'))
       const address = `${serving.url}/studio/`
       if (values.json) output.json({ url: serving.url, studio: address })
       else output.line(`${output.paint('dim', 'studio'.padEnd(8))}${output.paint('cyan', address)}`)
       const timer = setInterval(() => void show(), REFRESH_MS)
-      await stopped
+      await end
       clearInterval(timer)
       await serving.close({ graceMs: 0 })
       return ExitCode.Done
@@ -177,9 +177,9 @@ function pageOrigins(flag: string | undefined, { origins = [] }: SkeinConfig): r
     return url?.origin === origin && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname)
   }
   if (flag === undefined) return origins.filter(isLocal)
-  const given = flag.split(',').map((origin) => origin.trim().replace(/\/$/, ''))
-  const wrong = given.find((origin) => !isLocal(origin))
-  if (wrong === undefined) return given
+  const values = flag.split(',').map((origin) => origin.trim().replace(/\/$/, ''))
+  const wrong = values.find((origin) => !isLocal(origin))
+  if (wrong === undefined) return values
   throw usageError(
     `--origin takes pages of this machine, not "${wrong}".`,
     'E.g. http://localhost:5173. For pages elsewhere use `skein serve`, which asks for keys.',
@@ -264,7 +264,7 @@ async function watchDefinitions(
   const { watch } = await import('chokidar')
   const names = new Set<string>()
   /** Files that were created since the last report. If such a file is removed again, nothing is reported. */
-  const created = new Set<string>()
+  const newFiles = new Set<string>()
   let timer: NodeJS.Timeout | undefined
   const nameOf = (path: string): string => relative(registry.folder, path).split(sep).join('/')
   const watcher = watch(registry.folder, {
@@ -277,8 +277,8 @@ async function watchDefinitions(
   watcher.on('all', (event, path) => {
     if (!registry.reads(path)) return
     const name = nameOf(path)
-    if (event === 'add') created.add(name)
-    if (event === 'unlink' && created.delete(name)) names.delete(name)
+    if (event === 'add') newFiles.add(name)
+    if (event === 'unlink' && newFiles.delete(name)) names.delete(name)
     else names.add(name)
     clearTimeout(timer)
     timer = setTimeout(() => {
@@ -287,7 +287,7 @@ async function watchDefinitions(
         .toSorted()
         .map((file) => (isThere(file) ? file : `${file} (removed)`))
       names.clear()
-      created.clear()
+      newFiles.clear()
       if (files.length > 0) changed(files)
     }, QUIET_MS)
   })

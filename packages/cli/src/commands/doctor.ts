@@ -36,7 +36,7 @@ const CHECKS: Readonly<Record<string, Look>> = {
 
   /** Checks that all packages have the same version: they are released together. */
   async packages() {
-    const found = new Map<string, string>()
+    const versions = new Map<string, string>()
     for (const name of [
       'skein',
       '@skein/runtime',
@@ -48,10 +48,10 @@ const CHECKS: Readonly<Record<string, Look>> = {
         (read: { default: { version: string } }) => read.default.version,
         () => undefined, // the last two are installed only where they are used
       )
-      if (manifest !== undefined) found.set(name, manifest)
+      if (manifest !== undefined) versions.set(name, manifest)
     }
-    const ok = new Set(found.values()).size <= 1
-    const text = [...found].map(([name, version]) => `${name} ${version}`).join(', ')
+    const ok = new Set(versions.values()).size <= 1
+    const text = [...versions].map(([name, version]) => `${name} ${version}`).join(', ')
     return { ok, text: ok ? text : `${text}: the versions differ` }
   },
 
@@ -66,9 +66,9 @@ const CHECKS: Readonly<Record<string, Look>> = {
     const address = store === undefined ? undefined : storeAddress(store)
     if (address?.type !== 'postgres') return undefined
     try {
-      const opened = await openPostgres(address.connectionString)
+      const database = await openPostgres(address.connectionString)
       const before = Date.now()
-      const there = await opened.now().finally(() => opened.close())
+      const there = await database.now().finally(() => database.close())
       // The database read its clock between our two readings, so only a time outside of these shows a difference.
       const skewMs = Math.max(before - there, there - Date.now(), 0)
       return { ok: skewMs <= SKEW_MS, text: `${skewMs} ms between this machine and the database` }
@@ -95,19 +95,19 @@ const CHECKS: Readonly<Record<string, Look>> = {
   },
 
   async server() {
-    const found = readServerFile()
-    if (!found) return { ok: true, text: 'none runs in this folder' }
-    const ok = await isAnswering(found.url)
+    const server = readServerFile()
+    if (!server) return { ok: true, text: 'none runs in this folder' }
+    const ok = await isAnswering(server.url)
     const what = ok ? 'owns the store' : 'does not answer'
-    return { ok, text: `${found.url} (process ${found.pid}) ${what}` }
+    return { ok, text: `${server.url} (process ${server.pid}) ${what}` }
   },
 
   port({ port = DEFAULT_PORT, host = '127.0.0.1' }) {
-    const taken = { ok: true, text: `${port} is taken; \`dev\` uses the next free one` }
+    const busy = { ok: true, text: `${port} is taken; \`dev\` uses the next free one` }
     const free = { ok: true, text: `${port} is free` }
     return new Promise((resolve) => {
       const probe = createServer()
-      probe.once('error', () => resolve(taken))
+      probe.once('error', () => resolve(busy))
       probe.listen(port, host, () => probe.close(() => resolve(free)))
     })
   },

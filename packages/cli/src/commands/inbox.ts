@@ -108,20 +108,20 @@ export const approveCommand: Command = defineCommand({
     const args = text === undefined ? undefined : tryParseJson(text)
     if (text !== undefined && !isPlainObject(args))
       throw usageError('--with takes a JSON object.', 'Give all arguments of the call.')
-    const changed = args as JsonObject | undefined // checked above
+    const replacement = args as JsonObject | undefined // checked above
     const decide = (client: Client, { threadId, interruptId, request }: WaitingItem) =>
       client.inbox.approve({
         threadId,
         interruptId,
         reason,
-        with: changed,
+        with: replacement,
         grantForMs,
         digest: request?.digest, // of the call that the command shows
       })
     const { yes = false, digest } = input.values
     const agree = (item: WaitingItem): Promise<boolean> =>
-      agreesTo(item, { isYes: yes, digest, changed, output: input.output })
-    return decideOne(input, 'approve', decide, { changed, agree })
+      agreesTo(item, { isYes: yes, digest, changed: replacement, output: input.output })
+    return decideOne(input, 'approve', decide, { changed: replacement, agree })
   },
 })
 
@@ -162,13 +162,13 @@ export const settleCommand: Command = defineCommand({
   },
   examples: ['skein settle 7f3a --found applied', 'skein settle 7f3a call_2 --found absent'],
   async run(input) {
-    const found = FOUND_EFFECTS.find((known) => known === input.values.found)
-    if (found === undefined)
+    const effect = FOUND_EFFECTS.find((known) => known === input.values.found)
+    if (effect === undefined)
       throw usageError(
         'Say whether the call had its effect.',
         `Give --found with one of ${FOUND_EFFECTS.join(', ')}.`,
       )
-    return decideOne(input, 'settle', (client, item) => client.inbox.settle(item, found))
+    return decideOne(input, 'settle', (client, item) => client.inbox.settle(item, effect))
   },
 })
 
@@ -276,8 +276,8 @@ async function agreesTo(
   const { request, toolName, path } = item
   const own = request?.digest.replace(/^sha256:/, '')
   if (digest !== undefined) {
-    const wanted = digest.replace(/^sha256:/, '')
-    if (wanted.length >= MIN_DIGEST_LENGTH && own?.startsWith(wanted)) return true
+    const hash = digest.replace(/^sha256:/, '')
+    if (hash.length >= MIN_DIGEST_LENGTH && own?.startsWith(hash)) return true
     throw new CommandError('The call that waits has another digest. Nothing was decided.', {
       code: 'DIGEST_DIFFERS',
       hint: `Give at least ${MIN_DIGEST_LENGTH} characters of it; \`skein inbox\` shows what waits now.`,
@@ -372,10 +372,10 @@ export const grantMake: Command = defineCommand({
     return withConnection(values, output, async ({ client }) => {
       const { id } = await findThreadByPrefix(client, text)
       const { reason } = values
-      const made = await client.threads.grants.make(id, { tool, forMs, reason })
-      if (values.json) output.json(made)
-      else output.line(made.grantId)
-      output.say(`${lineText(tool)} needs no approval in thread ${id} until ${made.expiresAt}.`)
+      const grant = await client.threads.grants.make(id, { tool, forMs, reason })
+      if (values.json) output.json(grant)
+      else output.line(grant.grantId)
+      output.say(`${lineText(tool)} needs no approval in thread ${id} until ${grant.expiresAt}.`)
       return ExitCode.Done
     })
   },
@@ -392,12 +392,12 @@ export const grantRevoke: Command = defineCommand({
   async run({ values, operands: [text = '', wanted = ''], output }) {
     return withConnection(values, output, async ({ client }) => {
       const { id } = await findThreadByPrefix(client, text)
-      const found = (await client.threads.grants.list(id)).filter(
+      const matches = (await client.threads.grants.list(id)).filter(
         ({ grantId }) => grantId.startsWith(wanted) || grantId.endsWith(wanted),
       )
-      const [grant] = found
-      if (!grant || found.length > 1)
-        throw new CommandError(`${found.length} grants of thread ${id} match ${wanted}.`, {
+      const [grant] = matches
+      if (!grant || matches.length > 1)
+        throw new CommandError(`${matches.length} grants of thread ${id} match ${wanted}.`, {
           code: 'GRANT_NOT_FOUND',
           hint: `\`skein grant list ${id}\` lists them.`,
         })

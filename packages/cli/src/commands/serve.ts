@@ -50,15 +50,15 @@ export const serveCommand: Command = defineCommand({
   },
   examples: ['skein serve', 'skein serve --config production.config.ts --check'],
   async run({ values, operands: [folder], output }) {
-    const given: Record<string, string> = {}
-    if (folder !== undefined) given['SKEIN_AGENTS'] = folder
-    if (values.host !== undefined) given['SKEIN_HOST'] = values.host
-    if (values.port !== undefined) given['SKEIN_PORT'] = values.port
-    const loaded = await loadConfig(values.config, given)
-    const { settings, problems } = checkSettings(loaded.config)
+    const flags: Record<string, string> = {}
+    if (folder !== undefined) flags['SKEIN_AGENTS'] = folder
+    if (values.host !== undefined) flags['SKEIN_HOST'] = values.host
+    if (values.port !== undefined) flags['SKEIN_PORT'] = values.port
+    const configuration = await loadConfig(values.config, flags)
+    const { settings, problems } = checkSettings(configuration.config)
     const registries = await readDefinitions(
       settings.config,
-      [...loaded.problems, ...problems],
+      [...configuration.problems, ...problems],
       values.scripted === true,
     )
     if (values.check) {
@@ -76,7 +76,7 @@ export const serveCommand: Command = defineCommand({
       level: logLevel as 'info', // `checkSettings` refuses other words
       write: (line) => output.say(line),
     })
-    for (const name of loaded.unknownVariables)
+    for (const name of configuration.unknownVariables)
       logger.warn({ variable: name }, 'nothing reads this variable')
     if (settings.store.type === 'postgres' && settings.nodeSecret === undefined)
       logger.warn({}, 'no nodeSecret is set, so this has to be the only node of its database')
@@ -119,8 +119,8 @@ async function readDefinitions(
     if (ofSettings.some((one) => one.setting === setting)) return undefined
     try {
       const registry = await discover(folder)
-      const scripted = allowsScripted ? [] : scriptedAgents(registry)
-      for (const problem of [...missingKeys(registry), ...scripted])
+      const scripts = allowsScripted ? [] : scriptedAgents(registry)
+      for (const problem of [...missingKeys(registry), ...scripts])
         problems.push({ setting, message: problemLine(problem) })
       return registry
     } catch (error) {
@@ -147,9 +147,9 @@ async function serveUntilStopped(
   const owner = `${config.id ?? 'skein'}-${process.pid}-${randomUUID()}`
   // A separate address for notifications (`storeDirect`) means that the store's address leads to a connection pooler.
   const store = await openStore(settings.store, { isPooled: config.storeDirect !== undefined })
-  const drained: { working: readonly string[]; parked: number } = { working: [], parked: 0 }
+  const drainState: { working: readonly string[]; parked: number } = { working: [], parked: 0 }
   const counting = beforeClose(store, async () => {
-    drained.parked = await countUnfinished(store, drained.working)
+    drainState.parked = await countUnfinished(store, drainState.working)
   })
   const runtime = await startRuntime(settings, definitions, { store: counting, owner, logger })
   let serving: Serving
@@ -160,7 +160,7 @@ async function serveUntilStopped(
     throw error
   }
   const text = 'ended at once by a second signal'
-  const stopped = untilSignal((signal) => logger.warn({ signal }, text))
+  const stopSignal = untilSignal((signal) => logger.warn({ signal }, text))
   logger.info(
     {
       url: serving.url,
@@ -172,18 +172,18 @@ async function serveUntilStopped(
     },
     'listening',
   )
-  const signal = await stopped
+  const signal = await stopSignal
   const startedAt = performance.now()
-  drained.working = await threadsOf(store, owner).catch(() => [])
-  logger.info({ signal, threads: drained.working.length, graceMs }, 'draining')
+  drainState.working = await threadsOf(store, owner).catch(() => [])
+  logger.info({ signal, threads: drainState.working.length, graceMs }, 'draining')
   // Requests may wait for the result of a thread, so the threads go on while the open requests are finished.
   await serving.close({ graceMs })
   const leftMs = Math.max(graceMs - (performance.now() - startedAt), 0)
   await runtime.stop({ graceMs: leftMs })
   const ms = Math.round(performance.now() - startedAt)
-  const finished = drained.working.length - drained.parked
-  const counts = { signal, finished, parked: drained.parked, ms }
-  logger.info(counts, `drained: ${finished} threads finished, ${drained.parked} parked`)
+  const finishCount = drainState.working.length - drainState.parked
+  const counts = { signal, finished: finishCount, parked: drainState.parked, ms }
+  logger.info(counts, `drained: ${finishCount} threads finished, ${drainState.parked} parked`)
   return ExitCode.Done
 }
 
@@ -299,16 +299,16 @@ export const keys: Command = defineCommand({
   examples: ['skein keys /etc/skein/governance.json', 'skein keys ./secrets/governance.json'],
   async run({ operands: [file = ''], output }) {
     const { openGovernanceKeys } = await import('@skein/runtime')
-    let made: JsonObject = {}
+    let key: JsonObject = {}
     await openGovernanceKeys({
       store: {
         setting: async () => undefined,
-        setSetting: async (_, value) => void (made = value),
+        setSetting: async (_, value) => void (key = value),
       },
     })
     const path = resolve(file)
     try {
-      writeFileSync(path, `${JSON.stringify(made)}\n`, { flag: 'wx', mode: 0o600 })
+      writeFileSync(path, `${JSON.stringify(key)}\n`, { flag: 'wx', mode: 0o600 })
     } catch (cause) {
       throw new CommandError(`${path} cannot be created: ${messageOf(cause)}.`, {
         code: 'FILE_UNWRITABLE',

@@ -42,9 +42,9 @@ export const storeVerify: Command = defineCommand({
     if (values.json) output.json({ path, ...report })
     else {
       for (const problem of problems) output.line(problem)
-      const read = `${threads} threads, ${events} events, ${auditLines} audit lines, ${blobs} contents`
-      const found = problems.length === 0 ? 'no problem' : `${problems.length} problems`
-      output.line(`${path}: ${read}; ${found}.`)
+      const amounts = `${threads} threads, ${events} events, ${auditLines} audit lines, ${blobs} contents`
+      const verdict = problems.length === 0 ? 'no problem' : `${problems.length} problems`
+      output.line(`${path}: ${amounts}; ${verdict}.`)
     }
     return problems.length === 0 ? ExitCode.Done : ExitCode.Failed
   },
@@ -112,7 +112,7 @@ export const backupCommand: Command = defineCommand({
     const from = await addressOf(values.store)
     const path = resolve(file)
     const about = { from: from.type, at: new Date().toISOString() }
-    const written = await untilInterrupted((signal) =>
+    const digest = await untilInterrupted((signal) =>
       withRows(from, showProgress(output, 'reading the store'), (rows) =>
         writeBackup(path, rows, about, {
           signal,
@@ -121,7 +121,7 @@ export const backupCommand: Command = defineCommand({
       ),
     )
     output.say('Keys are not part of a backup: keep those of secrets and governance elsewhere.')
-    return report(written, { from: shownAddress(from), to: path }, values, output)
+    return report(digest, { from: shownAddress(from), to: path }, values, output)
   },
 })
 
@@ -194,8 +194,11 @@ async function addressOf(named: string | undefined): Promise<StoreAddress> {
 function namedAddress(text: string): StoreAddress {
   const address = storeAddress(text)
   if (address) return address
-  const shown = /:\/\//.test(text) ? `${text.split('://')[0]}://…` : text
-  throw usageError(`"${shown}" is not a store.`, 'Write sqlite:<file> or postgres://host/database.')
+  const placeholder = /:\/\//.test(text) ? `${text.split('://')[0]}://…` : text
+  throw usageError(
+    `"${placeholder}" is not a store.`,
+    'Write sqlite:<file> or postgres://host/database.',
+  )
 }
 
 type Rows = AsyncIterable<StoreRow> | Iterable<StoreRow>
@@ -243,24 +246,24 @@ async function fill(
   const digest = new RowDigest()
   const { completeHead } = await import('@skein/runtime')
   // The digest is that of the completed rows, because a store that is read has every field.
-  const completed = async function* (): AsyncGenerator<StoreRow, void, undefined> {
+  const completeRows = async function* (): AsyncGenerator<StoreRow, void, undefined> {
     for await (const row of interruptible(rows, signal))
       yield row.type === 'thread' ? { ...row, head: completeHead(row.head) } : row
   }
   if (to.type === 'sqlite') {
     const { loadSqliteStore } = await import('@skein/runtime')
-    await loadSqliteStore(to.path, digest.of(completed()))
+    await loadSqliteStore(to.path, digest.of(completeRows()))
   } else {
     const store = await openPostgres(to.connectionString)
     try {
-      await store.load(digest.of(completed()))
+      await store.load(digest.of(completeRows()))
     } finally {
       await store.close()
     }
   }
-  const stored = new RowDigest()
+  const copy = new RowDigest()
   const reading = withRows(to, showProgress(output, 'checking the copy'), async (found) => {
-    for await (const row of interruptible(found, signal)) stored.add(row)
+    for await (const row of interruptible(found, signal)) copy.add(row)
   })
   await reading.catch((cause: unknown) => {
     if (!signal.aborted) throw cause
@@ -268,7 +271,7 @@ async function fill(
     removeFile(to.path)
     throw cause
   })
-  const differences = stored.differences(digest)
+  const differences = copy.differences(digest)
   if (differences.length === 0) return digest
   if (to.type === 'sqlite') removeFile(to.path)
   throw new CommandError(`The copy differs from its source: it has ${differences.join(', ')}.`, {

@@ -198,14 +198,14 @@ function linesOf(item: ViewItem | undefined): readonly string[] {
 }
 
 function showLines(lines: readonly Pair<string>[], align: Align, output: Output): void {
-  let shown = 0
+  let count = 0
   const isNear = (index: number): boolean =>
     lines
       .slice(Math.max(0, index - CONTEXT_LINES), index + CONTEXT_LINES + 1)
       .some(({ isSame }) => !isSame)
   for (const [index, { before, after, isSame }] of lines.entries()) {
     if (isSame && !isNear(index)) continue
-    if (shown++ >= MAX_LINES) {
+    if (count++ >= MAX_LINES) {
       output.line(output.paint('dim', `  … ${lines.length - index} more lines`))
       return
     }

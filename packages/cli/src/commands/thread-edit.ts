@@ -24,9 +24,9 @@ export const threadRename: Command = defineCommand({
     if (title.trim() === '') throw usageError('A thread cannot have an empty title.', 'Give one.')
     return withConnection(values, output, async ({ client }) => {
       const { id } = await findThreadByPrefix(client, text)
-      const renamed = await client.threads.update(id, { title: title.trim() })
-      if (values.json) output.json(renamed)
-      else output.say(`${id} is called ${lineText(renamed.title ?? '')}.`)
+      const thread = await client.threads.update(id, { title: title.trim() })
+      if (values.json) output.json(thread)
+      else output.say(`${id} is called ${lineText(thread.title ?? '')}.`)
       return ExitCode.Done
     })
   },

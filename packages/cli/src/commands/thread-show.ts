@@ -35,8 +35,8 @@ export const threadShow: Command = defineCommand({
       }
       const { id, agent, lifecycle, tokens, tree, seq } = thread
       const own = tree.tokens === tokens ? '' : ` (${tokens} without subagents)`
-      const spent = `${tree.tokens} tokens${own} · ${costText(tree.costUsd)}`
-      const headline = `${id} · ${agent} · ${lifecycle} · ${spent} · ${seq} events`
+      const costs = `${tree.tokens} tokens${own} · ${costText(tree.costUsd)}`
+      const headline = `${id} · ${agent} · ${lifecycle} · ${costs} · ${seq} events`
       output.line(output.paint('dim', headline))
       for await (const message of messagesOf(client, thread.id))
         for (const line of linesOf(message)) output.line(line)
@@ -95,7 +95,7 @@ interface Decision {
 }
 
 async function decisionsOf({ threads }: Client, id: string): Promise<readonly Decision[]> {
-  const opened = new Map<string, unknown>()
+  const questions = new Map<string, unknown>()
   const calls = new Map<string, string>()
   const decisions: Decision[] = []
   for (let after = 0; ;) {
@@ -104,8 +104,8 @@ async function decisionsOf({ threads }: Client, id: string): Promise<readonly De
       if (event.type === 'message_added' && event.message.type === 'assistant')
         for (const call of event.message.toolCalls ?? [])
           calls.set(call.toolCallId, callText(call.toolName, call.arguments))
-      if (event.type === 'interrupt_opened') opened.set(event.interrupt.id, event.interrupt)
-      const interrupt = event.type === 'interrupt_answered' && opened.get(event.interruptId)
+      if (event.type === 'interrupt_opened') questions.set(event.interrupt.id, event.interrupt)
+      const interrupt = event.type === 'interrupt_answered' && questions.get(event.interruptId)
       if (event.type !== 'interrupt_answered' || !isPlainObject(interrupt)) continue
       const { kind, toolCallId, request } = interrupt
       if (kind !== 'approval') continue

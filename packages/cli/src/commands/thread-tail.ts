@@ -38,9 +38,9 @@ function eventText(event: ShownEvent): string {
       const message = messageFromJSON(event.message)
       if (message.type === 'tool_result') return `${message.results.length} results`
       const calls = message.type === 'assistant' ? (message.toolCalls ?? []) : []
-      const said = message.text === '' ? [] : [safeText(message.text, { isLine: true })]
-      const called = calls.map(({ toolName, arguments: args }) => callText(toolName, args))
-      return `${message.type}: ${[...said, ...called].join(' ')}`
+      const words = message.text === '' ? [] : [safeText(message.text, { isLine: true })]
+      const callTexts = calls.map(({ toolName, arguments: args }) => callText(toolName, args))
+      return `${message.type}: ${[...words, ...callTexts].join(' ')}`
     }
     case 'text_delta':
       return safeText(event.text, { isLine: true })

@@ -27,17 +27,17 @@ async function fetchLocally(
 ): Promise<Response> {
   if (!signal) return http.fetch(request)
   signal.throwIfAborted()
-  const answered = new AbortController()
-  const aborted = new Promise<never>((_, reject) => {
-    const options = { once: true, signal: answered.signal }
+  const listening = new AbortController()
+  const failure = new Promise<never>((_, reject) => {
+    const options = { once: true, signal: listening.signal }
     signal.addEventListener('abort', () => reject(signal.reason), options)
   })
   try {
-    const response = await Promise.race([http.fetch(request), aborted])
+    const response = await Promise.race([http.fetch(request), failure])
     const body = response.body?.pipeThrough(new TransformStream(), { signal })
     return body ? new Response(body, response) : response
   } finally {
-    answered.abort()
+    listening.abort()
   }
 }
 

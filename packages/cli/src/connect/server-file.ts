@@ -25,9 +25,9 @@ export function removeServerFile(): void {
 /** Returns the server of this folder if its process is alive. Whether it responds is checked by `isAnswering`. */
 export function readServerFile(): ServerFile | undefined {
   try {
-    const read: unknown = JSON.parse(readFileSync(serverFile(), 'utf8'))
-    if (!isPlainObject(read)) return undefined
-    const { url, pid } = read
+    const content: unknown = JSON.parse(readFileSync(serverFile(), 'utf8'))
+    if (!isPlainObject(content)) return undefined
+    const { url, pid } = content
     return typeof url === 'string' && typeof pid === 'number' && isAlive(pid)
       ? { url, pid }
       : undefined

@@ -13,16 +13,17 @@ export async function findThreadByPrefix({ threads }: Client, text: string): Pro
   const exact =
     matches.find(({ id }) => id === text) ??
     (!isPart || matches.length === MOST_MATCHES ? await threadOf(threads, text) : undefined)
-  const found = exact ? [exact] : matches
-  const [only, another] = found
+  const candidates = exact ? [exact] : matches
+  const [only, another] = candidates
   if (!only)
     throw new CommandError(`There is no thread ${text}.`, {
       code: 'THREAD_NOT_FOUND',
       hint: '`skein thread list` lists all threads.',
     })
   if (!another) return only
-  const some = found.slice(0, 5).map(({ id }) => id)
-  const count = found.length < MOST_MATCHES ? found.length : `At least ${found.length}`
+  const some = candidates.slice(0, 5).map(({ id }) => id)
+  const count =
+    candidates.length < MOST_MATCHES ? candidates.length : `At least ${candidates.length}`
   throw new CommandError(`${count} threads begin or end with ${text}.`, {
     code: 'THREAD_AMBIGUOUS',
     hint: `Write more of the id: ${some.join(', ')}.`,
@@ -70,24 +71,26 @@ export async function findWaiting(
 ): Promise<WaitingItem> {
   const matches = (text: string, id: string): boolean => id === text || isShortFor(text, id)
   const about = thread.length < MIN_SHORT_LENGTH ? { threadId: thread } : { threadIdPart: thread }
-  const asked = { ...about, kind: wanted, interruptIdPart: interrupt }
-  const found = (await inbox.list({ ...asked, limit: MOST_MATCHES })).filter(
+  const query = { ...about, kind: wanted, interruptIdPart: interrupt }
+  const candidates = (await inbox.list({ ...query, limit: MOST_MATCHES })).filter(
     ({ threadId, interruptId }) =>
       matches(thread, threadId) && (interrupt === undefined || matches(interrupt, interruptId)),
   )
-  const [only, another] = found
+  const [only, another] = candidates
   if (only && !another) return only
-  const meant = [thread, interrupt].filter(Boolean).join(' ')
+  const wantedIds = [thread, interrupt].filter(Boolean).join(' ')
   if (!only)
-    throw new CommandError(`No ${ABOUT[wanted]} matches ${meant}.`, {
+    throw new CommandError(`No ${ABOUT[wanted]} matches ${wantedIds}.`, {
       code: 'INTERRUPT_NOT_FOUND',
       hint:
         (await inbox.list({ kind: wanted, limit: 1 })).length === 0
           ? NONE_WAITS
           : '`skein inbox` lists the calls that wait.',
     })
-  const ids = found.slice(0, 5).map(({ threadId, interruptId }) => `${threadId} ${interruptId}`)
-  throw new CommandError(`${found.length} waiting calls match ${meant}.`, {
+  const ids = candidates
+    .slice(0, 5)
+    .map(({ threadId, interruptId }) => `${threadId} ${interruptId}`)
+  throw new CommandError(`${candidates.length} waiting calls match ${wantedIds}.`, {
     code: 'INTERRUPT_AMBIGUOUS',
     hint: `Name one of them: ${ids.join(', ')}.`,
   })

@@ -33,10 +33,10 @@ export async function showRun(
   const view = createView(output, { ...options, isDialogue })
   const sinceMs = before && Date.parse(before.updatedAt)
   const threadId = thread.id
-  const followed = await follow({ client, threadId, view, output, timeoutMs, after, sinceMs })
-  if (!followed) return { code: ExitCode.Done, followed }
-  view.end(followed.result)
-  return { code: summarize(followed, output, options.isConversation), followed }
+  const outcome = await follow({ client, threadId, view, output, timeoutMs, after, sinceMs })
+  if (!outcome) return { code: ExitCode.Done, followed: outcome }
+  view.end(outcome.result)
+  return { code: summarize(outcome, output, options.isConversation), followed: outcome }
 }
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }

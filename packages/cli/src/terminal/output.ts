@@ -143,12 +143,12 @@ class ProcessOutput implements Output {
   async flush(): Promise<void> {
     this.#endPieces()
     this.#clearStatus()
-    const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
+    const flush = (stream: NodeJS.WriteStream): Promise<void> =>
       new Promise((resolve) => {
         if (stream.destroyed || stream.writableEnded) resolve()
         else stream.write('', () => resolve())
       })
-    await Promise.all([process.stdout, process.stderr].map(flushed))
+    await Promise.all([process.stdout, process.stderr].map(flush))
   }
 
   #endPieces(): void {

@@ -88,7 +88,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
       return [name, { name, keys, maxTtlMs, approvers, may }]
     }),
   )
-  const expired = new BoundedSet()
+  const expiredTokens = new BoundedSet()
 
   async function check(token: unknown, use: Use): Promise<TokenClaims | Refusal> {
     const { request, typ } = use
@@ -117,10 +117,10 @@ export function approvals(options: ApprovalsOptions): Approvals {
     const subject = request.action.tool
     const context: CheckContext = { request, issuer, skewMs, now: clock.now(), kind: use.kind }
     // A token that was once found expired stays expired, even if the clock is set back.
-    const seen = expired.has(tokenKey(claims))
-    const found = seen ? reason('APPROVAL_EXPIRED', subject) : checkTimes(claims, context)
-    if (found?.code === 'APPROVAL_EXPIRED') expired.add(tokenKey(claims))
-    return found ?? checkUse(claims, context) ?? (await checkRevoked(claims, subject))
+    const isExpired = expiredTokens.has(tokenKey(claims))
+    const problem = isExpired ? reason('APPROVAL_EXPIRED', subject) : checkTimes(claims, context)
+    if (problem?.code === 'APPROVAL_EXPIRED') expiredTokens.add(tokenKey(claims))
+    return problem ?? checkUse(claims, context) ?? (await checkRevoked(claims, subject))
   }
 
   async function checkRevoked(claims: TokenClaims, subject: string): Promise<Reason | undefined> {
@@ -155,10 +155,10 @@ export function approvals(options: ApprovalsOptions): Approvals {
       const refusals: Refusal[] = []
       const fitting = new Map<string, TokenClaims>()
       for (const token of new Set(tokens)) {
-        const checked = await check(token, { request, typ: APPROVAL_TYP, kind: 'uaicp_action' })
-        if ('refusal' in checked) refusals.push(checked)
+        const verdict = await check(token, { request, typ: APPROVAL_TYP, kind: 'uaicp_action' })
+        if ('refusal' in verdict) refusals.push(verdict)
         // Each person counts only once, whichever issuer signed the token.
-        else if (!fitting.has(checked.approver)) fitting.set(checked.approver, checked)
+        else if (!fitting.has(verdict.approver)) fitting.set(verdict.approver, verdict)
       }
       const quorum = Math.max(1, request.quorum)
       if (fitting.size < quorum) return refused(refusals, request)
@@ -174,9 +174,9 @@ export function approvals(options: ApprovalsOptions): Approvals {
     async checkGrant(grant, request) {
       if (!isDigestOfAction(request))
         return refused([{ refusal: reason('APPROVAL_SCOPE', request.action.tool) }], request)
-      const checked = await check(grant, { request, typ: GRANT_TYP, kind: 'uaicp_grant' })
-      if ('refusal' in checked) return refused([checked], request)
-      return { ok: true, approvers: [approverOf(checked)] }
+      const verdict = await check(grant, { request, typ: GRANT_TYP, kind: 'uaicp_grant' })
+      if ('refusal' in verdict) return refused([verdict], request)
+      return { ok: true, approvers: [approverOf(verdict)] }
     },
   }
 }
@@ -278,8 +278,8 @@ export function createIssuerKeys(
     all ??= Promise.all(
       keys.filter(isCryptoKey).map((key) => fromCryptoKey(issuer, key, alg)),
     ).then((exported) => [...plain, ...exported])
-    const known = await all
-    return known
+    const namedKeys = await all
+    return namedKeys
       .filter(({ name }) => name === undefined || kid === undefined || name === kid)
       .map(({ key }) => key)
   }
@@ -297,9 +297,10 @@ function isCryptoKey(key: IssuerKey): key is CryptoKey {
 async function fromCryptoKey(issuer: string, key: CryptoKey, alg: KeyAlgorithm): Promise<NamedKey> {
   const jwk = (await crypto.subtle.exportKey('jwk', key)) as unknown as PublicJwk
   const { kty, crv, x, y } = jwk
-  const found = toVerifyKey(y === undefined ? { kty, crv, x } : { kty, crv, x, y })
-  if (found.alg !== alg || key.type !== 'public') throw wrongAlgorithm(issuer, found.alg, alg)
-  return { name: undefined, key: found }
+  const verifyKey = toVerifyKey(y === undefined ? { kty, crv, x } : { kty, crv, x, y })
+  if (verifyKey.alg !== alg || key.type !== 'public')
+    throw wrongAlgorithm(issuer, verifyKey.alg, alg)
+  return { name: undefined, key: verifyKey }
 }
 
 function wrongAlgorithm(issuer: string, found: string, wanted: string): SkeinError {

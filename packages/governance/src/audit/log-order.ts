@@ -17,13 +17,13 @@ export class LogOrder {
   readonly #gaps = new Map<string, OrderFault>()
 
   accept(index: number, request_id: string, seq: number): OrderFault | undefined {
-    const expected = this.#next.get(request_id) ?? 0
-    if (seq === expected) {
+    const next = this.#next.get(request_id) ?? 0
+    if (seq === next) {
       this.#next.set(request_id, seq + 1)
       return undefined
     }
-    if (seq > expected)
-      return this.#skip({ index, kind: 'truncate' }, { request_id, expected, seq })
+    if (seq > next)
+      return this.#skip({ index, kind: 'truncate' }, { request_id, expected: next, seq })
     const gap = this.#gaps.get(`${request_id}/${seq}`)
     if (gap === undefined) return { index, kind: 'insert' }
     gap.kind = 'reorder'

@@ -106,8 +106,8 @@ function wrongEvent(
     case 'call_settled': {
       const isKnown = calls.delete(call)
       if (data['effect'] === 'in_doubt') calls.set(call, 'in_doubt')
-      const minted = data['evidence']
-      if (isObject(minted) && outcome === 'success') evidence.add(minted['id'])
+      const newEvidence = data['evidence']
+      if (isObject(newEvidence) && outcome === 'success') evidence.add(newEvidence['id'])
       const isRead = data['risk'] === 'read_only'
       return isKnown || isRead ? undefined : 'the end of a write that never began'
     }

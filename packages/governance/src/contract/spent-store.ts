@@ -15,19 +15,19 @@ export interface SpentStore {
  * need not stay spent after it ends.
  */
 export function memorySpent({ clock = systemClock }: { readonly clock?: Clock } = {}): SpentStore {
-  const spent = new Map<string, number>()
+  const ends = new Map<string, number>()
   let sweptAt = -Infinity
   return {
     async spend(jti, exp) {
       const now = clock.now()
       if (now >= sweptAt + 60_000) {
-        for (const [key, end] of spent) if (end < now) spent.delete(key)
+        for (const [key, end] of ends) if (end < now) ends.delete(key)
         sweptAt = now
       }
       // A token that had expired when expired tokens were last deleted may have been spent. If the clock was
       // set back later, the token looks valid again.
-      if (exp < sweptAt || spent.has(jti)) return false
-      spent.set(jti, exp)
+      if (exp < sweptAt || ends.has(jti)) return false
+      ends.set(jti, exp)
       return true
     },
   }

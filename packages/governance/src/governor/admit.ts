@@ -74,44 +74,44 @@ export async function admit(
   // while this function waits.
   const first = snapshot(request, call)
   if (state.state !== 'execute') await request.execute()
-  const known = state.calls.get(call.id)
-  const isOver = known && known.status !== 'retry' && known.status !== 'undone'
+  const previous = state.calls.get(call.id)
+  const isOver = previous && previous.status !== 'retry' && previous.status !== 'undone'
   const parser = 'core' in first && call.sent === undefined && argumentParserOf(first.core.tool)
   // A call that was made is never parsed again: what the model sent shows that it is the same call.
   const isSent =
-    isOver && parser && known.sent_hash === first.args_hash && known.tool === first.tool
-  if (isSent) return recordedAdmission(request, known)
-  const made = parser && !isOver ? await parse(request, { call, first, parser }) : first
-  if ('text' in made && !('core' in made)) return made
-  const { tool, args_hash } = 'core' in made ? made : made.names
-  const isSame = known?.tool === tool && known.args_hash === args_hash
-  if (!('core' in made)) {
+    isOver && parser && previous.sent_hash === first.args_hash && previous.tool === first.tool
+  if (isSent) return recordedAdmission(request, previous)
+  const candidate = parser && !isOver ? await parse(request, { call, first, parser }) : first
+  if ('text' in candidate && !('core' in candidate)) return candidate
+  const { tool, args_hash } = 'core' in candidate ? candidate : candidate.names
+  const isSame = previous?.tool === tool && previous.args_hash === args_hash
+  if (!('core' in candidate)) {
     // A body that runs again repeats its refused calls.
-    if (known?.status === 'refused' && isSame) return { type: 'deny', reasons: known.reasons }
-    if (known) throw conflict(request, `call ${call.id} was ${known.tool} before`)
-    return refuse(request, made.names, made.reasons)
+    if (previous?.status === 'refused' && isSame) return { type: 'deny', reasons: previous.reasons }
+    if (previous) throw conflict(request, `call ${call.id} was ${previous.tool} before`)
+    return refuse(request, candidate.names, candidate.reasons)
   }
   if (isOver) {
     // A call that was made is never made again. If tool and arguments are the same, the recorded outcome
     // is returned; otherwise it is a conflict.
     if (!isSame) {
-      throw conflict(request, `call ${call.id} was ${known.tool} with other arguments before`)
+      throw conflict(request, `call ${call.id} was ${previous.tool} with other arguments before`)
     }
-    return recordedAdmission(request, known)
+    return recordedAdmission(request, previous)
   }
   if (running.has(call.id)) throw conflict(request, `call ${call.id} is running`)
-  const barred = findLimitReasons(request, made)
-  if (barred.length > 0) return refuse(request, made, barred)
-  const admitted = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
-  running.set(call.id, { call: admitted })
-  if (made.risk === 'read_only') return { type: 'allow', call: admitted }
+  const limitReasons = findLimitReasons(request, candidate)
+  if (limitReasons.length > 0) return refuse(request, candidate, limitReasons)
+  const admittedCall = toAdmitted(request, { ...candidate, attempt: state.attempt }, candidate.args)
+  running.set(call.id, { call: admittedCall })
+  if (candidate.risk === 'read_only') return { type: 'allow', call: admittedCall }
   // A write stays in `running` while it is judged, so that no other call can use its id.
-  const refused = await judgeWrite(request, made, answer).catch((error: unknown) => {
+  const refusalOfWrite = await judgeWrite(request, candidate, answer).catch((error: unknown) => {
     running.delete(call.id)
     throw error
   })
-  if (refused) running.delete(call.id)
-  return refused ?? { type: 'allow', call: admitted }
+  if (refusalOfWrite) running.delete(call.id)
+  return refusalOfWrite ?? { type: 'allow', call: admittedCall }
 }
 
 /** Returns the recorded outcome of a call that was made before. */
@@ -148,19 +148,19 @@ async function parse(
 > {
   const { schema } = parser
   const { state } = request
-  const known = state.calls.get(call.id) ?? state.reviews.get(call.id)
-  const isSame = known?.schema === schema && known.sent_hash === first.args_hash
+  const previous = state.calls.get(call.id) ?? state.reviews.get(call.id)
+  const isSame = previous?.schema === schema && previous.sent_hash === first.args_hash
   try {
-    const recorded = isSame
-      ? await request.fetch(known.args_hash).catch(() => undefined) // it may have been erased
+    const storedArgs = isSame
+      ? await request.fetch(previous.args_hash).catch(() => undefined) // it may have been erased
       : undefined
-    const args = recorded ?? (await parser.parse(first.args))
+    const args = storedArgs ?? (await parser.parse(first.args))
     return snapshot(request, { ...call, args, sent: first.args, schema })
   } catch (error) {
     if (error instanceof GovernanceError) throw error
     const text = thrownText(error)
-    const denied = await refuse(request, first, [reason('SCHEMA_INVALID', first.tool, text)])
-    return { ...denied, text }
+    const denial = await refuse(request, first, [reason('SCHEMA_INVALID', first.tool, text)])
+    return { ...denial, text }
   }
 }
 
@@ -174,15 +174,19 @@ export async function previewCall(
 ): Promise<'allow' | 'deny' | 'review'> {
   const first = snapshot(request, call)
   const parser = 'core' in first && call.sent === undefined && argumentParserOf(first.core.tool)
-  const parsed = parser && (await parser.parse(first.args).catch(() => undefined))
-  if (parser && !parsed) return 'deny'
-  const made = parsed ? snapshot(request, { ...call, args: parsed, sent: first.args }) : first
-  if (!('core' in made) || findLimitReasons(request, made).length > 0) return 'deny'
-  if (made.risk === 'read_only') return 'allow'
-  const rollback = await declareRollback(request, made)
+  const parsedArgs = parser && (await parser.parse(first.args).catch(() => undefined))
+  if (parser && !parsedArgs) return 'deny'
+  const candidate = parsedArgs
+    ? snapshot(request, { ...call, args: parsedArgs, sent: first.args })
+    : first
+  if (!('core' in candidate) || findLimitReasons(request, candidate).length > 0) return 'deny'
+  if (candidate.risk === 'read_only') return 'allow'
+  const rollback = await declareRollback(request, candidate)
   if (Array.isArray(rollback)) return 'deny'
-  const { decision } = await judge(request, toAction(request, { ...made, rollback }))
-  return decision.effect === 'allow' && made.risk === 'write_high_risk' ? 'review' : decision.effect
+  const { decision } = await judge(request, toAction(request, { ...candidate, rollback }))
+  return decision.effect === 'allow' && candidate.risk === 'write_high_risk'
+    ? 'review'
+    : decision.effect
 }
 
 /**
@@ -206,14 +210,14 @@ async function judgeWrite(
   if (decision.effect === 'allow' && made.risk !== 'write_high_risk') {
     return start(request, made, { rollback, shadow })
   }
-  const reviewed = await review(request, { made, action, decision, answer })
-  switch (reviewed.type) {
+  const outcome = await review(request, { made, action, decision, answer })
+  switch (outcome.type) {
     case 'approved':
-      return start(request, made, { rollback, shadow, ...reviewed.approval })
+      return start(request, made, { rollback, shadow, ...outcome.approval })
     case 'denied':
-      return refuse(request, made, [reviewed.reason], shadow)
+      return refuse(request, made, [outcome.reason], shadow)
     case 'waiting': {
-      const { request: asked, rejected } = reviewed
+      const { request: asked, rejected } = outcome
       if (answer?.isFinal && rejected) return refuse(request, made, [rejected], shadow)
       return { type: 'review', request: asked, ...(rejected && { rejected }) }
     }
@@ -285,9 +289,13 @@ export async function admitNative(request: GovernedRequest, tool: string): Promi
       'it runs at the model’s vendor; a policy that looks at action.native can allow it'
     if (effect !== 'allow') reasons = [reason('TOOL_UNGOVERNED', tool, detail), ...said]
   }
-  const allowed = reasons.length === 0
-  const data = { tool: toLogText(tool), allowed, reasons: allowed ? undefined : reasons }
-  const outcome = allowed ? 'uncertain' : 'failure'
+  const isAllowed = reasons.length === 0
+  const data = {
+    tool: toLogText(tool),
+    allowed: isAllowed,
+    reasons: isAllowed ? undefined : reasons,
+  }
+  const outcome = isAllowed ? 'uncertain' : 'failure'
   await request.submit({ type: 'native_tool', data }, { outcome, actor: request.agent })
-  if (!allowed) throw refusal(tool, reasons)
+  if (!isAllowed) throw refusal(tool, reasons)
 }

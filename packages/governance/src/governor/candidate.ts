@@ -77,17 +77,17 @@ export function snapshot(
   const core = request.findTool(tool, given)
   // The name of an unknown tool is text that a model wrote, so it is cut to fit the log.
   const name = core ? tool : toLogText(tool)
-  const named = { call: id, tool: name, risk: core?.governance.risk ?? 'write_high_risk' }
+  const base = { call: id, tool: name, risk: core?.governance.risk ?? 'write_high_risk' }
   let text: string
   try {
     text = canonicalJson(args ?? {})
   } catch (error) {
     const reasons = [reason('SCHEMA_INVALID', tool, thrownText(error))]
-    return { names: { ...named, args_hash: hashText('null') }, reasons }
+    return { names: { ...base, args_hash: hashText('null') }, reasons }
   }
   const sentText = sent === undefined ? undefined : canonicalJson(sent)
   const sent_hash = sentText === undefined ? undefined : hashText(sentText)
-  const names = namesOf({ ...named, args_hash: hashText(text), sent_hash, schema })
+  const names = namesOf({ ...base, args_hash: hashText(text), sent_hash, schema })
   if (!core) {
     const reasons = [reason('TOOL_UNKNOWN', tool, 'it is none of the task’s tools')]
     return { names, reasons }
@@ -101,8 +101,8 @@ export function snapshot(
   const risk = riskOf(core, frozen)
   if (!risk) return { names, reasons: [reason('RISK_UNDECLARED', tool, 'raise() failed')] }
   const differs = sentText !== undefined && sentText !== text
-  const shown = differs ? { value: parseFrozen(sentText), text: sentText } : undefined
-  return { ...names, risk, text, core, args: frozen, sent: shown }
+  const original = differs ? { value: parseFrozen(sentText), text: sentText } : undefined
+  return { ...names, risk, text, core, args: frozen, sent: original }
 }
 
 /**
@@ -112,9 +112,9 @@ export function snapshot(
 function riskOf({ governance: { raise, risk } }: ToolCore, args: JsonValue): Risk | undefined {
   if (!raise) return risk
   try {
-    const raised = raise(args) ?? risk
-    if (!RISKS.includes(raised)) return undefined
-    return isAtLeast(raised, risk) ? raised : risk
+    const higher = raise(args) ?? risk
+    if (!RISKS.includes(higher)) return undefined
+    return isAtLeast(higher, risk) ? higher : risk
   } catch {
     // The risk of the call is unknown, so the caller refuses it.
     return undefined
@@ -162,8 +162,9 @@ export async function declareRollback(
 ): Promise<RollbackAction | undefined | Reason[]> {
   const { state, task, core } = request
   // Other arguments under the same id are another action, with a rollback of its own.
-  const reviewed = state.reviews.get(made.call)
-  if (reviewed?.rollback && reviewed.args_hash === made.args_hash) return reviewed.rollback
+  const earlierReview = state.reviews.get(made.call)
+  if (earlierReview?.rollback && earlierReview.args_hash === made.args_hash)
+    return earlierReview.rollback
   const refuse = (why: string): Reason[] => [reason('ROLLBACK_REQUIRED', made.tool, why)]
   const { rollback } = made.core.governance
   if (!rollback) return made.risk === 'write_high_risk' ? refuse('none declared') : undefined
@@ -172,7 +173,7 @@ export async function declareRollback(
   try {
     const call = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
     const context = toolContext(request, call)
-    const declared =
+    const declaration =
       typeof rollback === 'function'
         ? await rollback(made.args, context)
         : {
@@ -180,7 +181,7 @@ export async function declareRollback(
             target: rollback.tool,
             payload: (await rollback.args?.(made.args, context)) ?? made.args,
           }
-    const action = freezeJson(JSON.parse(canonicalJson(declared)) as RollbackAction)
+    const action = freezeJson(JSON.parse(canonicalJson(declaration)) as RollbackAction)
     const [issue] = findRollbackIssues(action)
     if (issue) return refuse(`${issue.path} ${issue.message}`)
     const { type, target } = action

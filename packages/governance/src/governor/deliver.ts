@@ -63,8 +63,8 @@ export async function judgeCandidate(
   if (state.state !== 'plan' && state.state !== 'execute') {
     throw conflict(request, `it is in ${state.state}`)
   }
-  const unfinished = findOpenWork(request)
-  if (unfinished) throw conflict(request, unfinished)
+  const openWork = findOpenWork(request)
+  if (openWork) throw conflict(request, openWork)
   const text = tryCanonicalJson(candidate === undefined ? null : candidate)
   await walkToVerify(request)
   if (text === undefined) {
@@ -190,9 +190,9 @@ async function repairOrFail(request: GovernedRequest, failure: Failure): Promise
   } else if (repair && canChange) {
     reasons = [...reasons, reason('REPAIR_EXHAUSTED', name, `${repair.max} repairs`)]
   }
-  const failed = { ...failure, reasons }
-  await beginFailSafe(request, failed)
-  return { type: 'failing', failure: failed }
+  const finalFailure = { ...failure, reasons }
+  await beginFailSafe(request, finalFailure)
+  return { type: 'failing', failure: finalFailure }
 }
 
 /** Rebuilds the result of a request that has ended, from its journal and payloads. */

@@ -60,8 +60,8 @@ export async function evidenceOf(
   request: GovernedRequest,
   call: GovernedCallState,
 ): Promise<Evidence> {
-  const known = request.evidence.get(call.call)
-  if (known) return known
+  const cachedEvidence = request.evidence.get(call.call)
+  if (cachedEvidence) return cachedEvidence
   if (!call.evidence) throw conflict(request, `call ${call.call} left no evidence`)
   const payload = await request.fetch(call.evidence.hash)
   const evidence = toEvidence(request, call.tool, call.evidence, payload)
@@ -99,7 +99,7 @@ export function toEvidence(
  * from the payload store.
  */
 export function approvalEvidence({ state }: GovernedRequest): Evidence[] {
-  const minted: Evidence[] = []
+  const approvals: Evidence[] = []
   for (const { answer, tool, digest, call } of state.reviews.values()) {
     if (answer?.answer !== 'approved' || state.calls.get(call)?.status !== 'done') continue
     const { approvers = [], tokens = [], seq, at } = answer
@@ -107,9 +107,11 @@ export function approvalEvidence({ state }: GovernedRequest): Evidence[] {
     const id = `${state.request_id}#${seq}`
     const [first] = approvers
     const actor = first && `${first.type}:${first.id}`
-    minted.push(toEvidence({ state }, tool, { id, type: 'approval_token', hash, at }, value, actor))
+    approvals.push(
+      toEvidence({ state }, tool, { id, type: 'approval_token', hash, at }, value, actor),
+    )
   }
-  return minted
+  return approvals
 }
 
 /**

@@ -107,13 +107,13 @@ export async function probe(
   if (!look) return 'in_doubt'
   const { timer, limits } = request.core
   try {
-    const found = await withTimeout(
+    const finding = await withTimeout(
       async (signal) => look(call.args, toolContext(request, call, signal)),
       limits.undoTimeoutMs,
       timer,
     )
-    if (found === true || found === 'applied') return 'applied'
-    return found === false || found === 'absent' ? 'absent' : 'in_doubt'
+    if (finding === true || finding === 'applied') return 'applied'
+    return finding === false || finding === 'absent' ? 'absent' : 'in_doubt'
   } catch {
     // After a probe that throws or times out, it is still unknown whether the effect happened.
     return 'in_doubt'

@@ -132,11 +132,11 @@ function placeOf({ state: { request_id, trace_id }, first, last }: GovernedReque
 async function settleChildren(parent: GovernedRequest): Promise<void> {
   for (const data of parent.state.children.values()) {
     if (data.settled) continue
-    const loaded = await loadState(parent.core, data.request_id)
+    const loadedState = await loadState(parent.core, data.request_id)
     // The child is named in the parent's log but has no entries: the process died before the child
     // started, so the child did nothing.
-    if (!loaded) continue
-    const child = reviveRequest(parent.core, loaded, undefined, parent)
+    if (!loadedState) continue
+    const child = reviveRequest(parent.core, loadedState, undefined, parent)
     if (!isClosed(child.state)) {
       const why = reason('CANCELLED', data.request_id, 'its parent failed')
       await failSafe(child, await toFailure(child, [why]))

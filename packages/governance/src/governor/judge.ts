@@ -51,15 +51,17 @@ export async function judge(
   { core: { limits, timer }, policies }: GovernedRequest,
   action: Action,
 ): Promise<Judgement> {
-  const asked = policies.map(async (policy): Promise<Decision | undefined> => {
+  const questions = policies.map(async (policy): Promise<Decision | undefined> => {
     let problem: string
     try {
       const decide = async (): Promise<Decision | undefined> => policy.decide(action)
-      const said = await withTimeout(decide, limits.policyTimeoutMs, timer)
-      if (said === undefined) return undefined
-      if (isDecision(said)) {
-        const cut = said.reasons?.map(({ code, subject, detail }) => reason(code, subject, detail))
-        return cut ? { ...said, reasons: cut } : said
+      const decision = await withTimeout(decide, limits.policyTimeoutMs, timer)
+      if (decision === undefined) return undefined
+      if (isDecision(decision)) {
+        const reasons = decision.reasons?.map(({ code, subject, detail }) =>
+          reason(code, subject, detail),
+        )
+        return reasons ? { ...decision, reasons } : decision
       }
       problem = 'its answer is not a decision'
     } catch (error) {
@@ -69,11 +71,11 @@ export async function judge(
   })
   const shadow: ShadowData[] = []
   const counting: Decision[] = []
-  const answers = await Promise.all(asked)
+  const answers = await Promise.all(questions)
   for (const [index, { mode, id }] of policies.entries()) {
-    const said = answers[index]
-    if (mode === 'shadow') shadow.push({ policy: id, effect: said?.effect ?? 'deny' })
-    else if (said) counting.push(said)
+    const answer = answers[index]
+    if (mode === 'shadow') shadow.push({ policy: id, effect: answer?.effect ?? 'deny' })
+    else if (answer) counting.push(answer)
   }
   const decision = combineDecisions(counting) ?? {
     effect: 'deny' as const,

@@ -37,23 +37,23 @@ async function fold(
   records: AsyncIterable<JournalRecord>,
   keepsClosed: boolean,
 ): Promise<Map<string, LoadedState>> {
-  const found = new Map<string, LoadedState>()
+  const requests = new Map<string, LoadedState>()
   for await (const record of records) {
     const item = readItem(record)
-    const known = found.get(item.request_id)
-    if (known) {
-      reduceJournal(known.state, item)
-      known.last = record.index
+    const request = requests.get(item.request_id)
+    if (request) {
+      reduceJournal(request.state, item)
+      request.last = record.index
       if (item.type === 'call_started' || item.type === 'call_settled')
-        known.writes.set(item.data.call, record.index)
-      if (!keepsClosed && isClosed(known.state)) found.delete(item.request_id)
+        request.writes.set(item.data.call, record.index)
+      if (!keepsClosed && isClosed(request.state)) requests.delete(item.request_id)
     } else if (item.type === 'opened') {
       const state = openState(item, identityOf(record.envelope))
       const { index } = record
-      found.set(item.request_id, { state, first: index, last: index, writes: new Map() })
+      requests.set(item.request_id, { state, first: index, last: index, writes: new Map() })
     }
   }
-  return found
+  return requests
 }
 
 /**

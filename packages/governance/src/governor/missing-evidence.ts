@@ -29,13 +29,13 @@ export function findMissing(
   const reasons: Reason[] = []
   for (const need of task.needs) {
     const { type, source, subtype, min = 1, maxAgeMs = Infinity } = need
-    const meant = evidence.filter(
+    const candidates = evidence.filter(
       (one) =>
         one.evidence_type === type &&
         (source === undefined || one.source === source) &&
         (subtype === undefined || one['uaicp:subtype'] === subtype),
     )
-    const valid = meant.filter(
+    const valid = candidates.filter(
       (one) => validateEvidence(one, 'gate').length === 0 && holds(need, one),
     )
     // Evidence counts only if its time is neither too old nor too far in the future.
@@ -45,7 +45,7 @@ export function findMissing(
     if (fresh.length >= min) continue
     const subject = [type, source, subtype].filter((part) => part !== undefined).join(':')
     reasons.push(reason('EVIDENCE_MISSING', subject, `${fresh.length} of ${min}`))
-    if (valid.length < meant.length) reasons.push(reason('EVIDENCE_INVALID', subject))
+    if (valid.length < candidates.length) reasons.push(reason('EVIDENCE_INVALID', subject))
     if (fresh.length < valid.length) reasons.push(reason('EVIDENCE_STALE', subject))
     missing.push({ type, source, subtype, min, found: fresh.length })
   }

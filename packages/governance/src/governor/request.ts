@@ -183,8 +183,8 @@ export class GovernedRequest {
   /** Stores a payload. Returns a promise only if the payload store does. */
   put(hash: Hash, text: string, options?: { readonly durable?: boolean }): void | Promise<void> {
     try {
-      const stored = this.core.payloads.put(hash, text, options)
-      return stored?.catch((error: unknown) => {
+      const writing = this.core.payloads.put(hash, text, options)
+      return writing?.catch((error: unknown) => {
         throw this.#break(error)
       })
     } catch (error) {

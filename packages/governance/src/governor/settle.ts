@@ -37,18 +37,18 @@ export async function settle(
   if (state.state !== 'execute') {
     throw conflict(request, `call ${call} ended after the run had gone on to ${state.state}`)
   }
-  const minted = outcome.type === 'error' ? outcome : mint(request, admitted, outcome.value)
-  if ('reasons' in minted) {
-    const { reasons } = minted
-    const effect = risk === 'read_only' ? 'none' : minted.effect
+  const newEvidence = outcome.type === 'error' ? outcome : mint(request, admitted, outcome.value)
+  if ('reasons' in newEvidence) {
+    const { reasons } = newEvidence
+    const effect = risk === 'read_only' ? 'none' : newEvidence.effect
     request.running.delete(call)
     await submitSettled(request, admitted, { effect, reasons })
     return { type: 'failed', reasons, effect }
   }
-  const { payload, result, claim } = minted
+  const { payload, result, claim } = newEvidence
   // Awaited only if the store returns a promise, so that a synchronous store costs no turn of the event loop.
-  const stored = request.put(payload.hash, payload.text)
-  if (stored) await stored
+  const writing = request.put(payload.hash, payload.text)
+  if (writing) await writing
   if (result !== payload) await request.put(result.hash, result.text)
   const data: EvidenceData = {
     id: `${state.request_id}#${state.seq}`,
@@ -58,14 +58,14 @@ export async function settle(
     subtype: claim.subtype,
   }
   const effect = risk === 'read_only' ? 'none' : 'applied'
-  const written = submitSettled(request, admitted, { effect, evidence: data })
+  const entry = submitSettled(request, admitted, { effect, evidence: data })
   // The evidence gets the time of its journal entry, so that it is the same object when it is read back
   // later.
   const at = state.calls.get(call)?.evidence?.at ?? 0
   const evidence = toEvidence(request, tool, { ...data, at }, payload.value)
   request.evidence.set(call, evidence)
   request.running.delete(call)
-  if (typeof written !== 'number') await written
+  if (typeof entry !== 'number') await entry
   return { type: 'done', result: result.value, evidence }
 }
 

@@ -14,10 +14,10 @@ export function emitChunk(request: GovernedRequest, text: string): void {
   }
   const hash = hashText(JSON.stringify(text))
   const index = request.chunkIndex++
-  const known = state.chunks[index]
+  const previous = state.chunks[index]
   // A body that runs again repeats its chunks. A different text is a conflict, because the user has
   // already seen the first text.
-  if (known && known.hash !== hash) {
+  if (previous && previous.hash !== hash) {
     throw conflict(request, `chunk ${index} had another text before`)
   }
   const streaming: Streaming = {
@@ -28,10 +28,10 @@ export function emitChunk(request: GovernedRequest, text: string): void {
   }
   if (index === state.chunks.length) {
     const options = { outcome: 'pending' as const, actor: request.agent, streaming }
-    const written = request.submit({ type: 'chunk', data: { hash } }, options)
+    const entry = request.submit({ type: 'chunk', data: { hash } }, options)
     // The error is not handled here: a failed write marks the request as broken, so the next operation
     // throws.
-    if (typeof written !== 'number') request.track(written).catch(() => undefined)
+    if (typeof entry !== 'number') request.track(entry).catch(() => undefined)
   }
   send(request, { ...streaming, 'uaicp:text': text })
 }
@@ -52,13 +52,13 @@ export function finalStreaming(
 ): Streaming | undefined {
   const index = state.chunks.length
   if (index === 0) return undefined
-  const retracted = isDelivered ? countVoid(state) : index
+  const retractions = isDelivered ? countVoid(state) : index
   return {
     chunk_id: `${state.request_id}/${index}`,
     is_final: true,
     stream_index: index,
     'uaicp:verified': isDelivered,
-    ...(retracted > 0 && { 'uaicp:retracted': retracted }),
+    ...(retractions > 0 && { 'uaicp:retracted': retractions }),
   }
 }
 

@@ -70,13 +70,13 @@ async function runVerifier(
     checks,
     generated_at: timestampOf(core.clock.now()),
   })
-  const failed = (code: VerifierCode, text: string): Verdict => {
+  const failure = (code: VerifierCode, text: string): Verdict => {
     const why = reason(code, verifier.id, text)
     const details = why.detail ?? ''
     return { report: toReport([{ check_id: code, result: 'fail', details }]), reasons: [why] }
   }
   if (verifier.mechanical === false && !task.acceptModelGraded) {
-    return failed('VERIFIER_ERROR', 'it is not mechanical and the task asks for that')
+    return failure('VERIFIER_ERROR', 'it is not mechanical and the task asks for that')
   }
   try {
     const answer: unknown = await withTimeout(
@@ -85,12 +85,12 @@ async function runVerifier(
       core.timer,
     )
     // Valid answers are a list of checks or a report. Prose, a boolean or nothing is rejected (UAICP §2).
-    const given = Array.isArray(answer) ? toReport(answer) : answer
-    const report = freezeJson(JSON.parse(canonicalJson(given)) as VerificationReport)
+    const draft = Array.isArray(answer) ? toReport(answer) : answer
+    const report = freezeJson(JSON.parse(canonicalJson(draft)) as VerificationReport)
     const [issue] = validateReport(report)
-    if (issue) return failed('VERIFIER_ERROR', `${issue.path} ${issue.message}`)
+    if (issue) return failure('VERIFIER_ERROR', `${issue.path} ${issue.message}`)
     const problem = findInconsistency(report, toReport(report.checks))
-    if (problem) return failed('VERIFIER_INCONSISTENT', problem)
+    if (problem) return failure('VERIFIER_INCONSISTENT', problem)
     const [gap] = validateReport(report, 'gate')
     if (!gap) return { report, reasons: [] }
     const failing = report.checks.filter(({ result }) => result !== 'pass')
@@ -99,7 +99,7 @@ async function runVerifier(
     return { report, reasons: [reason('VERIFICATION_FAILED', verifier.id, why)] }
   } catch (error) {
     const code = error instanceof TimeoutError ? 'VERIFIER_TIMEOUT' : 'VERIFIER_ERROR'
-    return failed(code, thrownText(error))
+    return failure(code, thrownText(error))
   }
 }
 
@@ -116,8 +116,8 @@ function findInconsistency(
   if (report.checks.length === 0) return 'it checked nothing'
   if (report.request_id !== own.request_id) return 'it speaks of another request'
   if (report.verifier_id !== own.verifier_id) return 'it names another verifier'
-  const seen = new Set(report.evidence_ids)
-  if (own.evidence_ids.some((id) => !seen.has(id))) return 'it left out evidence'
+  const ids = new Set(report.evidence_ids)
+  if (own.evidence_ids.some((id) => !ids.has(id))) return 'it left out evidence'
   return report.status === own.status
     ? undefined
     : `it says ${report.status}, its checks ${own.status}`

@@ -70,11 +70,11 @@ function writeData(item: JournalEvent): string {
   const { args_hash, call, effect, evidence, risk, tool } = item.data
   const subtype = evidence?.subtype ? `,"subtype":${JSON.stringify(evidence.subtype)}` : ''
   const result = evidence?.result_hash ? `,"result_hash":"${evidence.result_hash}"` : ''
-  const minted = evidence
+  const evidenceText = evidence
     ? `,"evidence":{"hash":"${evidence.hash}","id":"${evidence.id}"${result}${subtype},"type":"${evidence.type}"}`
     : ''
   return (
-    `{"args_hash":"${args_hash}","call":${JSON.stringify(call)},"effect":"${effect}"${minted},` +
+    `{"args_hash":"${args_hash}","call":${JSON.stringify(call)},"effect":"${effect}"${evidenceText},` +
     `"risk":"${risk}","tool":${JSON.stringify(tool)}}`
   )
 }

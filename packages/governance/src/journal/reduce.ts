@@ -81,8 +81,8 @@ export function reduceJournal(state: GovernorState, item: JournalItem): void {
     case 'child_settled': {
       const child = draft.children.get(item.data.child)
       if (!child) break
-      const settled = { ...item.data, outcome: item.outcome }
-      draft.children.set(item.data.child, { ...child, settled })
+      const end = { ...item.data, outcome: item.outcome }
+      draft.children.set(item.data.child, { ...child, settled: end })
       draft.callCount += item.data.calls
       for (const one of item.data.effects) {
         const { request_id, call } = one
@@ -183,8 +183,8 @@ function reduceCall(
       const mayRepeat = settled_by && effect === 'absent'
       const round = base.round + (mayRepeat && settled_by === 'person' ? 1 : 0)
       const status = isDone ? 'done' : mayRepeat ? 'retry' : 'failed'
-      const minted = evidence && { ...evidence, at: item.at }
-      draft.calls.set(call, { ...base, round, status, effect, evidence: minted, reasons })
+      const newEvidence = evidence && { ...evidence, at: item.at }
+      draft.calls.set(call, { ...base, round, status, effect, evidence: newEvidence, reasons })
       if (effect === 'applied' || effect === 'in_doubt') draft.effects.push(reference)
       break
     }

@@ -69,9 +69,9 @@ export function Approval({
   /** Sends the approval, or asks first if the call cannot be undone. */
   const approve = (grant?: { readonly forMs: number; readonly words: string }): void => {
     const send = (): void => {
-      const given = { ...idOf(item), digest: digestOf(item), grantForMs: grant?.forMs }
+      const approval = { ...idOf(item), digest: digestOf(item), grantForMs: grant?.forMs }
       const word = grant === undefined ? 'Approved' : `Approved ${grant.words}`
-      void decide.run((inbox) => inbox.approve(given), word)
+      void decide.run((inbox) => inbox.approve(approval), word)
     }
     if (item.isIrreversible !== true) return send()
     const name = line(item.toolName, 60)

@@ -67,12 +67,13 @@ export interface EvidenceCall {
 /** What a call was asked and what it returned. */
 function EvidenceContent({ call }: { readonly call: EvidenceCall }): ReactNode {
   const text = (value: unknown): string => escapeJson(JSON.stringify(value) ?? 'null')
-  const returned = typeof call.result === 'string' ? safeText(call.result) : text(call.result)
-  if (returned.length > MAX_LINE) return <Json value={call.result} label="What the call returned" />
+  const resultText = typeof call.result === 'string' ? safeText(call.result) : text(call.result)
+  if (resultText.length > MAX_LINE)
+    return <Json value={call.result} label="What the call returned" />
   return (
     <code className="evidence-content">
       <span className="soft">{line(text(call.arguments), 200)} → </span>
-      {returned}
+      {resultText}
     </code>
   )
 }

@@ -22,11 +22,14 @@ export const Json: ComponentType<JsonProps> = memo(function Json({
   const [isWhole, setWhole] = useState(false)
   const text = useMemo(() => indentedJson(value), [value])
   const isLong = text.length > PART_CHARS && !isWhole
-  const shown = useMemo(() => escapeJson(isLong ? text.slice(0, PART_CHARS) : text), [text, isLong])
+  const visible = useMemo(
+    () => escapeJson(isLong ? text.slice(0, PART_CHARS) : text),
+    [text, isLong],
+  )
   return (
     <div className="json-box">
       <pre className="json" tabIndex={0} aria-label={label}>
-        {shown.length <= PART_CHARS * 2 ? coloured(shown) : shown}
+        {visible.length <= PART_CHARS * 2 ? coloured(visible) : visible}
         {isLong && '…'}
       </pre>
       <Copy text={text} label={`Copy: ${label.toLowerCase()}`} />

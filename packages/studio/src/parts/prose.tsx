@@ -20,18 +20,21 @@ export const Prose: ComponentType<ProseProps> = memo(function Prose({
 }: ProseProps): ReactNode {
   const [limit, setLimit] = useState(PART_CHARS)
   const isLong = text.length > limit
-  const shown = useMemo(() => safeText(isLong ? text.slice(0, limit) : text), [text, isLong, limit])
+  const visible = useMemo(
+    () => safeText(isLong ? text.slice(0, limit) : text),
+    [text, isLong, limit],
+  )
   // If a person opens more than two parts, the whole text is shown as plain text instead of Markdown.
   const blocks = useMemo(
-    () => (limit > PART_CHARS * 2 ? undefined : Lexer.lex(shown)),
-    [shown, limit],
+    () => (limit > PART_CHARS * 2 ? undefined : Lexer.lex(visible)),
+    [visible, limit],
   )
   return (
     <div className="prose">
       {blocks ? (
         blocks.map((block, index) => <Block key={index} raw={block.raw} token={block} />)
       ) : (
-        <p className="plain">{shown}</p>
+        <p className="plain">{visible}</p>
       )}
       {isLong && (
         <p>

@@ -127,10 +127,10 @@ const ANSWERED: Readonly<Record<string, string>> = {
 export function DecisionLine({ facts }: { readonly facts: CallFacts }): ReactNode {
   const { answer, changedTo, interrupt } = facts
   const kind = interrupt?.kind ?? ''
-  const answered = ANSWERED[kind]
-  if (!answer || answered === undefined) return null
+  const answerWord = ANSWERED[kind]
+  if (!answer || answerWord === undefined) return null
   const isYes = kind !== 'approval' || answer.type === 'approve'
-  const word = changedTo !== undefined ? 'Approved with changes' : isYes ? answered : 'Denied'
+  const word = changedTo !== undefined ? 'Approved with changes' : isYes ? answerWord : 'Denied'
   return (
     <p className="decision small">
       <b className={isYes || changedTo !== undefined ? 'person-ink' : 'bad'}>{word}</b>
@@ -282,8 +282,8 @@ export function useWholeEvent(
 function argumentsText({ arguments: args }: ViewCall): string {
   if (!args || typeof args !== 'object' || Array.isArray(args)) return valueText(args)
   const entries = Object.entries(args)
-  const shown = entries.slice(0, 8).map(([name, value]) => `${line(name, 40)}: ${valueText(value)}`)
-  return [...shown, ...(entries.length > 8 ? [`${entries.length - 8} more`] : [])].join(', ')
+  const facts = entries.slice(0, 8).map(([name, value]) => `${line(name, 40)}: ${valueText(value)}`)
+  return [...facts, ...(entries.length > 8 ? [`${entries.length - 8} more`] : [])].join(', ')
 }
 
 function valueText(value: unknown): string {

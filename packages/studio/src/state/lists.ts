@@ -55,8 +55,8 @@ export function followLists(client: Client): Lists {
       const query = { parentId: null, limit: MORE_THREADS, offset: items.length }
       const page = await client.threads.list(query)
       const now = threads.get()
-      const known = new Set(now.items.map(({ id }) => id))
-      const fresh = page.filter(({ id }) => !known.has(id))
+      const ids = new Set(now.items.map(({ id }) => id))
+      const fresh = page.filter(({ id }) => !ids.has(id))
       threads.set({
         ...now,
         items: [...now.items, ...fresh],

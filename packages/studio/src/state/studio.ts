@@ -144,12 +144,12 @@ function lazyTree(
       return () => void listeners.delete(listener)
     },
     open() {
-      const opened = (tree = follow())
-      const stop = opened.subscribe(tell)
+      const current = (tree = follow())
+      const stop = current.subscribe(tell)
       tell()
       return () => {
         stop()
-        opened.close()
+        current.close()
       }
     },
   }

@@ -77,7 +77,7 @@ export class LogFold {
   /** Begins with the end of a log. */
   begin(events: readonly LoggedEvent[]): void {
     this.#earlier = (events[0]?.seq ?? 1) - 1
-    for (const logged of events) this.#store(logged)
+    for (const entry of events) this.#store(entry)
   }
 
   /** Adds an event of the stream. */
@@ -115,12 +115,12 @@ export class LogFold {
     }
     const first = this.#events[0]?.seq ?? Infinity
     for await (const page of pages)
-      for (const logged of page)
-        if (logged.seq < first) {
-          before.push(logged)
-          add(logged)
+      for (const entry of page)
+        if (entry.seq < first) {
+          before.push(entry)
+          add(entry)
         }
-    for (const logged of this.#events) add(logged)
+    for (const entry of this.#events) add(entry)
     for (const event of this.#deltas) add({ seq: this.seq, event })
     this.#earlier = (before[0]?.seq ?? first) - 1
     this.#events = [...before, ...this.#events]
@@ -140,8 +140,8 @@ export class LogFold {
 
   get state(): ShownThread {
     if (this.#state) return this.#state
-    const known = this.#earlier > 0 && this.#info ? knownOf(this.#info) : {}
-    const view = { ...this.#view.view, ...known }
+    const headFacts = this.#earlier > 0 && this.#info ? knownOf(this.#info) : {}
+    const view = { ...this.#view.view, ...headFacts }
     const before = this.#last
     this.#last = { ...view, items: keepEqual(before?.items ?? [], view.items) }
     this.#state = {

@@ -17,7 +17,7 @@ export function whileVisible(
       if (!own.signal.aborted) failed(error)
     })
   }
-  const changed = (): void => {
+  const onChange = (): void => {
     clearTimeout(timer)
     if (!document.hidden) {
       if (abort === undefined) start()
@@ -28,10 +28,10 @@ export function whileVisible(
       abort = undefined
     }, HIDE_MS)
   }
-  document.addEventListener('visibilitychange', changed)
+  document.addEventListener('visibilitychange', onChange)
   start()
   return () => {
-    document.removeEventListener('visibilitychange', changed)
+    document.removeEventListener('visibilitychange', onChange)
     clearTimeout(timer)
     abort?.abort()
   }

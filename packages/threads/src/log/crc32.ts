@@ -7,19 +7,19 @@ const t2 = tables[2]!
 const t3 = tables[3]!
 
 function crcTables(): readonly Uint32Array[] {
-  const made = [0, 1, 2, 3].map(() => new Uint32Array(256))
+  const crcs = [0, 1, 2, 3].map(() => new Uint32Array(256))
   for (let value = 0; value < 256; value++) {
     let crc = value
     for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
-    made[0]![value] = crc
+    crcs[0]![value] = crc
   }
   for (let value = 0; value < 256; value++) {
     for (let level = 1; level < 4; level++) {
-      const before = made[level - 1]![value]!
-      made[level]![value] = (before >>> 8) ^ made[0]![before & 0xff]!
+      const before = crcs[level - 1]![value]!
+      crcs[level]![value] = (before >>> 8) ^ crcs[0]![before & 0xff]!
     }
   }
-  return made
+  return crcs
 }
 
 /** Computes the CRC-32 (IEEE) of `bytes[start, end)`, continuing from an earlier sum. */

@@ -37,14 +37,14 @@ export class MemoryLogStorage implements LogStorage {
 
   append(bytes: Uint8Array, size: number): boolean {
     if (size !== this.#size) return false
-    const needed = size + bytes.length
-    if (needed > this.#bytes.length) {
-      const grown = new Uint8Array(Math.max(needed, this.#bytes.length * 2))
+    const newSize = size + bytes.length
+    if (newSize > this.#bytes.length) {
+      const grown = new Uint8Array(Math.max(newSize, this.#bytes.length * 2))
       grown.set(this.#bytes.subarray(0, size))
       this.#bytes = grown
     }
     this.#bytes.set(bytes, size)
-    this.#size = needed
+    this.#size = newSize
     return true
   }
 

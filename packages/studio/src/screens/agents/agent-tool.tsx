@@ -76,7 +76,7 @@ function TryTool({
   const [tried, setTried] = useState<Awaited<ReturnType<typeof client.agents.tryTool>>>()
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
-  const run = async (event: FormEvent): Promise<void> => {
+  const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault()
     setBusy(true)
     setError(undefined)
@@ -89,7 +89,7 @@ function TryTool({
     }
   }
   return (
-    <form className="stack try-tool" onSubmit={(event) => void run(event)}>
+    <form className="stack try-tool" onSubmit={(event) => void submit(event)}>
       <ArgumentsFields text={text} setText={setText} schema={tool.parameters} />
       <div className="btns">
         <button className="btn" disabled={isBusy || typeof readArguments(text) === 'string'}>

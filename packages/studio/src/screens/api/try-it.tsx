@@ -56,13 +56,13 @@ function useSending(): Sending {
       setBusy(true)
       setError(undefined)
       setAnswer(undefined)
-      const started = performance.now()
+      const startedAt = performance.now()
       try {
         const response = await studio.fetch(`${studio.url}${path}`, { ...init, signal: own.signal })
         const { status } = response
         const type = response.headers.get('content-type') ?? ''
         for await (const part of readParts(response, own.signal))
-          setAnswer({ ...part, status, type, ms: performance.now() - started })
+          setAnswer({ ...part, status, type, ms: performance.now() - startedAt })
       } catch (failure) {
         if (!own.signal.aborted) setError(failure)
       } finally {

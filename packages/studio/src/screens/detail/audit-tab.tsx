@@ -101,11 +101,11 @@ async function readAudit(
 async function verified(audit: AuditExport): Promise<Verified> {
   const { verifyLog } = await import('@skein/governance/audit')
   const { tree, lines, checkpoint, publicKey } = audit
-  const kept = readSetting(`audit.${tree}`)
+  const lastCheckpoint = readSetting(`audit.${tree}`)
   const verdict = await verifyLog(lines.map((text) => `${text}\n`).join(''), {
     keys: [publicKey],
     checkpoints: [checkpoint],
-    trusted: kept,
+    trusted: lastCheckpoint,
   })
   const isSound = verdict.ok && verdict.sealed === lines.length
   if (isSound) writeSetting(`audit.${tree}`, checkpoint)
@@ -113,6 +113,6 @@ async function verified(audit: AuditExport): Promise<Verified> {
     audit,
     isSound,
     faults: verdict.faults.map(({ index, detail }) => `Entry ${index + 1}: ${detail}`),
-    isContinued: isSound && kept !== undefined,
+    isContinued: isSound && lastCheckpoint !== undefined,
   }
 }

@@ -72,7 +72,7 @@ export function ModelLogView({
         <Json value={messageEvent(selected, value.messageId)} label="Message of the model" />
       </section>
     )
-  const called = new Set(
+  const toolNames = new Set(
     thread.view.items.flatMap((item) => (item.type === 'call' ? [item.toolName] : [])),
   )
   return (
@@ -96,8 +96,8 @@ export function ModelLogView({
               const name = String(tool['name'] ?? index)
               return (
                 <li key={name}>
-                  <code className={called.has(name) ? 'tool-ink' : ''}>{line(name, 60)}</code>
-                  {called.has(name) && <span className="soft small"> called</span>}
+                  <code className={toolNames.has(name) ? 'tool-ink' : ''}>{line(name, 60)}</code>
+                  {toolNames.has(name) && <span className="soft small"> called</span>}
                 </li>
               )
             })}
@@ -115,10 +115,10 @@ export function ModelLogView({
 }
 
 function messageEvent({ thread }: Selected, messageId: string | undefined): unknown {
-  const found = thread.events.find(
+  const logEvent = thread.events.find(
     ({ event }) => event.type === 'message_added' && event.message.id === messageId,
   )?.event
-  return found?.type === 'message_added' ? found.message : undefined
+  return logEvent?.type === 'message_added' ? logEvent.message : undefined
 }
 
 /** A request for something that is read, as a command. */

@@ -39,10 +39,10 @@ export function Composer({
   const picker = useRef<HTMLInputElement>(null)
   const isOver = view.status === 'terminated' || view.status === 'erased'
   const onPaste = (event: ClipboardEvent): void => {
-    const pasted = [...event.clipboardData.files]
-    if (pasted.length === 0) return
+    const clipboardFiles = [...event.clipboardData.files]
+    if (clipboardFiles.length === 0) return
     event.preventDefault()
-    setFiles([...files, ...pasted])
+    setFiles([...files, ...clipboardFiles])
   }
   if (isOver || isPast || !mayWrite)
     return (

@@ -124,31 +124,31 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
   const { tree, thread, open, toggle, depth } = props
   const child = tree.threads.get(threadId)
   const info = tree.below.get(threadId)
-  const known = thread.view.children.find((one) => one.threadId === threadId)
+  const report = thread.view.children.find((one) => one.threadId === threadId)
   const key = `child ${threadId}`
   const isOpen = open.has(key)
   useEffect(() => {
     if (isOpen) tree.read.thread(threadId)
   }, [isOpen, tree.read, threadId])
   const isBackground = thread.facts.background.has(threadId)
-  const told = stateOfChild(known?.status)
+  const childState = stateOfChild(report?.status)
   const lifecycle =
-    told.lifecycle === 'terminated'
-      ? told.lifecycle
-      : (child?.view.status ?? info?.lifecycle ?? told.lifecycle)
+    childState.lifecycle === 'terminated'
+      ? childState.lifecycle
+      : (child?.view.status ?? info?.lifecycle ?? childState.lifecycle)
   const [shape, words] = stateOf({
     lifecycle,
-    outcome: told.outcome ?? child?.view.result?.outcome,
+    outcome: childState.outcome ?? child?.view.result?.outcome,
     waiting: child ? peopleWaitedFor(child) : info?.waiting,
-    text: known?.statusText,
+    text: report?.statusText,
   })
   const items = child?.view.items ?? []
-  const shown = items.slice(-CHILD_ITEMS)
+  const latest = items.slice(-CHILD_ITEMS)
   return (
     <div className={`child-box ${isBackground ? 'background' : ''}`}>
       <div className="child-line small">
         <button type="button" className="link" aria-expanded={isOpen} onClick={() => toggle(key)}>
-          {isOpen ? 'Close' : 'Open'} {line(known?.name ?? 'the child', 40)} here
+          {isOpen ? 'Close' : 'Open'} {line(report?.name ?? 'the child', 40)} here
         </button>
         <To className="link" address={{ screen: 'thread', threadId }}>
           Open as a page
@@ -168,14 +168,14 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
       {isOpen && !child && <p className="soft small">Loading its log …</p>}
       {isOpen && child && (
         <div className="child-log">
-          {shown.length < items.length && (
+          {latest.length < items.length && (
             <p className="soft small">
-              {plural(items.length - shown.length, 'earlier entry', 'earlier entries')}: open it as
+              {plural(items.length - latest.length, 'earlier entry', 'earlier entries')}: open it as
               a page.
             </p>
           )}
           {depth < MAX_DEPTH &&
-            shown.map((item) => (
+            latest.map((item) => (
               <ChatEntryRow
                 key={entryKey(item)}
                 {...props}

@@ -28,11 +28,11 @@ export function ForkDialog({
   const make = async (options: Parameters<typeof client.threads.fork>[1]): Promise<void> => {
     setMaking(true)
     try {
-      const made = await client.threads.fork(thread.threadId, options)
+      const fork = await client.threads.fork(thread.threadId, options)
       lists.refresh()
       notify('This is the new branch. The thread it came from stays as it is.')
       onClose()
-      go({ screen: 'thread', threadId: made.id })
+      go({ screen: 'thread', threadId: fork.id })
     } catch (failure) {
       setMaking(false)
       setError(failure)

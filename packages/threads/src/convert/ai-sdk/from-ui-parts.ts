@@ -19,9 +19,9 @@ export function userPrompt(
       const { text: content } = part
       items.push(others ? ({ kind: 'text-content', content, ...others } as UserContent) : content)
     } else if (part.type === 'file') {
-      const unnamed = { filename: part.filename, provider_reference: part.providerReference }
+      const reference = { filename: part.filename, provider_reference: part.providerReference }
       const others = foreignMetadata(part.providerMetadata)
-      items.push({ ...contentOfUrl(part.url, part.mediaType), ...unnamed, ...others })
+      items.push({ ...contentOfUrl(part.url, part.mediaType), ...reference, ...others })
     } else {
       const reason = `a user turn has no place for a part of type ${part.type}`
       lost.push({ pointer: joinPointer(pointer, 'parts', index), reason })
@@ -48,8 +48,8 @@ export function foreignMetadata(
  */
 export function providerFields(metadata: unknown, idName: 'id' | 'thinking_id'): object {
   const all = metadata as Parameters<typeof foreignMetadata>[0]
-  const told = all?.['pydantic_ai'] ?? {}
-  const { id, signature, provider_name, provider_details, ...rest } = told
+  const fields = all?.['pydantic_ai'] ?? {}
+  const { id, signature, provider_name, provider_details, ...rest } = fields
   return {
     ...(id !== undefined && { [idName]: id }),
     signature,
@@ -162,8 +162,8 @@ export function approvalEvents(tool: OpenToolPart, timestamp: string): SystemMes
     is_automatic: isAutomatic,
     signature,
   }
-  const asked = systemMessage('tool.approval.requested', request, timestamp)
-  if (approved === undefined) return [asked]
+  const question = systemMessage('tool.approval.requested', request, timestamp)
+  if (approved === undefined) return [question]
   const answer = { approval_id, tool_call_id: toolCallId, approved, reason }
-  return [asked, systemMessage('tool.approval.responded', answer, timestamp)]
+  return [question, systemMessage('tool.approval.responded', answer, timestamp)]
 }

@@ -21,12 +21,12 @@ export interface StreamNotes {
 
 /** Returns the events that record how the stream ended: errors and an abort. */
 export function endEvents(notes: StreamNotes, timestamp: string): SystemMessage[] {
-  const failed = notes.errors.map((message) =>
+  const errors = notes.errors.map((message) =>
     systemMessage('stream.error', { message }, timestamp),
   )
-  if (!notes.isAborted) return failed
+  if (!notes.isAborted) return errors
   const why = notes.abortReason === undefined ? {} : { reason: notes.abortReason }
-  return [...failed, systemMessage('stream.aborted', why, timestamp)]
+  return [...errors, systemMessage('stream.aborted', why, timestamp)]
 }
 
 const FINISH: Readonly<Partial<Record<UIFinishReason, FinishReason>>> = {
@@ -43,8 +43,10 @@ const FINISH: Readonly<Partial<Record<UIFinishReason, FinishReason>>> = {
  */
 export function finishFields(reason: UIFinishReason | undefined): Partial<ThreadMessage> {
   if (reason === undefined || reason === 'interrupted') return {}
-  const known = FINISH[reason]
-  return known ? { finish_reason: known } : ({ ui_finish_reason: reason } as Partial<ThreadMessage>)
+  const finishReason = FINISH[reason]
+  return finishReason
+    ? { finish_reason: finishReason }
+    : ({ ui_finish_reason: reason } as Partial<ThreadMessage>)
 }
 
 /**

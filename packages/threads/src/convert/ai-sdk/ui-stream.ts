@@ -56,11 +56,11 @@ export class UIStreamDecoder {
       ...this.#options,
       notes: this.#assembler,
     })
-    const dropped = this.#assembler.dropped.map(({ index, type, reason }) => ({
+    const losses = this.#assembler.dropped.map(({ index, type, reason }) => ({
       pointer: `/chunks/${index}`,
       reason: `${type}: ${reason}`,
     }))
-    return { value, lost: [...dropped, ...lost] }
+    return { value, lost: [...losses, ...lost] }
   }
 }
 
