@@ -34,7 +34,8 @@ async function dispatch(args: readonly string[], output: Output): Promise<ExitCo
   const [verb = '', ...words] = rest
   if (verb === '' || isHelp(verb)) return print(groupHelp(noun, entry), output)
   const leaf = Object.hasOwn(entry.verbs, verb) ? entry.verbs[verb] : undefined
-  if (!leaf) return refuse(noun, verb, suggestion(verb, Object.keys(entry.verbs), noun), output)
+  if (!leaf)
+    return refuseCommand(noun, verb, suggestion(verb, Object.keys(entry.verbs), noun), output)
   return runLeaf(`${noun} ${verb}`, leaf, words, output)
 }
 
@@ -63,16 +64,21 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 function unknownCommand(word: string, rest: readonly string[], output: Output): ExitCode {
   if (word.startsWith('--')) {
     const command = rest.find((one) => Object.hasOwn(COMMANDS, one)) ?? '<command>'
-    return refuse('', word, `Flags come after the command: skein ${command} … ${word}`, output)
+    return refuseCommand(
+      '',
+      word,
+      `Flags come after the command: skein ${command} … ${word}`,
+      output,
+    )
   }
   const owner = Object.entries(COMMANDS).find(
     ([, entry]) => isGroup(entry) && Object.hasOwn(entry.verbs, word),
   )
   const meant = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : undefined
-  if (meant !== undefined) return refuse('', word, `Did you mean \`${meant}\`?`, output)
+  if (meant !== undefined) return refuseCommand('', word, `Did you mean \`${meant}\`?`, output)
   return owner
-    ? refuse('', word, `Did you mean \`skein ${owner[0]} ${word}\`?`, output)
-    : refuse('', word, suggestion(word, Object.keys(COMMANDS)), output)
+    ? refuseCommand('', word, `Did you mean \`skein ${owner[0]} ${word}\`?`, output)
+    : refuseCommand('', word, suggestion(word, Object.keys(COMMANDS)), output)
 }
 
 function suggestion(word: string, known: readonly string[], noun = ''): string {
@@ -82,7 +88,7 @@ function suggestion(word: string, known: readonly string[], noun = ''): string {
     : `Did you mean \`${['skein', noun, meant].filter(Boolean).join(' ')}\`?`
 }
 
-function refuse(noun: string, word: string, hint: string, output: Output): ExitCode {
+function refuseCommand(noun: string, word: string, hint: string, output: Output): ExitCode {
   const name = [noun, word].filter(Boolean).join(' ')
   output.say(`${output.paint('red', 'error:')} There is no command "${name}".`)
   output.say(hint)
@@ -96,7 +102,7 @@ async function runLeaf(
   output: Output,
 ): Promise<ExitCode> {
   const command = await load()
-  const parsed = parse(name, command, words)
+  const parsed = parseWords(name, command, words)
   if (typeof parsed !== 'string')
     return 'help' in parsed.values
       ? print(commandHelp(name, summary, command), output)
@@ -109,7 +115,7 @@ async function runLeaf(
 }
 
 /** Parses the flags and operands. Returns them, or a sentence about what is wrong. */
-function parse(
+function parseWords(
   name: string,
   { options, operands }: Command,
   words: readonly string[],

@@ -92,14 +92,14 @@ export interface Governor {
   ): Promise<'allow' | 'deny' | 'review'>
   /** Records the outcome of a call that `admit` allowed. A result becomes evidence. */
   settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement>
-  /** Checks a candidate answer: delivers it, asks for a repair, or ends the request without an answer (fail safe). */
+  /** Checks a candidate answer: delivers it, asks for a repair, or fails safe. */
   deliver(requestId: string, candidate: JsonValue): Promise<Delivery>
   /**
    * Like `deliver`, but a request that fails has undone nothing yet, so that the caller can stop what still works for
    * it. `cancel` then undoes its writes and ends it.
    */
   judge(requestId: string, candidate: JsonValue): Promise<JudgedCandidate>
-  /** Ends an attempt that has nothing to deliver: the request is tried again (repair) or ends without delivery. */
+  /** Ends an attempt that has nothing to deliver: the request is repaired or fails safe. */
   fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery>
   /**
    * Finds out and records whether a call that was running when its process died had its effect; `recover`

@@ -21,7 +21,7 @@ const PROGRESS: HeadColumns = {
 
 const ALL: HeadColumns = { ...FIXED, ...LABELS, ...PROGRESS }
 
-/** The columns of `threads` that heads (summaries of threads) consist of; `search` is used only by the server. */
+/** The columns of `threads` that heads consist of; `search` is used only by the server. */
 export const HEAD_COLUMNS: string = Object.keys(ALL)
   .filter((column) => column !== 'search')
   .join(', ')

@@ -107,7 +107,7 @@ export async function writeBackup(
   create(part, 'Another backup writes it, or was killed; in that case, remove the file.')
   try {
     const file = createWriteStream(part, { mode: 0o600, flush: true })
-    const lines = Readable.from(chunksOf(linesOf(digest, rows, about)))
+    const lines = Readable.from(chunksOf(backupLines(digest, rows, about)))
     if (isPacked) await pipeline(lines, createGzip(), file, { signal })
     else await pipeline(lines, file, { signal })
     // What is on the disk may differ from what was written.
@@ -142,7 +142,7 @@ function existingFile(path: string, hint: string): CommandError {
   return new CommandError(`${path} exists already.`, { code: 'FILE_EXISTS', hint })
 }
 
-async function* linesOf(
+async function* backupLines(
   digest: RowDigest,
   rows: AsyncIterable<StoreRow> | Iterable<StoreRow>,
   about: { readonly from: string; readonly at: string },

@@ -86,7 +86,7 @@ export const serveCommand: Command = defineCommand({
 })
 
 /** Throws one error with all reasons why the server must not start. */
-function refuse(problems: readonly ConfigProblem[]): void {
+function refuseToStart(problems: readonly ConfigProblem[]): void {
   if (problems.length === 0) return
   const lines = problems.map(({ setting, message }) => `\n  ${setting}: ${message}`)
   const count = problems.length === 1 ? '1 reason' : `${problems.length} reasons`
@@ -132,7 +132,7 @@ async function readDefinitions(
   }
   const current = await load('agents', agents)
   const before = previous === undefined ? undefined : await load('previous', previous)
-  refuse(problems)
+  refuseToStart(problems)
   return { current: current!, previous: before } // without problems it was loaded
 }
 

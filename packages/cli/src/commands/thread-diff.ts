@@ -176,21 +176,21 @@ function showSteps(
       continue
     }
     sayEqual()
-    const kind = kindOf((before ?? after)!)
+    const kind = kindOfItem((before ?? after)!)
     const note = index === first ? ', the first difference' : ''
     output.line(output.paint('cyan', `@@ step ${index + 1}: ${kind}${note} @@`))
-    showLines(align(linesOf(before), linesOf(after)), align, output)
+    showLines(align(linesOfItem(before), linesOfItem(after)), align, output)
   }
   sayEqual()
 }
 
-function kindOf(item: ViewItem): string {
+function kindOfItem(item: ViewItem): string {
   if (item.type === 'message') return `message of the ${item.from}`
   return item.type === 'call' ? `call of ${lineText(item.toolName)}` : 'note'
 }
 
 /** Returns the lines of a message's text, or of the JSON of a call. */
-function linesOf(item: ViewItem | undefined): readonly string[] {
+function linesOfItem(item: ViewItem | undefined): readonly string[] {
   if (!item) return []
   if (item.type !== 'call') return item.text.split('\n')
   const { arguments: args, state, result } = item

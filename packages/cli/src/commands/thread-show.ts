@@ -28,8 +28,8 @@ export const threadShow: Command = defineCommand({
       const thread = await findThreadByPrefix(client, text)
       const decisions = await decisionsOf(client, thread.id)
       if (values.json) {
-        const messages = await listOf(messagesOf(client, thread.id))
-        const children = await listOf(childrenOf(client, thread.id))
+        const messages = await collected(messagesOf(client, thread.id))
+        const children = await collected(childrenOf(client, thread.id))
         output.json({ thread, messages, children, decisions })
         return ExitCode.Done
       }
@@ -39,7 +39,7 @@ export const threadShow: Command = defineCommand({
       const headline = `${id} · ${agent} · ${lifecycle} · ${costs} · ${seq} events`
       output.line(output.paint('dim', headline))
       for await (const message of messagesOf(client, thread.id))
-        for (const line of linesOf(message)) output.line(line)
+        for (const line of linesOfMessage(message)) output.line(line)
       for await (const child of childrenOf(client, thread.id))
         output.line(
           `subagent ${lineText(child.agent)} · ${child.lifecycle} · ${child.tree.tokens} tokens · ${child.id}`,
@@ -56,7 +56,7 @@ export const threadShow: Command = defineCommand({
 /** How many messages or threads one request returns. */
 const PAGE = 500
 
-async function listOf<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+async function collected<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
   const list: T[] = []
   for await (const item of items) list.push(item)
   return list
@@ -122,7 +122,7 @@ async function decisionsOf({ threads }: Client, id: string): Promise<readonly De
 }
 
 /** Returns a stored message as lines of text. */
-function linesOf({ message: stored, side, subagentId, delivery }: WireMessage): string[] {
+function linesOfMessage({ message: stored, side, subagentId, delivery }: WireMessage): string[] {
   const message = messageFromJSON(stored)
   switch (message.type) {
     case 'user':

@@ -42,7 +42,7 @@ async function fetchLocally(
 }
 
 /**
- * Returns the principal (client identity) of the person at this machine. The log records the name with each decision.
+ * Returns the principal of the person at this machine. The log records the name with each decision.
  */
 export function localPerson(): Principal {
   let name = 'local'

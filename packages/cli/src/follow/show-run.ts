@@ -218,7 +218,7 @@ class PeopleView implements RunView {
     }
     // If following began in the middle of a step, its first deltas were missed, so the whole message is printed.
     if (event.type === 'message_added' && event.message.type === 'assistant') {
-      const text = textOf(event)
+      const text = textOfMessageEvent(event)
       if (!this.#isShown && text !== '') {
         this.#text(text)
       }
@@ -250,7 +250,7 @@ function progressText(event: TreeEvent['event'], isVerbose: boolean): string | u
       if (event.outcome === 'success') return undefined
       return `tool ${lineText(event.toolName)}: ${isVerbose ? callText(event.outcome, event.result) : event.outcome}`
     case 'message_added': {
-      const text = isVerbose ? textOf(event) : ''
+      const text = isVerbose ? textOfMessageEvent(event) : ''
       return text === '' ? undefined : `${event.agentId ?? 'agent'} says: ${indented(text)}`
     }
     case 'subagent_created':
@@ -269,7 +269,9 @@ function progressText(event: TreeEvent['event'], isVerbose: boolean): string | u
 }
 
 /** Returns the text of an assistant message; empty for other messages. */
-function textOf({ message }: Extract<TreeEvent['event'], { type: 'message_added' }>): string {
+function textOfMessageEvent({
+  message,
+}: Extract<TreeEvent['event'], { type: 'message_added' }>): string {
   if (message.type !== 'assistant') return ''
   return message.content.map((block) => ('text' in block ? block.text : '')).join('')
 }

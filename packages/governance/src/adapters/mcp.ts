@@ -60,7 +60,7 @@ export async function governedMcpTools(
       parameters: tool.inputSchema as JsonSchema,
       run: async (args, { signal }: GovernedContext) => {
         const result = await client.callTool({ name, arguments: args }, undefined, { signal })
-        return resultOf(name, result as McpResult)
+        return resultOfMcp(name, result as McpResult)
       },
     }
     return governed(plain, { ...own, risk: raised(own.risk, tool) })
@@ -106,7 +106,7 @@ interface McpResult {
  * Returns the structured content of a result, or else its single text, or else all its content. Throws if
  * the result reports an error.
  */
-function resultOf(
+function resultOfMcp(
   name: string,
   { isError, structuredContent, content = [] }: McpResult,
 ): JsonValue {

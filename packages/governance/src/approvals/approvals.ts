@@ -151,7 +151,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
     async redeem(tokens, request) {
       const subject = request.action.tool
       if (!isDigestOfAction(request))
-        return refused([{ refusal: reason('APPROVAL_SCOPE', subject) }], request)
+        return refusedRedemption([{ refusal: reason('APPROVAL_SCOPE', subject) }], request)
       const refusals: Refusal[] = []
       const fitting = new Map<string, TokenClaims>()
       for (const token of new Set(tokens)) {
@@ -161,7 +161,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
         else if (!fitting.has(verdict.approver)) fitting.set(verdict.approver, verdict)
       }
       const quorum = Math.max(1, request.quorum)
-      if (fitting.size < quorum) return refused(refusals, request)
+      if (fitting.size < quorum) return refusedRedemption(refusals, request)
       const approvers: Approver[] = []
       for (const claims of fitting.values()) {
         if (approvers.length === quorum) break
@@ -169,13 +169,18 @@ export function approvals(options: ApprovalsOptions): Approvals {
         if (failure === undefined) approvers.push(approverOf(claims))
         else refusals.push({ refusal: failure, token: refusedToken(claims, failure, true) })
       }
-      return approvers.length === quorum ? { ok: true, approvers } : refused(refusals, request)
+      return approvers.length === quorum
+        ? { ok: true, approvers }
+        : refusedRedemption(refusals, request)
     },
     async checkGrant(grant, request) {
       if (!isDigestOfAction(request))
-        return refused([{ refusal: reason('APPROVAL_SCOPE', request.action.tool) }], request)
+        return refusedRedemption(
+          [{ refusal: reason('APPROVAL_SCOPE', request.action.tool) }],
+          request,
+        )
       const verdict = await check(grant, { request, typ: GRANT_TYP, kind: 'uaicp_grant' })
-      if ('refusal' in verdict) return refused([verdict], request)
+      if ('refusal' in verdict) return refusedRedemption([verdict], request)
       return { ok: true, approvers: [approverOf(verdict)] }
     },
   }
@@ -191,7 +196,10 @@ interface Use {
  * Builds a refusal with the most useful reason. APPROVAL_SCOPE is used last, because a caller may pass
  * the tokens of several calls together, and then most tokens are for another call.
  */
-function refused(refusals: readonly Refusal[], { action, quorum }: ApprovalRequest): Redemption {
+function refusedRedemption(
+  refusals: readonly Refusal[],
+  { action, quorum }: ApprovalRequest,
+): Redemption {
   const reasons = refusals.map(({ refusal }) => refusal)
   const tokens = refusals.flatMap(({ token }) => token ?? []).slice(0, MOST_REFUSED)
   const useful = reasons.find(({ code }) => code !== 'APPROVAL_SCOPE') ?? reasons[0]

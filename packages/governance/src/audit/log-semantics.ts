@@ -7,8 +7,7 @@ interface OpenRequest {
   seq: number
   attempt: number
   /**
-   * Calls without a recorded outcome, or whose outcome is recorded as unknown (in doubt) and may be recorded
-   * again.
+   * Calls without a recorded outcome, and calls in doubt, whose outcome may be recorded again.
    */
   readonly calls: Map<string, 'started' | 'in_doubt'>
   readonly approved: Map<string, JsonValue | undefined>

@@ -216,8 +216,7 @@ class LogAudit {
 
   async end(): Promise<LogVerdict> {
     const { size } = this.#tree
-    // If the log's own checkpoints match its lines, its writer signed another history than the trusted
-    // one (a fork).
+    // If the log's own checkpoints match its lines, its writer signed another history than the trusted one.
     const pinnedSize = this.#trusted?.size ?? 0
     if (this.#isForked && this.#sealed >= pinnedSize)
       this.#fault('fork', 'another log than the pinned one', Math.max(0, pinnedSize - 1))

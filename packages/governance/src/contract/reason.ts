@@ -127,7 +127,7 @@ export function thrownText(error: unknown): string {
 
 /**
  * The error that a tool throws if it failed before it changed anything. After any other error of a tool that
- * writes, it is unknown (in doubt) whether the write happened, unless the tool's probe can determine it.
+ * writes, the write is in doubt, unless the tool's probe can determine whether it happened.
  */
 export class NoEffectError extends SkeinError {
   constructor(message: string, options: { readonly cause?: unknown } = {}) {

@@ -81,7 +81,8 @@ export async function admit(
   const isSent =
     isOver && parser && previous.sent_hash === first.args_hash && previous.tool === first.tool
   if (isSent) return recordedAdmission(request, previous)
-  const candidate = parser && !isOver ? await parse(request, { call, first, parser }) : first
+  const candidate =
+    parser && !isOver ? await parseArguments(request, { call, first, parser }) : first
   if ('text' in candidate && !('core' in candidate)) return candidate
   const { tool, args_hash } = 'core' in candidate ? candidate : candidate.names
   const isSame = previous?.tool === tool && previous.args_hash === args_hash
@@ -89,7 +90,7 @@ export async function admit(
     // A body that runs again repeats its refused calls.
     if (previous?.status === 'refused' && isSame) return { type: 'deny', reasons: previous.reasons }
     if (previous) throw conflict(request, `call ${call.id} was ${previous.tool} before`)
-    return refuse(request, candidate.names, candidate.reasons)
+    return refuseCall(request, candidate.names, candidate.reasons)
   }
   if (isOver) {
     // A call that was made is never made again. If tool and arguments are the same, the recorded outcome
@@ -101,7 +102,7 @@ export async function admit(
   }
   if (running.has(call.id)) throw conflict(request, `call ${call.id} is running`)
   const limitReasons = findLimitReasons(request, candidate)
-  if (limitReasons.length > 0) return refuse(request, candidate, limitReasons)
+  if (limitReasons.length > 0) return refuseCall(request, candidate, limitReasons)
   const admittedCall = toAdmitted(request, { ...candidate, attempt: state.attempt }, candidate.args)
   running.set(call.id, { call: admittedCall })
   if (candidate.risk === 'read_only') return { type: 'allow', call: admittedCall }
@@ -140,7 +141,7 @@ interface Unparsed {
  * try, if the definition of the tool is still the same, and otherwise of those that the tool makes now. Returns the
  * denial of a call whose arguments do not fit.
  */
-async function parse(
+async function parseArguments(
   request: GovernedRequest,
   { call, first, parser }: Unparsed,
 ): Promise<
@@ -159,7 +160,7 @@ async function parse(
   } catch (error) {
     if (error instanceof GovernanceError) throw error
     const text = thrownText(error)
-    const denial = await refuse(request, first, [reason('SCHEMA_INVALID', first.tool, text)])
+    const denial = await refuseCall(request, first, [reason('SCHEMA_INVALID', first.tool, text)])
     return { ...denial, text }
   }
 }
@@ -199,12 +200,12 @@ async function judgeWrite(
   answer: GivenAnswer | undefined,
 ): Promise<Admission | undefined> {
   const rollback = await declareRollback(request, made)
-  if (Array.isArray(rollback)) return refuse(request, made, rollback)
+  if (Array.isArray(rollback)) return refuseCall(request, made, rollback)
   const action = toAction(request, { ...made, rollback })
   const { decision, shadow } = await judge(request, action)
   if (decision.effect === 'deny') {
     const reasons = decision.reasons ?? [reason('POLICY_BLOCKED', made.tool)]
-    return refuse(request, made, reasons, shadow)
+    return refuseCall(request, made, reasons, shadow)
   }
   // A high-risk write always needs a person's approval, even when a policy allows it.
   if (decision.effect === 'allow' && made.risk !== 'write_high_risk') {
@@ -215,10 +216,10 @@ async function judgeWrite(
     case 'approved':
       return start(request, made, { rollback, shadow, ...outcome.approval })
     case 'denied':
-      return refuse(request, made, [outcome.reason], shadow)
+      return refuseCall(request, made, [outcome.reason], shadow)
     case 'waiting': {
       const { request: asked, rejected } = outcome
-      if (answer?.isFinal && rejected) return refuse(request, made, [rejected], shadow)
+      if (answer?.isFinal && rejected) return refuseCall(request, made, [rejected], shadow)
       return { type: 'review', request: asked, ...(rejected && { rejected }) }
     }
   }
@@ -239,7 +240,7 @@ async function start(
 ): Promise<Admission | undefined> {
   await putArguments(request, made)
   // The run may have been stopped while policies or people were asked; then the call must not start.
-  if (request.stopped) return refuse(request, made, [request.stopped])
+  if (request.stopped) return refuseCall(request, made, [request.stopped])
   if (request.state.state !== 'execute') throw conflict(request, `it is in ${request.state.state}`)
   const data = {
     ...namesOf(made),
@@ -256,7 +257,7 @@ async function start(
   return undefined
 }
 
-async function refuse(
+async function refuseCall(
   request: GovernedRequest,
   names: CallNames,
   reasons: readonly Reason[],

@@ -22,7 +22,7 @@ import { runVerifiers } from './verify.ts'
 export type Delivery =
   | { readonly type: 'delivered'; readonly result: Delivered<JsonValue> }
   /**
-   * The request is tried again (repair, UAICP §4.1): the caller has to start attempt `attempt`; `why`
+   * A repair (UAICP §4.1): the caller has to start attempt `attempt`; `why`
    * contains the reasons why the previous attempt failed.
    */
   | {

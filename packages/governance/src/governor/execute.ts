@@ -98,7 +98,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }
 
-/** Asks the tool's probe whether the effect happened. Without a clear answer that stays unknown (in doubt). */
+/** Asks the tool's probe whether the effect happened. Without a clear answer the call stays in doubt. */
 export async function probe(
   request: GovernedRequest,
   call: AdmittedCall,

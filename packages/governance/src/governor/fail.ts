@@ -22,7 +22,7 @@ export interface FailOptions {
 }
 
 /**
- * Ends a request without delivery (fail safe, UAICP §7): writes the transition to `fail_safe`, undoes or
+ * Fails a request safe (UAICP §7): writes the transition to `fail_safe`, undoes or
  * reports every write, then writes the last entry. If the process dies in between, `recover` continues after
  * the last entry in the journal.
  */

@@ -115,7 +115,7 @@ export async function settleByPerson(
 }
 
 /**
- * Finds out whether a call had its effect, if that is unknown (in doubt), and records it. The tool's probe
+ * Finds out whether a call in doubt had its effect, and records it. The tool's probe
  * decides; if it cannot, the call of an idempotent tool counts as absent, because the tool may run again with
  * the same idempotency key. Otherwise the call stays in doubt and a person has to look.
  */
@@ -133,7 +133,7 @@ async function settleDoubt(
   return effect
 }
 
-/** Writes to the journal what was found out about a call whose effect was unknown (in doubt). */
+/** Writes to the journal what was found out about a call in doubt. */
 async function recordFound(
   request: GovernedRequest,
   call: GovernedCallState,

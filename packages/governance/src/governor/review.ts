@@ -59,7 +59,7 @@ export async function review(request: GovernedRequest, question: Question): Prom
     return { type: 'denied', reason: denial }
   }
   const tokens = answer?.type === 'approve' ? answer.tokens : []
-  // A grant is a consent in advance. It does not cover repeating a call whose effect was unknown (in doubt).
+  // A grant is a consent in advance. It does not cover repeating a call that was in doubt.
   const grant = action.round === undefined ? decision.grant : undefined
   if (tokens.length === 0 && grant === undefined) {
     return { type: 'waiting', request: approvalRequest }

@@ -26,7 +26,7 @@ export type Settlement =
       readonly effect: RecordedEffect
     }
 
-/** Records the end of a call that was allowed. Only here a result becomes evidence (proof for an answer). */
+/** Records the end of a call that was allowed. Only here a result becomes evidence. */
 export async function settle(
   request: GovernedRequest,
   admitted: AdmittedCall,

@@ -39,8 +39,7 @@ export interface GovernorState {
   readonly children: ReadonlyMap<string, GovernedChildState>
   /**
    * Writes that happened or may have happened, of the request and of its children, in order of
-   * completion. A write whose effect was unknown at first (in doubt) and then found to be applied is listed
-   * twice. `undo` contains which of these writes were undone.
+   * completion. A write that was in doubt and then found to be applied is listed twice. `undo` contains which of these writes were undone.
    */
   readonly effects: readonly EffectReference[]
   readonly undo: ReadonlyMap<string, UndoState>
@@ -64,7 +63,7 @@ export interface GovernedCallState {
   readonly sent_hash?: Hash
   readonly schema?: string
   readonly attempt: number
-  /** A call that is still `started` after its process has died may or may not have had its effect (in doubt). */
+  /** A call that is still `started` after its process has died is in doubt. */
   readonly status: 'started' | 'done' | 'failed' | 'refused' | 'retry' | 'undone'
   readonly effect: RecordedEffect
   /** 1, and one more each time that a person found that the call had no effect and may be made again. */

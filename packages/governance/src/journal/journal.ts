@@ -14,7 +14,7 @@ export interface JournalEntry {
 export interface AuditAppendOptions {
   /**
    * `append` resolves only once the line would survive a crash of the machine. Set for entries that must not
-   * be lost, such as those which say that a write is about to run (intents).
+   * be lost, such as intents.
    */
   readonly durable?: boolean
   /** The log makes a checkpoint that covers the line. Set for the entry that comes before a high-risk write. */

@@ -13,7 +13,7 @@ export interface GateVerdict {
   readonly toolCallId?: string
 }
 
-/** A recorded fact (evidence) on which gates, the checks before a call or an answer, may base their decisions. */
+/** Evidence on which gates may base their decisions. */
 export interface EvidenceFact {
   readonly seq: number
   readonly at: string

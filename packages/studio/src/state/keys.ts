@@ -169,7 +169,7 @@ function onKeyDown(event: KeyboardEvent): void {
     isRepeat,
     hasModifier: ctrlKey || metaKey || altKey,
     isPaletteKey: key.toLowerCase() === 'k' && (ctrlKey || metaKey) && !shiftKey && !altKey,
-    target: button !== undefined ? 'decision' : kindOf(event.target),
+    target: button !== undefined ? 'decision' : kindOfTarget(event.target),
     button,
     bound: new Set(activeKeys.get().map(({ keys }) => keys)),
   })
@@ -233,7 +233,7 @@ function decisionAt(target: EventTarget | null): string | undefined {
   return id !== undefined && targets.has(id) ? id : undefined
 }
 
-function kindOf(target: EventTarget | null): 'field' | 'control' | 'page' {
+function kindOfTarget(target: EventTarget | null): 'field' | 'control' | 'page' {
   if (!(target instanceof HTMLElement)) return 'page'
   if (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return 'field'
   return target.closest('a, button, summary, [role=button], [role=option]') ? 'control' : 'page'

@@ -103,7 +103,7 @@ function messageBase(
 ): { id: string; timestamp: string; metadata?: MetadataJSON } {
   losses.rest(message, pointer, CARRIED, NO_PLACE)
   const { message_id } = message as { message_id?: string } // our own field, which is not in the types
-  return { id: message_id ?? id, timestamp: at, ...metadataOf(message) }
+  return { id: message_id ?? id, timestamp: at, ...uppMetadataOf(message) }
 }
 
 function assistantMessage(walked: Spoken, losses: Losses): MessageJSON {
@@ -134,19 +134,19 @@ function assistantBlock(
   switch (part.part_kind) {
     case 'text':
       losses.rest(part, pointer, carried, NO_PLACE)
-      return { type: 'text', text: part.content, ...metadataOf(part) }
+      return { type: 'text', text: part.content, ...uppMetadataOf(part) }
     case 'thinking':
       // The signature is not copied: it is valid only for the vendor that wrote it, and the code for that
       // vendor's format reads it from the metadata.
       losses.rest(part, pointer, carried, NO_PLACE)
-      return { type: 'reasoning', text: part.content ?? '', ...metadataOf(part) }
+      return { type: 'reasoning', text: part.content ?? '', ...uppMetadataOf(part) }
     case 'file': {
       const block = mediaBlock(part.content)
       // UPP §6.3: an assistant message must not contain documents or arbitrary bytes.
       if (!block || block.type === 'document' || block.type === 'binary') break
       losses.rest(part, pointer, carried, NO_PLACE)
       mediaLosses(part.content, joinPointer(pointer, 'content'), losses)
-      return { ...block, ...metadataOf(part) }
+      return { ...block, ...uppMetadataOf(part) }
     }
     case 'user-prompt':
     case 'tool-return':
@@ -190,7 +190,7 @@ function toolCall(part: PartOf<'tool-call'>, pointer: string, losses: Losses): T
   const readable = isPlainObject(value)
     ? (value as JsonObject) // a thread document is JSON
     : { text: typeof args === 'string' ? args : JSON.stringify(args) }
-  return { toolCallId, toolName, arguments: readable, ...metadataOf(part) }
+  return { toolCallId, toolName, arguments: readable, ...uppMetadataOf(part) }
 }
 
 function* requestMessages(walked: Spoken, losses: Losses): Generator<MessageJSON, void, undefined> {
@@ -271,11 +271,11 @@ function toolResult(
   if (part.status === 'validation_error')
     losses.add(joinPointer(pointer, 'status'), 'UPP knows one kind of error')
   const isError = part.status === 'success' ? {} : { isError: true }
-  return { toolCallId, result: part.content, ...isError, ...names, ...metadataOf(part) }
+  return { toolCallId, result: part.content, ...isError, ...names, ...uppMetadataOf(part) }
 }
 
 /** Returns the vendor data that came from UPP, so that it is written back to UPP. */
-function metadataOf(source: object): { metadata?: MetadataJSON } {
+function uppMetadataOf(source: object): { metadata?: MetadataJSON } {
   const { upp_metadata } = source as { upp_metadata?: MetadataJSON } // our own field, which is not in the types
   return upp_metadata ? { metadata: upp_metadata } : {}
 }

@@ -29,7 +29,9 @@ export function useFind(
   const wanted = query?.trim().toLowerCase() ?? ''
   const found = useMemo(() => {
     if (wanted === '') return []
-    return entries.flatMap((entry, index) => (textOf(entry, tree).includes(wanted) ? [index] : []))
+    return entries.flatMap((entry, index) =>
+      textOfEntry(entry, tree).includes(wanted) ? [index] : [],
+    )
   }, [entries, tree, wanted])
   const at = Math.min(place, found.length - 1)
   const go = (next: number, places: readonly number[]): void => {
@@ -57,10 +59,10 @@ const texts = new WeakMap<object, string>()
 /** How many characters of an entry are searched at most. */
 const MAX_CHARS = 100_000
 
-function textOf(entry: ChatEntry, tree: TreeState): string {
+function textOfEntry(entry: ChatEntry, tree: TreeState): string {
   const child = 'childId' in entry ? entry.childId : entry.type === 'child' ? entry.id : undefined
   const below = child === undefined ? undefined : tree.threads.get(child)?.view.items
-  return ownText(entry) + (below ?? []).map((item) => textOf(item, tree)).join('\n')
+  return ownText(entry) + (below ?? []).map((item) => textOfEntry(item, tree)).join('\n')
 }
 
 function ownText(entry: ChatEntry): string {

@@ -205,7 +205,7 @@ export class AgUiStreamEncoder {
       case 'tool-output-available': {
         const { toolCallId, output, preliminary } = chunk
         if (preliminary) return this.#custom('tool.progress', { toolCallId, output })
-        return this.#result(toolCallId, textOf(output))
+        return this.#result(toolCallId, jsonTextOf(output))
       }
       case 'tool-output-error':
         return this.#result(chunk.toolCallId, chunk.errorText, true)
@@ -330,7 +330,7 @@ export class AgUiStreamEncoder {
     const { toolCallId, toolName, input } = chunk
     const streamed = this.#inputs.get(toolCallId)
     if (streamed === undefined) this.#startCall(toolCallId, toolName)
-    const whole = textOf(input ?? {})
+    const whole = jsonTextOf(input ?? {})
     if (streamed === undefined || streamed === '') this.#args(toolCallId, whole)
     this.#endCall(toolCallId)
     if (streamed === undefined || streamed === '' || isSameJson(streamed, whole)) return
@@ -438,7 +438,7 @@ function contentOf({ parts }: UIMessage): NonNullable<AgUiMessage['content']> {
 }
 
 /** Returns text unchanged, and any other value as JSON text. */
-function textOf(value: unknown): string {
+function jsonTextOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value ?? null) ?? 'null')
 }
 

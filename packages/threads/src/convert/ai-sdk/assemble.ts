@@ -80,7 +80,7 @@ export class UIMessageAssembler {
         const part: TextUIPart = {
           type: 'text',
           text: '',
-          ...metadataOf(chunk),
+          ...chunkMetadata(chunk),
           state: 'streaming',
         }
         this.#texts.set(chunk.id, part)
@@ -93,7 +93,7 @@ export class UIMessageAssembler {
           type: 'reasoning',
           id,
           text: '',
-          ...metadataOf(chunk),
+          ...chunkMetadata(chunk),
           state: 'streaming',
         }
         this.#reasonings.set(id, part)
@@ -242,7 +242,7 @@ function dataKey(part: { readonly type: string; readonly id?: string }): string 
   return `${part.type}\0${part.id ?? ''}`
 }
 
-function metadataOf<T>(chunk: { providerMetadata?: T }): { providerMetadata?: T } {
+function chunkMetadata<T>(chunk: { providerMetadata?: T }): { providerMetadata?: T } {
   return chunk.providerMetadata === undefined ? {} : { providerMetadata: chunk.providerMetadata }
 }
 
@@ -262,17 +262,17 @@ function contentPart(chunk: ContentChunk): UIMessagePart {
   const { type } = chunk
   switch (type) {
     case 'custom':
-      return { type, kind: chunk.kind, ...metadataOf(chunk) }
+      return { type, kind: chunk.kind, ...chunkMetadata(chunk) }
     case 'file':
     case 'reasoning-file':
-      return { type, mediaType: chunk.mediaType, url: chunk.url, ...metadataOf(chunk) }
+      return { type, mediaType: chunk.mediaType, url: chunk.url, ...chunkMetadata(chunk) }
     case 'source-url': {
       const { sourceId, url, title } = chunk
-      return { type, sourceId, url, title, ...metadataOf(chunk) }
+      return { type, sourceId, url, title, ...chunkMetadata(chunk) }
     }
     case 'source-document': {
       const { sourceId, mediaType, title, filename } = chunk
-      return { type, sourceId, mediaType, title, filename, ...metadataOf(chunk) }
+      return { type, sourceId, mediaType, title, filename, ...chunkMetadata(chunk) }
     }
     case 'steering-message':
       return { type, id: chunk.id, parts: chunk.parts }
