@@ -10,7 +10,9 @@ import {
   request,
   START,
 } from '../../test/approval-setup.ts'
-import { approvals, createIssuerKeys, developmentDesk } from './approvals.ts'
+import { approvals } from './approvals.ts'
+import { createIssuerKeys } from './issuer-keys.ts'
+import { developmentDesk } from './signing-desk.ts'
 import { fromCryptoKeyPair, generateKey, signJws, toSigningKey } from '../keys/keys.ts'
 import type { ApprovalRequest, Redemption } from '../index.ts'
 import { memorySpent, type SpentStore } from '../contract/spent-store.ts'

@@ -6,7 +6,7 @@ import type {
   Redemption,
   RefusedToken,
 } from '../contract/approval.ts'
-import { type SpentStore, memorySpent } from '../contract/spent-store.ts'
+import type { SpentStore } from '../contract/spent-store.ts'
 import {
   APPROVAL_TYP,
   type CheckContext,
@@ -18,19 +18,11 @@ import {
   MAX_SKEW_MS,
   readClaims,
   type TokenClaims,
-  approve,
 } from './approval-token.ts'
-import {
-  type KeyAlgorithm,
-  parseJws,
-  verifyJws,
-  type PublicJwk,
-  toVerifyKey,
-  type VerifyKey,
-  generateKey,
-} from '../keys/keys.ts'
+import { type KeyAlgorithm, parseJws, verifyJws } from '../keys/keys.ts'
 import type { Action } from '../contract/policy.ts'
 import { reason, type Reason, toLogText } from '../contract/reason.ts'
+import { createIssuerKeys, type IssuerKey } from './issuer-keys.ts'
 
 /** An issuer whose approval tokens are accepted: its keys, and which actions its approvers may approve. */
 export interface ApprovalIssuer {
@@ -262,80 +254,5 @@ class BoundedSet {
       this.#members.delete(oldest)
       break
     }
-  }
-}
-
-/** A public key of an issuer, in any of the supported forms. */
-export type IssuerKey = PublicJwk | VerifyKey | CryptoKey
-
-/**
- * Returns a function that finds an issuer's keys by `kid`. The `kid` only reduces the number of keys to
- * try and proves nothing. Keys without a `kid` are always tried.
- */
-export function createIssuerKeys(
-  issuer: string,
-  keys: readonly IssuerKey[],
-  alg: KeyAlgorithm,
-): (kid: unknown) => Promise<readonly VerifyKey[]> {
-  const plain = keys.flatMap((key): NamedKey[] =>
-    isCryptoKey(key) ? [] : [{ name: key.kid, key: toVerifyKey(key) }],
-  )
-  for (const { key } of plain) if (key.alg !== alg) throw wrongAlgorithm(issuer, key.alg, alg)
-  let all: Promise<readonly NamedKey[]> | undefined
-  return async (kid) => {
-    all ??= Promise.all(
-      keys.filter(isCryptoKey).map((key) => fromCryptoKey(issuer, key, alg)),
-    ).then((exported) => [...plain, ...exported])
-    const namedKeys = await all
-    return namedKeys
-      .filter(({ name }) => name === undefined || kid === undefined || name === kid)
-      .map(({ key }) => key)
-  }
-}
-
-interface NamedKey {
-  readonly name: string | undefined
-  readonly key: VerifyKey
-}
-
-function isCryptoKey(key: IssuerKey): key is CryptoKey {
-  return typeof CryptoKey === 'function' && key instanceof CryptoKey
-}
-
-async function fromCryptoKey(issuer: string, key: CryptoKey, alg: KeyAlgorithm): Promise<NamedKey> {
-  const jwk = (await crypto.subtle.exportKey('jwk', key)) as unknown as PublicJwk
-  const { kty, crv, x, y } = jwk
-  const verifyKey = toVerifyKey(y === undefined ? { kty, crv, x } : { kty, crv, x, y })
-  if (verifyKey.alg !== alg || key.type !== 'public')
-    throw wrongAlgorithm(issuer, verifyKey.alg, alg)
-  return { name: undefined, key: verifyKey }
-}
-
-function wrongAlgorithm(issuer: string, found: string, wanted: string): SkeinError {
-  return new SkeinError(`Issuer "${issuer}" is set to ${wanted}, but has a key for ${found}.`, {
-    code: 'KEY_INVALID',
-    hint: `Set alg: '${found}' for the issuer, or give it public keys of one kind.`,
-  })
-}
-
-/** Signs and checks approvals. */
-export interface SigningDesk {
-  readonly approvals: Approvals
-  /**
-   * Signs an approval that a person gave through the agent framework's own approval mechanism. Called on
-   * your server after the person was authenticated; must throw if the person may not approve.
-   */
-  readonly sign: (request: ApprovalRequest, context: unknown) => Promise<string>
-}
-
-/** Signs as "developer" with a key that was made in this process. */
-export async function developmentDesk(audience: string, clock: Clock): Promise<SigningDesk> {
-  const { publicJwk, privateJwk: key } = await generateKey()
-  const issuer = 'development'
-  const issuers = { [issuer]: { keys: [publicJwk], may: () => true } }
-  return {
-    approvals: approvals({ audience, issuers, spent: memorySpent({ clock }), clock }),
-    sign: (request) =>
-      approve(request, { audience, issuer, approver: 'developer', key, ttlMs: 60_000, clock }),
   }
 }

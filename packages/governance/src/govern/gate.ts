@@ -1,5 +1,5 @@
 import { type Clock, type JsonSchema, type JsonValue, systemClock } from '@skein/base'
-import { type SigningDesk, developmentDesk } from '../approvals/approvals.ts'
+import { type SigningDesk, developmentDesk } from '../approvals/signing-desk.ts'
 import { memoryLog } from '../audit/memory-log.ts'
 import { type ApprovalRequest } from '../contract/approval.ts'
 import { hashJson, type Identity, uuidOf } from '../contract/envelope.ts'

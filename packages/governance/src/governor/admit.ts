@@ -1,25 +1,18 @@
 import { type ArgumentParser, argumentParserOf, type JsonValue } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
-import { type Hash, hashText, type RollbackAction } from '../contract/envelope.ts'
+import type { Hash, RollbackAction } from '../contract/envelope.ts'
 import type { Evidence } from '../contract/evidence.ts'
-import {
-  GovernanceError,
-  reason,
-  type Reason,
-  refusal,
-  thrownText,
-  toLogText,
-} from '../contract/reason.ts'
+import { GovernanceError, reason, type Reason, thrownText, toLogText } from '../contract/reason.ts'
 import type { ShadowData } from '../journal/events.ts'
 import {
+  type AdmittedCall,
   type Candidate,
   declareRollback,
   findLimitReasons,
   snapshot,
-  type AdmittedCall,
   toAdmitted,
 } from './candidate.ts'
-import { namesOf, type CallNames } from './call-names.ts'
+import { type CallNames, namesOf } from './call-names.ts'
 import type { GovernedCallState } from '../journal/governor-state.ts'
 import { judge, toAction } from './judge.ts'
 import { putArguments, review } from './review.ts'
@@ -266,37 +259,4 @@ async function refuseCall(
   const data = { ...namesOf(names), reasons, shadow: shadow.length > 0 ? shadow : undefined }
   await request.submit({ type: 'call_refused', data }, { outcome: 'failure', actor: request.agent })
   return { type: 'deny', reasons }
-}
-
-/**
- * Decides whether a tool that runs at the model's vendor may be used. Such a tool cannot be wrapped: its
- * arguments and its effect are not visible here. It is refused unless a policy allows it. The log entry
- * of an allowed tool has the outcome `uncertain`, and the tool never yields evidence.
- */
-export async function admitNative(request: GovernedRequest, tool: string): Promise<void> {
-  await request.execute()
-  const act = {
-    call: `native:${tool}`,
-    tool,
-    risk: 'write_high_risk',
-    args: null,
-    args_hash: hashText('null'),
-    native: true,
-  } as const
-  let reasons = findLimitReasons(request, act)
-  if (reasons.length === 0) {
-    const { effect, reasons: said = [] } = (await judge(request, toAction(request, act))).decision
-    const detail =
-      'it runs at the model’s vendor; a policy that looks at action.native can allow it'
-    if (effect !== 'allow') reasons = [reason('TOOL_UNGOVERNED', tool, detail), ...said]
-  }
-  const isAllowed = reasons.length === 0
-  const data = {
-    tool: toLogText(tool),
-    allowed: isAllowed,
-    reasons: isAllowed ? undefined : reasons,
-  }
-  const outcome = isAllowed ? 'uncertain' : 'failure'
-  await request.submit({ type: 'native_tool', data }, { outcome, actor: request.agent })
-  if (!isAllowed) throw refusal(tool, reasons)
 }
