@@ -28,6 +28,9 @@ const doctor = () => import('./commands/doctor.ts')
 const api = () => import('./commands/api.ts')
 const mcp = () => import('./commands/mcp.ts')
 const store = () => import('./commands/store.ts')
+const grant = () => import('./commands/grant.ts')
+const keys = () => import('./commands/keys.ts')
+const limits = () => import('./commands/limits.ts')
 
 /** Every command, in the order of the help. */
 export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
@@ -113,15 +116,15 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     verbs: {
       list: {
         summary: 'Lists who has allowed which tool until when, in one thread or in all.',
-        load: async () => (await inbox()).grantList,
+        load: async () => (await grant()).grantList,
       },
       make: {
         summary: 'Allows a tool in a thread for a time.',
-        load: async () => (await inbox()).grantMake,
+        load: async () => (await grant()).grantMake,
       },
       revoke: {
         summary: 'Ends a grant before its time.',
-        load: async () => (await inbox()).grantRevoke,
+        load: async () => (await grant()).grantRevoke,
       },
     },
   },
@@ -147,7 +150,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   limits: {
     summary: 'Shows what was spent of the limits, refused and removed.',
-    load: async () => (await store()).limits,
+    load: async () => (await limits()).limits,
   },
   store: {
     summary: 'Checks and copies stores.',
@@ -172,7 +175,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   keys: {
     summary: 'Makes the keys that sign approvals and audit logs.',
-    load: async () => (await serve()).keys,
+    load: async () => (await keys()).keys,
   },
   api: {
     summary: 'Sends a request to any operation of the HTTP API.',

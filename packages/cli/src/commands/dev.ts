@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join, relative, sep } from 'node:path'
+import { relative } from 'node:path'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
 import type { ServeOptions, Serving } from '@skein/server'
 import { loadConfig, type SkeinConfig } from '../config/config.ts'
@@ -23,6 +23,7 @@ import {
 import { openBrowser } from '../terminal/open-browser.ts'
 import type { Output } from '../terminal/output.ts'
 import { errorText, problemLine } from '../terminal/format.ts'
+import { watchDefinitions } from '../config/watch-definitions.ts'
 
 /** The port that `dev` tries first. */
 export const DEFAULT_PORT = 4111
@@ -243,61 +244,5 @@ async function reload(
     for (const problem of problems) output.say(`  ${problemLine(problem)}`)
   } catch (error) {
     output.say(`not reloaded: ${errorText(error)}`)
-  }
-}
-
-/**
- * Editors write a file in several steps, so changes are reported only after this time without another change.
- */
-const QUIET_MS = 60
-/** Files and folders whose names begin with a dot, installed packages and built files are not watched. */
-const IGNORED = /^(?:\.|node_modules$|dist$)/
-
-/**
- * Reports the names of changed files that the definitions use, also if an editor saves a file by renaming
- * another one. Temporary files of editors are not reported, because no definition imports them.
- */
-async function watchDefinitions(
-  registry: DiscoveredRegistry,
-  changed: (files: readonly string[]) => void,
-): Promise<{ close(): Promise<void> }> {
-  const { watch } = await import('chokidar')
-  const names = new Set<string>()
-  /** Files that were created since the last report. If such a file is removed again, nothing is reported. */
-  const newFiles = new Set<string>()
-  let timer: NodeJS.Timeout | undefined
-  const nameOf = (path: string): string => relative(registry.folder, path).split(sep).join('/')
-  const watcher = watch(registry.folder, {
-    ignoreInitial: true,
-    ignored: (path) =>
-      nameOf(path)
-        .split('/')
-        .some((part) => IGNORED.test(part)),
-  })
-  watcher.on('all', (event, path) => {
-    if (!registry.reads(path)) return
-    const name = nameOf(path)
-    if (event === 'add') newFiles.add(name)
-    if (event === 'unlink' && newFiles.delete(name)) names.delete(name)
-    else names.add(name)
-    clearTimeout(timer)
-    timer = setTimeout(() => {
-      const isThere = (file: string): boolean => existsSync(join(registry.folder, file))
-      const files = [...names]
-        .toSorted()
-        .map((file) => (isThere(file) ? file : `${file} (removed)`))
-      names.clear()
-      newFiles.clear()
-      if (files.length > 0) changed(files)
-    }, QUIET_MS)
-  })
-  // A folder that cannot be read is not watched; an error is reported when definitions in it are loaded.
-  watcher.on('error', () => undefined)
-  await new Promise<void>((resolve) => watcher.once('ready', resolve))
-  return {
-    async close() {
-      clearTimeout(timer)
-      await watcher.close()
-    },
   }
 }

@@ -2,25 +2,21 @@ import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { StoreRow } from '@skein/runtime'
-import type { Client } from '@skein/server/client'
-import { RowDigest, readBackup, writeBackup } from '../backup/backup-file.ts'
+import { readBackup, RowDigest, writeBackup } from '../backup/backup-file.ts'
 import { loadConfig } from '../config/config.ts'
-import { type StoreAddress, shownAddress, storeAddress } from '../config/refusals.ts'
+import { shownAddress, type StoreAddress, storeAddress } from '../config/refusals.ts'
 import { openPostgres } from '../connect/stores.ts'
-import { withConnection } from '../connect/connect.ts'
 import { storeFile } from '../config/project-folder.ts'
 import {
   type Command,
   CommandError,
+  defineCommand,
   ExitCode,
   JSON_OPTION,
-  SERVER_OPTIONS,
   type TextOption,
-  defineCommand,
   usageError,
 } from '../terminal/command.ts'
 import type { Output } from '../terminal/output.ts'
-import { lineText, textTable } from '../terminal/table.ts'
 import { type OnProgress, showProgress } from '../terminal/progress.ts'
 
 /** `skein store verify` */
@@ -49,45 +45,6 @@ export const storeVerify: Command = defineCommand({
     return problems.length === 0 ? ExitCode.Done : ExitCode.Failed
   },
 })
-
-/** `skein limits` */
-export const limits: Command = defineCommand({
-  operands: [],
-  options: { ...JSON_OPTION, ...SERVER_OPTIONS },
-  examples: ['skein limits', "skein limits --json | jq '.spending[].refused'"],
-  run: ({ values, output }) =>
-    withConnection(values, output, async ({ client }) => {
-      const report = await client.limits()
-      const { spending, retention } = report
-      if (values.json) output.json(report)
-      else if (spending.length + retention.length === 0)
-        output.say('Nothing was spent under a limit, and nothing was removed.')
-      else {
-        for (const line of textTable(spending.map(spendingRow))) output.line(line)
-        for (const { tenant, erased, removed, kept, failed } of retention)
-          output.line(
-            `tenant ${lineText(tenant)}: ${erased} threads erased, ${removed} removed, ${kept} kept because they worked, ${failed} failed`,
-          )
-      }
-      return ExitCode.Done
-    }),
-})
-
-type Account = Awaited<ReturnType<Client['limits']>>['spending'][number]
-
-function spendingRow({ tenant, user, until, spent, reserved, max, ...counts }: Account): string[] {
-  const { refused, delayed } = counts
-  const of = (limit: number | undefined): string => (limit === undefined ? '' : ` of ${limit}`)
-  return [
-    lineText(user === undefined ? `tenant ${tenant}` : `user ${user} of ${tenant}`),
-    `until ${until}`,
-    `$${Number((spent.costUsd + reserved.costUsd).toFixed(6))}${of(max.costUsd)}`,
-    `${spent.tokens + reserved.tokens}${of(max.tokens)} tokens`,
-    `${spent.inferences + reserved.inferences}${of(max.inferences)} requests`,
-    `${refused} refused`,
-    `${delayed} delayed`,
-  ]
-}
 
 const STORE_OPTION: { readonly store: TextOption } = {
   store: {
