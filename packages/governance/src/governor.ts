@@ -4,7 +4,8 @@ import type { Actor } from './contract/envelope.ts'
 import type { TaskClass } from './contract/governed.ts'
 import { GovernanceError, reason, type Reason } from './contract/reason.ts'
 import type { Delivered, FailedSafe, Init, Opening, Result, Resume, Run } from './contract/run.ts'
-import { type Admission, admit, type CallRequest, previewCall } from './governor/admit.ts'
+import { type Admission, admit, previewCall } from './governor/admit.ts'
+import type { CallRequest } from './governor/candidate.ts'
 import {
   closedResult,
   deliver,
@@ -29,7 +30,7 @@ import { conflict, type GovernedRequest } from './governor/request.ts'
 import { type GovernedOutcome, settle, type Settlement } from './governor/settle.ts'
 import { type GovernorState, isClosed, isInDoubt } from './journal/governor-state.ts'
 import type { DecidedWrite } from './journal/events.ts'
-import { toAdmitted } from './governor/candidate.ts'
+import { toAdmitted } from './governor/admitted-call.ts'
 import { toFailure } from './governor/missing-evidence.ts'
 
 /**

@@ -143,7 +143,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
     async redeem(tokens, request) {
       const subject = request.action.tool
       if (!isDigestOfAction(request))
-        return refusedRedemption([{ refusal: reason('APPROVAL_SCOPE', subject) }], request)
+        return refuseTokens([{ refusal: reason('APPROVAL_SCOPE', subject) }], request)
       const refusals: Refusal[] = []
       const fitting = new Map<string, TokenClaims>()
       for (const token of new Set(tokens)) {
@@ -153,7 +153,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
         else if (!fitting.has(verdict.approver)) fitting.set(verdict.approver, verdict)
       }
       const quorum = Math.max(1, request.quorum)
-      if (fitting.size < quorum) return refusedRedemption(refusals, request)
+      if (fitting.size < quorum) return refuseTokens(refusals, request)
       const approvers: Approver[] = []
       for (const claims of fitting.values()) {
         if (approvers.length === quorum) break
@@ -161,18 +161,13 @@ export function approvals(options: ApprovalsOptions): Approvals {
         if (failure === undefined) approvers.push(approverOf(claims))
         else refusals.push({ refusal: failure, token: refusedToken(claims, failure, true) })
       }
-      return approvers.length === quorum
-        ? { ok: true, approvers }
-        : refusedRedemption(refusals, request)
+      return approvers.length === quorum ? { ok: true, approvers } : refuseTokens(refusals, request)
     },
     async checkGrant(grant, request) {
       if (!isDigestOfAction(request))
-        return refusedRedemption(
-          [{ refusal: reason('APPROVAL_SCOPE', request.action.tool) }],
-          request,
-        )
+        return refuseTokens([{ refusal: reason('APPROVAL_SCOPE', request.action.tool) }], request)
       const verdict = await check(grant, { request, typ: GRANT_TYP, kind: 'uaicp_grant' })
-      if ('refusal' in verdict) return refusedRedemption([verdict], request)
+      if ('refusal' in verdict) return refuseTokens([verdict], request)
       return { ok: true, approvers: [approverOf(verdict)] }
     },
   }
@@ -188,7 +183,7 @@ interface Use {
  * Builds a refusal with the most useful reason. APPROVAL_SCOPE is used last, because a caller may pass
  * the tokens of several calls together, and then most tokens are for another call.
  */
-function refusedRedemption(
+function refuseTokens(
   refusals: readonly Refusal[],
   { action, quorum }: ApprovalRequest,
 ): Redemption {

@@ -4,13 +4,13 @@ import type { Hash, RollbackAction } from '../contract/envelope.ts'
 import type { Evidence } from '../contract/evidence.ts'
 import { GovernanceError, reason, type Reason, thrownText, toLogText } from '../contract/reason.ts'
 import type { ShadowData } from '../journal/events.ts'
+import { type AdmittedCall, toAdmitted } from './admitted-call.ts'
 import {
-  type AdmittedCall,
+  type CallRequest,
   type Candidate,
   declareRollback,
   findLimitReasons,
   snapshot,
-  toAdmitted,
 } from './candidate.ts'
 import { type CallNames, namesOf } from './call-names.ts'
 import type { GovernedCallState } from '../journal/governor-state.ts'
@@ -18,20 +18,6 @@ import { judge, toAction } from './judge.ts'
 import { putArguments, review } from './review.ts'
 import { conflict, type GovernedRequest } from './request.ts'
 import { evidenceOf } from './evidence.ts'
-
-/** A call that is to be made. `id` is unique within the request, and the same when the call is replayed. */
-export interface CallRequest {
-  readonly id: string
-  readonly tool: string
-  readonly args: JsonValue
-  /**
-   * What the model sent, if the caller has parsed the arguments: `args` is then the parsed value, and the governor does
-   * not have it parsed again.
-   */
-  readonly sent?: JsonValue
-  /** The tool that a body has passed. A tool that only has the name of one of the task's is unknown. */
-  readonly given?: object
-}
 
 /** The result of `admit`: the decision about one call. */
 export type Admission =

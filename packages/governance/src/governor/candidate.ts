@@ -1,7 +1,6 @@
 import { argumentParserOf, canonicalJson, type JsonObject, type JsonValue } from '@skein/base'
 import {
   freezeJson,
-  type Hash,
   hashText,
   isAtLeast,
   parseFrozen,
@@ -12,40 +11,23 @@ import {
 import type { ToolCore } from '../contract/governed.ts'
 import { reason, type Reason, thrownText, toLogText } from '../contract/reason.ts'
 import { findRollbackIssues } from '../schema/validate.ts'
-import type { CallRequest } from './admit.ts'
 import { type CallNames, namesOf } from './call-names.ts'
 import { toolContext } from './execute.ts'
 import type { GovernedRequest } from './request.ts'
-import type { GovernedCallState } from '../journal/governor-state.ts'
+import { toAdmitted } from './admitted-call.ts'
 
-/** A call that `admit` allowed and whose outcome is not recorded yet. */
-export interface AdmittedCall {
-  readonly request_id: string
-  readonly call: string
+/** A call that is to be made. `id` is unique within the request, and the same when the call is replayed. */
+export interface CallRequest {
+  readonly id: string
   readonly tool: string
-  readonly risk: Risk
-  /**
-   * A frozen snapshot of the arguments, so that the tool runs with exactly the arguments that were
-   * judged.
-   */
   readonly args: JsonValue
-  readonly args_hash: Hash
-  readonly sent_hash?: Hash
-  readonly schema?: string
-  readonly idempotency_key: string
-}
-
-/** Builds the call that a tool is run with, from a call that was just allowed or from one in the journal. */
-export function toAdmitted(
-  { state: { request_id } }: GovernedRequest,
-  made: CallNames & Pick<GovernedCallState, 'attempt'>,
-  args: JsonValue,
-): AdmittedCall {
-  const { attempt, ...names } = { ...namesOf(made), attempt: made.attempt }
-  // The key stays the same when a call is repeated after a crash, but differs when a later attempt makes
-  // the call again, because that is a new effect.
-  const idempotency_key = `${request_id}/${names.call}@${attempt}`
-  return { request_id, ...names, args, idempotency_key }
+  /**
+   * What the model sent, if the caller has parsed the arguments: `args` is then the parsed value, and the governor does
+   * not have it parsed again.
+   */
+  readonly sent?: JsonValue
+  /** The tool that a body has passed. A tool that only has the name of one of the task's is unknown. */
+  readonly given?: object
 }
 
 /** A call that `admit` is deciding about. */

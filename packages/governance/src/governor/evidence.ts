@@ -7,7 +7,7 @@ import type { EvidenceClaim } from '../contract/governed.ts'
 import { type Hash, hashText, parseFrozen } from '../contract/envelope.ts'
 import { timestampOf } from '../journal/line-writer.ts'
 import type { EvidenceData } from '../journal/events.ts'
-import type { AdmittedCall } from './candidate.ts'
+import type { AdmittedCall } from './admitted-call.ts'
 
 /** A value with its canonical text and hash. */
 interface Text {

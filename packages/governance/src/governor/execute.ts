@@ -3,7 +3,7 @@ import type { GovernedContext, ToolCore } from '../contract/governed.ts'
 import { reason, type Reason, refusal, thrownText } from '../contract/reason.ts'
 import { withTimeout } from './options.ts'
 import type { GovernedRequest } from './request.ts'
-import type { AdmittedCall } from './candidate.ts'
+import type { AdmittedCall } from './admitted-call.ts'
 import type { GovernedOutcome } from './settle.ts'
 import { emitChunk } from './stream-chunks.ts'
 

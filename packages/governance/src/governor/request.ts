@@ -21,7 +21,7 @@ import { createLineWriter, type LineWriter } from '../journal/line-writer.ts'
 import { type GovernorState, isClosed } from '../journal/governor-state.ts'
 import { reduceJournal } from '../journal/reduce.ts'
 import type { GovernorCore } from './options.ts'
-import type { AdmittedCall } from './candidate.ts'
+import type { AdmittedCall } from './admitted-call.ts'
 
 /**
  * The members of a log entry besides its event. `state` is set only for transitions; otherwise it is the

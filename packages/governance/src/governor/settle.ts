@@ -4,7 +4,7 @@ import { conflict, type GovernedRequest } from './request.ts'
 import type { Evidence } from '../contract/evidence.ts'
 import type { EvidenceData, RecordedEffect, SettledData } from '../journal/events.ts'
 import { type CallNames, namesOf } from './call-names.ts'
-import type { AdmittedCall } from './candidate.ts'
+import type { AdmittedCall } from './admitted-call.ts'
 import { mint, toEvidence } from './evidence.ts'
 
 /** How an admitted call ended. */

@@ -11,7 +11,7 @@ import { probe, toolContext } from './execute.ts'
 import { type LoadedState, loadState, reviveRequest } from './load.ts'
 import { type Delegate, type GovernorCore, withTimeout } from './options.ts'
 import { GovernedRequest } from './request.ts'
-import { toAdmitted } from './candidate.ts'
+import { toAdmitted } from './admitted-call.ts'
 
 /**
  * Undoes the writes of a request and of its delegates, the last one first. A failure is recorded and the remaining
