@@ -73,9 +73,9 @@ export class RowDigest {
 }
 
 function contentHash({ hash: name, bytes }: Extract<StoreRow, { type: 'blob' }>): string {
-  const found = hash('sha256', bytes)
-  if (found !== name) throw damagedFile(`The content ${name} has the hash ${found}.`)
-  return found
+  const actual = hash('sha256', bytes)
+  if (actual !== name) throw damagedFile(`The content ${name} has the hash ${actual}.`)
+  return actual
 }
 
 /** Returns a text that is the same for the same row in any store. */

@@ -92,8 +92,8 @@ interface ErrorHint {
  */
 export function refusal(name: string, reasons: readonly Reason[], text?: string): GovernanceError {
   const [first = reason('POLICY_BLOCKED', name), ...rest] = reasons
-  const shown = text ?? first.detail
-  const detail = shown === undefined ? '' : `: ${shown}`
+  const explanation = text ?? first.detail
+  const detail = explanation === undefined ? '' : `: ${explanation}`
   return new GovernanceError(`"${name}" did not succeed (${first.code}${detail}).`, [
     first,
     ...rest,

@@ -262,8 +262,8 @@ export class FactsFold {
 
   #writeCall({ toolCallId: id, toolName, argumentsText }: EventOf<'tool_call_delta'>): void {
     const calls = this.#draft?.calls ?? []
-    const known = calls.find((call) => call.id === id)
-    const next = known
+    const earlier = calls.find((call) => call.id === id)
+    const next = earlier
       ? calls.map((call) =>
           call.id === id ? { ...call, argumentsText: call.argumentsText + argumentsText } : call,
         )

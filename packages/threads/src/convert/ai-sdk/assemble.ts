@@ -176,9 +176,9 @@ export class UIMessageAssembler {
 
   #pushData(chunk: DataUIPart & { transient?: boolean }): void {
     if (chunk.transient) return this.#drop(chunk.type, 'transient data is shown, never history')
-    const known = chunk.id === undefined ? undefined : this.#data.get(dataKey(chunk))
-    if (known) {
-      known.data = chunk.data
+    const earlier = chunk.id === undefined ? undefined : this.#data.get(dataKey(chunk))
+    if (earlier) {
+      earlier.data = chunk.data
       return
     }
     const part = { ...chunk }
@@ -284,12 +284,12 @@ function contentPart(chunk: ContentChunk): UIMessagePart {
 /** Merges message metadata as the client does: objects are merged key by key, any other value is replaced. */
 function mergeMetadata(base: unknown, change: unknown): unknown {
   if (!isObject(base) || !isObject(change)) return change
-  const merged: Record<string, unknown> = { ...base }
+  const result: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(change)) {
     // The client skips these keys too, so that a stream cannot change a prototype.
     if (key === '__proto__' || key === 'constructor' || key === 'prototype' || value === undefined)
       continue
-    merged[key] = key in merged ? mergeMetadata(merged[key], value) : value
+    result[key] = key in result ? mergeMetadata(result[key], value) : value
   }
-  return merged
+  return result
 }

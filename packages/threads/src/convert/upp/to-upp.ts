@@ -80,21 +80,21 @@ function assistantBlock(
   pointer: string,
   losses: Losses,
 ): ContentBlockJSON | undefined {
-  const carried = ['part_kind', 'content', 'upp_metadata']
+  const fields = ['part_kind', 'content', 'upp_metadata']
   switch (part.part_kind) {
     case 'text':
-      losses.rest(part, pointer, carried, NO_PLACE)
+      losses.rest(part, pointer, fields, NO_PLACE)
       return { type: 'text', text: part.content, ...uppMetadataOf(part) }
     case 'thinking':
       // The signature is not copied: it is valid only for the vendor that wrote it, and the code for that
       // vendor's format reads it from the metadata.
-      losses.rest(part, pointer, carried, NO_PLACE)
+      losses.rest(part, pointer, fields, NO_PLACE)
       return { type: 'reasoning', text: part.content ?? '', ...uppMetadataOf(part) }
     case 'file': {
       const block = mediaBlock(part.content)
       // UPP §6.3: an assistant message must not contain documents or arbitrary bytes.
       if (!block || block.type === 'document' || block.type === 'binary') break
-      losses.rest(part, pointer, carried, NO_PLACE)
+      losses.rest(part, pointer, fields, NO_PLACE)
       mediaLosses(part.content, joinPointer(pointer, 'content'), losses)
       return { ...block, ...uppMetadataOf(part) }
     }
@@ -126,8 +126,8 @@ function nativeBlock(part: unknown): NativeBlockJSON | undefined {
 
 function toolCall(part: PartOf<'tool-call'>, pointer: string, losses: Losses): ToolCallJSON {
   const { tool_call_id: toolCallId, tool_name: toolName, args } = part
-  const carried = ['part_kind', 'tool_call_id', 'tool_name', 'args', 'upp_metadata']
-  losses.rest(part, pointer, carried, NO_PLACE)
+  const fields = ['part_kind', 'tool_call_id', 'tool_name', 'args', 'upp_metadata']
+  losses.rest(part, pointer, fields, NO_PLACE)
   if (typeof args === 'string' || args === null)
     losses.add(joinPointer(pointer, 'args'), 'UPP arguments are a value: their text is not kept')
   else if (!isPlainObject(args))
@@ -211,8 +211,8 @@ function toolResult(
 ): ToolResultJSON {
   const toolCallId = part.tool_call_id ?? ''
   const names = part.tool_name ? { toolName: part.tool_name } : {}
-  const carried = ['part_kind', 'tool_call_id', 'tool_name', 'content', 'status', 'upp_metadata']
-  losses.rest(part, pointer, carried, NO_PLACE)
+  const fields = ['part_kind', 'tool_call_id', 'tool_name', 'content', 'status', 'upp_metadata']
+  losses.rest(part, pointer, fields, NO_PLACE)
   if (part.part_kind === 'retry-prompt') {
     const reason = 'UPP knows one kind of error: a retry becomes an error'
     losses.add(joinPointer(pointer, 'part_kind'), reason)
