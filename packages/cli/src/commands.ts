@@ -16,14 +16,21 @@ const dev = () => import('./commands/dev.ts')
 const completion = () => import('./commands/completion.ts')
 const serve = () => import('./commands/serve.ts')
 const chat = () => import('./commands/chat.ts')
-const thread = () => import('./commands/thread.ts')
+const list = () => import('./commands/thread-list.ts')
+const show = () => import('./commands/thread-show.ts')
+const copy = () => import('./commands/thread-copy.ts')
 const edit = () => import('./commands/thread-edit.ts')
 const diff = () => import('./commands/thread-diff.ts')
 const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
+const doctor = () => import('./commands/doctor.ts')
+const api = () => import('./commands/api.ts')
 const mcp = () => import('./commands/mcp.ts')
 const store = () => import('./commands/store.ts')
+const grant = () => import('./commands/grant.ts')
+const keys = () => import('./commands/keys.ts')
+const limits = () => import('./commands/limits.ts')
 
 /** Every command, in the order of the help. */
 export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
@@ -48,11 +55,11 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     verbs: {
       list: {
         summary: 'Lists threads, the newest first.',
-        load: async () => (await thread()).threadList,
+        load: async () => (await list()).threadList,
       },
       show: {
         summary: 'Shows one thread with its messages.',
-        load: async () => (await thread()).threadShow,
+        load: async () => (await show()).threadShow,
       },
       tail: {
         summary: 'Prints the events of a thread as they happen.',
@@ -60,15 +67,15 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
       },
       export: {
         summary: 'Prints the log of a thread as JSON lines.',
-        load: async () => (await thread()).threadExport,
+        load: async () => (await copy()).threadExport,
       },
       import: {
         summary: 'Makes a new thread from an exported log.',
-        load: async () => (await thread()).threadImport,
+        load: async () => (await copy()).threadImport,
       },
       stop: {
         summary: 'Stops a running thread; `resume` continues it.',
-        load: async () => (await thread()).threadStop,
+        load: async () => (await edit()).threadStop,
       },
       rename: {
         summary: 'Changes the title of a thread.',
@@ -84,7 +91,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
       },
       fork: {
         summary: 'Makes a new thread with the same history.',
-        load: async () => (await thread()).threadFork,
+        load: async () => (await copy()).threadFork,
       },
       diff: {
         summary: 'Compares two threads or branches, step by step.',
@@ -109,15 +116,15 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     verbs: {
       list: {
         summary: 'Lists who has allowed which tool until when, in one thread or in all.',
-        load: async () => (await inbox()).grantList,
+        load: async () => (await grant()).grantList,
       },
       make: {
         summary: 'Allows a tool in a thread for a time.',
-        load: async () => (await inbox()).grantMake,
+        load: async () => (await grant()).grantMake,
       },
       revoke: {
         summary: 'Ends a grant before its time.',
-        load: async () => (await inbox()).grantRevoke,
+        load: async () => (await grant()).grantRevoke,
       },
     },
   },
@@ -143,7 +150,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   limits: {
     summary: 'Shows what was spent of the limits, refused and removed.',
-    load: async () => (await store()).limits,
+    load: async () => (await limits()).limits,
   },
   store: {
     summary: 'Checks and copies stores.',
@@ -168,11 +175,11 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   keys: {
     summary: 'Makes the keys that sign approvals and audit logs.',
-    load: async () => (await serve()).keys,
+    load: async () => (await keys()).keys,
   },
   api: {
     summary: 'Sends a request to any operation of the HTTP API.',
-    load: async () => (await completion()).api,
+    load: async () => (await api()).api,
   },
   completion: {
     summary: 'Prints a script that completes commands in bash, zsh or fish.',
@@ -180,7 +187,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   },
   doctor: {
     summary: 'Checks Node, packages, store, engine, clocks, server, port and API keys.',
-    load: async () => (await check()).doctor,
+    load: async () => (await doctor()).doctor,
   },
 }
 

@@ -34,7 +34,8 @@ async function dispatch(args: readonly string[], output: Output): Promise<ExitCo
   const [verb = '', ...words] = rest
   if (verb === '' || isHelp(verb)) return print(groupHelp(noun, entry), output)
   const leaf = Object.hasOwn(entry.verbs, verb) ? entry.verbs[verb] : undefined
-  if (!leaf) return refuse(noun, verb, suggestion(verb, Object.keys(entry.verbs), noun), output)
+  if (!leaf)
+    return refuseCommand(noun, verb, suggestion(verb, Object.keys(entry.verbs), noun), output)
   return runLeaf(`${noun} ${verb}`, leaf, words, output)
 }
 
@@ -63,26 +64,32 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 function unknownCommand(word: string, rest: readonly string[], output: Output): ExitCode {
   if (word.startsWith('--')) {
     const command = rest.find((one) => Object.hasOwn(COMMANDS, one)) ?? '<command>'
-    return refuse('', word, `Flags come after the command: skein ${command} … ${word}`, output)
+    return refuseCommand(
+      '',
+      word,
+      `Flags come after the command: skein ${command} … ${word}`,
+      output,
+    )
   }
   const owner = Object.entries(COMMANDS).find(
     ([, entry]) => isGroup(entry) && Object.hasOwn(entry.verbs, word),
   )
-  const meant = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : undefined
-  if (meant !== undefined) return refuse('', word, `Did you mean \`${meant}\`?`, output)
+  const replacement = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : undefined
+  if (replacement !== undefined)
+    return refuseCommand('', word, `Did you mean \`${replacement}\`?`, output)
   return owner
-    ? refuse('', word, `Did you mean \`skein ${owner[0]} ${word}\`?`, output)
-    : refuse('', word, suggestion(word, Object.keys(COMMANDS)), output)
+    ? refuseCommand('', word, `Did you mean \`skein ${owner[0]} ${word}\`?`, output)
+    : refuseCommand('', word, suggestion(word, Object.keys(COMMANDS)), output)
 }
 
 function suggestion(word: string, known: readonly string[], noun = ''): string {
-  const meant = nearest(word, known)
-  return meant === undefined
+  const nearestName = nearest(word, known)
+  return nearestName === undefined
     ? `Commands: ${known.join(', ')}.`
-    : `Did you mean \`${['skein', noun, meant].filter(Boolean).join(' ')}\`?`
+    : `Did you mean \`${['skein', noun, nearestName].filter(Boolean).join(' ')}\`?`
 }
 
-function refuse(noun: string, word: string, hint: string, output: Output): ExitCode {
+function refuseCommand(noun: string, word: string, hint: string, output: Output): ExitCode {
   const name = [noun, word].filter(Boolean).join(' ')
   output.say(`${output.paint('red', 'error:')} There is no command "${name}".`)
   output.say(hint)
@@ -96,12 +103,12 @@ async function runLeaf(
   output: Output,
 ): Promise<ExitCode> {
   const command = await load()
-  const parsed = parse(name, command, words)
-  if (typeof parsed !== 'string')
-    return 'help' in parsed.values
+  const input = parseWords(name, command, words)
+  if (typeof input !== 'string')
+    return 'help' in input.values
       ? print(commandHelp(name, summary, command), output)
-      : command.run({ ...parsed, output })
-  output.say(`${output.paint('red', 'error:')} ${parsed}`)
+      : command.run({ ...input, output })
+  output.say(`${output.paint('red', 'error:')} ${input}`)
   output.say(`E.g.: ${command.examples[0]}`)
   output.say(usageOf(name, command))
   output.say(`More: skein ${name} --help`)
@@ -109,31 +116,31 @@ async function runLeaf(
 }
 
 /** Parses the flags and operands. Returns them, or a sentence about what is wrong. */
-function parse(
+function parseWords(
   name: string,
   { options, operands }: Command,
   words: readonly string[],
 ): Pick<Input, 'values' | 'operands'> | string {
-  const known: Options = { ...options, ...COMMON }
+  const flagOptions: Options = { ...options, ...COMMON }
   try {
-    const parsed = parseArgs({ args: [...words], options: known, allowPositionals: true })
-    const values = parsed.values as Input['values'] // `parseArgs` checked them against `options`
-    const given = parsed.positionals
-    const missing = operands.filter(({ isOptional }) => !isOptional)[given.length]
-    const extra = given[operands.length]
+    const result = parseArgs({ args: [...words], options: flagOptions, allowPositionals: true })
+    const values = result.values as Input['values'] // `parseArgs` checked them against `options`
+    const positionals = result.positionals
+    const missing = operands.filter(({ isOptional }) => !isOptional)[positionals.length]
+    const extra = positionals[operands.length]
     if (missing && !('help' in values)) return `<${missing.name}> is missing.`
     if (extra !== undefined && !('help' in values)) {
-      const quoted = [given[operands.length - 1], extra].filter((word) => word !== undefined)
+      const phrase = [positionals[operands.length - 1], extra].filter((word) => word !== undefined)
       const hint =
-        quoted.length < 2 ? '' : ` Put words that belong together in quotes: "${quoted.join(' ')}".`
+        phrase.length < 2 ? '' : ` Put words that belong together in quotes: "${phrase.join(' ')}".`
       return `"${extra}" is one word too many.${hint}`
     }
-    return { values, operands: given }
+    return { values, operands: positionals }
   } catch (error) {
     // The message may name a flag in two ways, `-v, --verbose`; the long name is taken.
     const [, flag = ''] = /'(?:-\w, )?(--?[^' ,]+)/.exec(messageOf(error)) ?? []
     const word = flag.replace(/^-+/, '')
-    const option = Object.hasOwn(known, word) ? known[word] : undefined
+    const option = Object.hasOwn(flagOptions, word) ? flagOptions[word] : undefined
     const { code } = error as { readonly code?: string }
     if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' && option)
       return option.type === 'boolean'
@@ -150,12 +157,12 @@ function flagHint(
   { options, operands }: Pick<Command, 'options' | 'operands'>,
 ): string {
   const flags = Object.keys({ ...options, ...COMMON })
-  const meant = nearest(word, flags)
+  const nearestFlag = nearest(word, flags)
   if (operands.some((operand) => operand.name === word))
     return `Give it without a flag: ${wordsOf(name, operands)}`
-  return meant === undefined || word.length < 2
+  return nearestFlag === undefined || word.length < 2
     ? `Its flags: ${flags.map((flag) => `--${flag}`).join(', ')}.`
-    : `Did you mean --${meant}?`
+    : `Did you mean --${nearestFlag}?`
 }
 
 /**

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { messageToJSON, UserMessage } from '@skein/ai'
 import { createRuntime, type EmbeddedRuntime, sqliteStore } from '@skein/runtime'
 import { serve, type Serving } from '@skein/server'
-import { threadList, threadShow } from '../src/commands/thread.ts'
+import { threadList } from '../src/commands/thread-list.ts'
+import { threadShow } from '../src/commands/thread-show.ts'
 import { capturedOutput } from './output.ts'
 
 const THREADS = 1300

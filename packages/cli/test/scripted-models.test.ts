@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { discover } from '@skein/runtime'
-import { modelsByAgent, scriptedAgents } from '../src/connect/embed.ts'
+import { modelsByAgent, scriptedAgents } from '../src/connect/agent-models.ts'
 import { project } from './project.ts'
 
 const imports = `import { agent } from '@skein/agents'

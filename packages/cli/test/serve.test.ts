@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SETTINGS, variableOf } from '../src/config/config.ts'
-import { optionalPackage } from '../src/connect/connect.ts'
+import { optionalPackage } from '../src/connect/optional-package.ts'
 import { badAgents, Running, skein, tempFolder } from './kit.ts'
 import { apiKey, refuses, safeFolder, secretKey } from './safe-server.ts'
 

@@ -3,8 +3,9 @@ import type { ApprovalAnswer } from './contract/approval.ts'
 import type { Actor } from './contract/envelope.ts'
 import type { TaskClass } from './contract/governed.ts'
 import { GovernanceError, reason, type Reason } from './contract/reason.ts'
-import type { Delivered, FailedSafe, Init, Result, Run, Resume, Opening } from './contract/run.ts'
-import { admit, type Admission, type CallRequest, previewCall } from './governor/admit.ts'
+import type { Delivered, FailedSafe, Init, Opening, Result, Resume, Run } from './contract/run.ts'
+import { type Admission, admit, previewCall } from './governor/admit.ts'
+import type { CallRequest } from './governor/candidate.ts'
 import {
   closedResult,
   deliver,
@@ -13,31 +14,24 @@ import {
   judgeCandidate,
   type JudgedCandidate,
 } from './governor/deliver.ts'
-import { drive, type Body } from './governor/drive.ts'
+import { type Body, drive } from './governor/drive.ts'
 import { brokenResult, type FailOptions, failSafe } from './governor/fail.ts'
-import {
-  assertOutermost,
-  draftRequest,
-  loadState,
-  openRequest,
-  type OpenRequest,
-  reviveRequest,
-} from './governor/open.ts'
-import { resolveOptions, type GovernorCore, type GovernorOptions } from './governor/options.ts'
+import { assertOutermost, loadState, reviveRequest } from './governor/load.ts'
+import { draftRequest, openRequest, type OpenRequest } from './governor/open.ts'
+import { type GovernorCore, type GovernorOptions, resolveOptions } from './governor/options.ts'
 import {
   recoverAll,
   recoverCall,
+  type Recovered,
   recoverRequest,
   settleByPerson,
-  type Recovered,
 } from './governor/recover.ts'
 import { conflict, type GovernedRequest } from './governor/request.ts'
-import { settle, type GovernedOutcome, type Settlement } from './governor/execute.ts'
-import { isClosed, isInDoubt } from './journal/reduce.ts'
+import { type GovernedOutcome, settle, type Settlement } from './governor/settle.ts'
+import { type GovernorState, isClosed, isInDoubt } from './journal/governor-state.ts'
 import type { DecidedWrite } from './journal/events.ts'
-import { type GovernorState } from './journal/journal.ts'
-import { toAdmitted } from './governor/candidate.ts'
-import { toFailure } from './governor/verify.ts'
+import { toAdmitted } from './governor/admitted-call.ts'
+import { toFailure } from './governor/missing-evidence.ts'
 
 /**
  * Owns the state of governed requests; only the governor changes it. It can be used in two ways that
@@ -99,14 +93,14 @@ export interface Governor {
   ): Promise<'allow' | 'deny' | 'review'>
   /** Records the outcome of a call that `admit` allowed. A result becomes evidence. */
   settle(requestId: string, call: string, outcome: GovernedOutcome): Promise<Settlement>
-  /** Checks a candidate answer: delivers it, asks for a repair, or ends the request without an answer (fail safe). */
+  /** Checks a candidate answer: delivers it, asks for a repair, or fails safe. */
   deliver(requestId: string, candidate: JsonValue): Promise<Delivery>
   /**
    * Like `deliver`, but a request that fails has undone nothing yet, so that the caller can stop what still works for
    * it. `cancel` then undoes its writes and ends it.
    */
   judge(requestId: string, candidate: JsonValue): Promise<JudgedCandidate>
-  /** Ends an attempt that has nothing to deliver: the request is tried again (repair) or ends without delivery. */
+  /** Ends an attempt that has nothing to deliver: the request is repaired or fails safe. */
   fail(requestId: string, reasons: readonly Reason[]): Promise<Delivery>
   /**
    * Finds out and records whether a call that was running when its process died had its effect; `recover`
@@ -169,14 +163,14 @@ class JournalGovernor implements Governor {
   ): Promise<Result<T>> {
     const request = assertOutermost(await this.#load(requestId, task))
     const { tokens = [], denials = [] } = options
-    const denied = denials.map((one) => [one.id, { type: 'deny', ...one }] as const)
-    const resumed = this.#begin(request, async () => {
+    const refusals = denials.map((one) => [one.id, { type: 'deny', ...one }] as const)
+    const run = this.#begin(request, async () => {
       if (!isClosed(request.state)) await recoverRequest(request)
       if (isClosed(request.state)) return closedResult(request)
-      const answers = { tokens, denials: new Map<string, ApprovalAnswer>(denied) }
+      const answers = { tokens, denials: new Map<string, ApprovalAnswer>(refusals) }
       return drive(request, body as Body, { ...options, answers })
     })
-    return resumed as Promise<Result<T>>
+    return run as Promise<Result<T>>
   }
 
   recover(): Promise<readonly Recovered[]> {
@@ -217,8 +211,8 @@ class JournalGovernor implements Governor {
     }
     const { request, refused } = await openRequest(this.#core, task, { ...init, decided })
     if (request.broken) return brokenResult(request)
-    const found = reason('TOOL_IN_DOUBT', decided.call, `found ${decided.found}`)
-    const failure = refused ?? { reasons: [found], missing: [] }
+    const finding = reason('TOOL_IN_DOUBT', decided.call, `found ${decided.found}`)
+    const failure = refused ?? { reasons: [finding], missing: [] }
     return this.#begin(request, () => failSafe(request, failure, { actor: by }))
   }
 
@@ -250,10 +244,10 @@ class JournalGovernor implements Governor {
     if (running) return settle(request, running, outcome)
     // Another process allowed the call, or the call was recorded as in doubt and has reported its result late. So the call
     // is rebuilt from its journal entry.
-    const known = request.state.calls.get(call)
-    if (!known || !isInDoubt(known)) throw conflict(request, `call ${call} is not running`)
-    const args = await request.fetch(known.args_hash)
-    return settle(request, toAdmitted(request, known, args), outcome)
+    const record = request.state.calls.get(call)
+    if (!record || !isInDoubt(record)) throw conflict(request, `call ${call} is not running`)
+    const args = await request.fetch(record.args_hash)
+    return settle(request, toAdmitted(request, record, args), outcome)
   }
 
   async deliver(requestId: string, candidate: JsonValue): Promise<Delivery> {
@@ -292,11 +286,11 @@ class JournalGovernor implements Governor {
    * one loaded from the journal.
    */
   async #find(requestId: string, isVisit = false): Promise<GovernedRequest> {
-    const known = this.#live.get(requestId) ?? (await this.#load(requestId))
+    const live = this.#live.get(requestId) ?? (await this.#load(requestId))
     // Two stepwise calls may load the request at the same time. They have to share one object, or
     // both would write entries with the same number.
     const first = this.#live.get(requestId)
-    const request = first ?? known
+    const request = first ?? live
     this.#live.set(requestId, request)
     const visits = this.#visits.get(request) ?? (first ? Infinity : 0)
     this.#visits.set(request, isVisit ? visits + 1 : Infinity)
@@ -309,17 +303,17 @@ class JournalGovernor implements Governor {
     try {
       return await work(request)
     } finally {
-      const left = (this.#visits.get(request) ?? Infinity) - 1
-      this.#visits.set(request, left)
-      if (left === 0 && this.#live.get(requestId) === request) this.#live.delete(requestId)
+      const remaining = (this.#visits.get(request) ?? Infinity) - 1
+      this.#visits.set(request, remaining)
+      if (remaining === 0 && this.#live.get(requestId) === request) this.#live.delete(requestId)
     }
   }
 
   /** Reads a request from the journal. Throws if it does not exist or if this process is working on it. */
   async #load(requestId: string, task?: TaskClass): Promise<GovernedRequest> {
     this.#assertFree(requestId)
-    const loaded = await loadState(this.#core, requestId)
-    if (loaded) return reviveRequest(this.#core, loaded, task)
+    const loadedState = await loadState(this.#core, requestId)
+    if (loadedState) return reviveRequest(this.#core, loadedState, task)
     throw new GovernanceError(`There is no request ${requestId} in the log.`, [
       reason('STATE_CONFLICT', requestId, 'unknown request'),
     ])
@@ -331,8 +325,8 @@ class JournalGovernor implements Governor {
     this.#assertFree(id)
     this.#live.set(id, request)
     const working = work()
-    const done = (): void => undefined
-    this.#work.set(id, working.then(done, done))
+    const finish = (): void => undefined
+    this.#work.set(id, working.then(finish, finish))
     try {
       return await working
     } finally {

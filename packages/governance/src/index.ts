@@ -28,8 +28,8 @@ export type {
   Approver,
   Redemption,
   RefusedToken,
-  SpentStore,
 } from './contract/approval.ts'
+export type { SpentStore } from './contract/spent-store.ts'
 export type {
   AuditAppendOptions,
   AuditLog,
@@ -63,11 +63,11 @@ export { type DoubtDecision, governor, type Governor } from './governor.ts'
 export type { Delegate, GovernorLimits, GovernorOptions } from './governor/options.ts'
 
 export type { Admission } from './governor/admit.ts'
-export type { GovernedOutcome, Settlement } from './governor/execute.ts'
+export type { GovernedOutcome, Settlement } from './governor/settle.ts'
 export type { Delivery, JudgedCandidate } from './governor/deliver.ts'
 export type { FailOptions } from './governor/fail.ts'
 
 export type { PayloadStore } from './contract/evidence.ts'
 export { memoryPayloads } from './contract/evidence.ts'
 export type { Opening } from './contract/run.ts'
-export type { AdmittedCall } from './governor/candidate.ts'
+export type { AdmittedCall } from './governor/admitted-call.ts'

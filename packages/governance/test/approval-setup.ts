@@ -13,7 +13,7 @@ import {
   type ApprovalsOptions,
 } from '../src/approvals/approvals.ts'
 import { generateKey, type PrivateJwk, type PublicJwk } from '../src/keys/keys.ts'
-import { memorySpent } from '../src/contract/approval.ts'
+import { memorySpent } from '../src/contract/spent-store.ts'
 import { type ApproveOptions, approve } from '../src/approvals/approval-token.ts'
 
 export const START: number = Date.UTC(2026, 0, 1, 12)

@@ -17,7 +17,7 @@ import {
 import { approvals } from '../src/approvals/approvals.ts'
 import { memoryLog, type MemoryLog } from '../src/audit/memory-log.ts'
 import { generateKey, type PrivateJwk, type PublicJwk } from '../src/keys/keys.ts'
-import { memorySpent } from '../src/contract/approval.ts'
+import { memorySpent } from '../src/contract/spent-store.ts'
 import { type ApproveOptions, approve } from '../src/approvals/approval-token.ts'
 import { assertive } from './support/assertive.ts'
 

@@ -1,4 +1,5 @@
-import { createLineWriter, type JournalEntry } from '../src/journal/journal.ts'
+import { createLineWriter } from '../src/journal/line-writer.ts'
+import type { JournalEntry } from '../src/journal/journal.ts'
 import type { Actor, Outcome, RollbackAction, State } from '../src/contract/envelope.ts'
 import type { JournalEvent } from '../src/journal/events.ts'
 

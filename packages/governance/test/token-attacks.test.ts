@@ -10,7 +10,7 @@ import { type Action, actionDigest, type ApprovalRequest, type Redemption } from
 import { generateKey } from '../src/keys/keys.ts'
 import { AUDIENCE, desk, ISSUER, request } from './approval-setup.ts'
 import { type Bank, identity, openBank } from './bank.ts'
-import { memorySpent } from '../src/contract/approval.ts'
+import { memorySpent } from '../src/contract/spent-store.ts'
 
 type Json = Record<string, unknown>
 const encode = (value: unknown): string =>

@@ -9,7 +9,8 @@ import {
   type Value,
 } from './connections.ts'
 import { storeFailure } from './errors.ts'
-import { HEAD_COLUMNS, headFromRow, headStatements, totalsStatement } from './rows.ts'
+import { HEAD_COLUMNS, headFromRow, headStatements } from './head-rows.ts'
+import { totalsStatement } from './totals.ts'
 import { fillWaitingTable } from './waiting.ts'
 
 /** The parts of a store that copies need. */
@@ -33,7 +34,7 @@ export async function* databaseRows({
   blobs,
 }: Parts): AsyncGenerator<StoreRow, void, undefined> {
   let leave = (): void => undefined
-  const left = new Promise<void>((resolve) => (leave = resolve))
+  const end = new Promise<void>((resolve) => (leave = resolve))
   let holding: Promise<void> | undefined
   try {
     const run = await new Promise<SendStatements>((resolve, reject) => {
@@ -42,7 +43,7 @@ export async function* databaseRows({
         .once(async (run) => {
           await run([{ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' }])
           resolve(run)
-          await left
+          await end
           await run([{ text: 'ROLLBACK' }])
         })
         .catch(reject)
@@ -248,13 +249,13 @@ class Loader {
   }
 
   async #treeOf(tree: string): Promise<{ readonly key: number; length: number }> {
-    const known = this.#trees.get(tree)
-    if (known) return known
+    const previous = this.#trees.get(tree)
+    if (previous) return previous
     const text = `INSERT INTO ${this.#s}.audit_trees (tree) VALUES ($1) RETURNING key`
     const [[row]] = await this.#run([{ text, values: [tree] }])
-    const made = { key: Number(row?.['key']), length: 0 }
-    this.#trees.set(tree, made)
-    return made
+    const entry = { key: Number(row?.['key']), length: 0 }
+    this.#trees.set(tree, entry)
+    return entry
   }
 
   #put(type: keyof typeof TABLES, values: Value[]): Promise<void> {

@@ -1,5 +1,5 @@
 export { postgresStore, type PostgresStore, type PostgresStoreOptions } from './postgres-store.ts'
 export type { BlobStore } from './blobs.ts'
 export { pollingLink, postgresLink, type PostgresLinkOptions } from './link.ts'
-export { tenantAccessSql } from './schema.ts'
+export { tenantAccessSql } from './tenant-access.ts'
 export { queueDispatcher, type QueueDispatcherOptions } from './queue-dispatcher.ts'

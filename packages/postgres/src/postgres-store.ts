@@ -34,14 +34,9 @@ import {
 } from './connections.ts'
 import { databaseRows, loadRows } from './copy.ts'
 import { LongReads } from './long-reads.ts'
-import {
-  HEAD_COLUMNS,
-  headFromRow,
-  headStatements,
-  COUNTED_LIFECYCLES,
-  threadListing,
-  totalsStatement,
-} from './rows.ts'
+import { HEAD_COLUMNS, headFromRow, headStatements } from './head-rows.ts'
+import { COUNTED_LIFECYCLES, totalsStatement } from './totals.ts'
+import { threadListing } from './thread-listing.ts'
 import { changeNumber, CHANGES, migrateSchema } from './schema.ts'
 import { lockUsers } from './view.ts'
 import { waitingListing, waitingRowFrom } from './waiting.ts'
@@ -186,16 +181,16 @@ class DatabaseStore implements PostgresStore {
       ) held WHERE t.id = held.id AND t.lease_owner = $2 RETURNING t.id`,
       [threadIds.filter(isStorable), owner, Math.round(leaseMs)],
     )
-    const held = new Set(rows.map((row) => row['id']))
-    return threadIds.filter((id) => held.has(id))
+    const ids = new Set(rows.map((row) => row['id']))
+    return threadIds.filter((id) => ids.has(id))
   }
 
   async release(owner: string, threadIds?: readonly string[]): Promise<void> {
-    const named = threadIds ? 'AND id = ANY($2)' : ''
+    const filter = threadIds ? 'AND id = ANY($2)' : ''
     await this.#query(
       `UPDATE ${this.#s}.threads t
       SET lease_owner = NULL, lease_until = NULL, deaths = 0, survived = 0, on_trial = false FROM (
-        SELECT id FROM ${this.#s}.threads WHERE lease_owner = $1 ${named} ORDER BY id FOR UPDATE
+        SELECT id FROM ${this.#s}.threads WHERE lease_owner = $1 ${filter} ORDER BY id FOR UPDATE
       ) held WHERE t.id = held.id AND t.lease_owner = $1`,
       threadIds ? [owner, threadIds.filter(isStorable)] : [owner],
     )
@@ -275,14 +270,14 @@ class DatabaseStore implements PostgresStore {
     )
     const [first] = rows
     if (!first) return []
-    const found = rows.filter((row) => row['json'] !== null)
-    const expected = Math.max(Math.min((first['last'] as number) - from, limit), 0)
-    if (found.length !== expected)
+    const events = rows.filter((row) => row['json'] !== null)
+    const expectedCount = Math.max(Math.min((first['last'] as number) - from, limit), 0)
+    if (events.length !== expectedCount)
       throw new StoreError(`The log of thread ${threadId} is damaged: events are missing.`, {
         code: 'STORE_CORRUPT',
         hint: 'Restore a backup of the database.',
       })
-    return found.map((row) => ({
+    return events.map((row) => ({
       seq: row['seq'] as number,
       event: JSON.parse(row['json'] as string) as RuntimeEvent,
     }))

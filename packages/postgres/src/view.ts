@@ -7,13 +7,9 @@ import {
   type ThreadHead,
 } from '@skein/runtime'
 import { type DatabaseRow, insertStatements, type Statement } from './connections.ts'
-import {
-  auditStatements,
-  HEAD_COLUMNS,
-  headFromRow,
-  headStatements,
-  totalsStatement,
-} from './rows.ts'
+import { auditStatements } from './audit-lines.ts'
+import { HEAD_COLUMNS, headFromRow, headStatements } from './head-rows.ts'
+import { totalsStatement } from './totals.ts'
 import { waitingStatements } from './waiting.ts'
 
 type UserOf = Parameters<StoreView['userVersion']>[0]
@@ -97,14 +93,14 @@ export class Names {
     readonly put: (rows: DatabaseRow[], view: CommitView) => void
   }[] {
     const reads: ReturnType<Names['reading']> = []
-    const read = (
+    const addRead = (
       text: string,
       values: NonNullable<Statement['values']>,
       put: (rows: DatabaseRow[], view: CommitView) => void = () => {},
     ): void => void reads.push({ statement: { text, values }, put })
     const ids = [...this.threads]
     if (ids.length > 0) {
-      read(
+      addRead(
         `SELECT ${HEAD_COLUMNS} FROM ${s}.threads WHERE id = ANY($1) ORDER BY id FOR UPDATE`,
         [ids],
         (rows, view) => {
@@ -113,7 +109,7 @@ export class Names {
       )
     }
     if (this.#clientIds.length > 0 || this.#owners)
-      read(
+      addRead(
         `SELECT tenant, owner, client_id FROM ${s}.threads WHERE (tenant, client_id) IN (
           SELECT * FROM unnest($1::text[], $2::text[])
           UNION SELECT tenant, client_id FROM ${s}.threads WHERE id = ANY($3))`,
@@ -123,15 +119,15 @@ export class Names {
             view.clientIds.add(JSON.stringify([tenant, owner, client_id]))
         },
       )
-    this.#readAudit(s, read)
-    this.#readCounters(s, read)
-    this.#readUsers(s, read)
+    this.#readAudit(s, addRead)
+    this.#readCounters(s, addRead)
+    this.#readUsers(s, addRead)
     if (this.#tokens.length > 0)
-      read(`SELECT jti FROM ${s}.spent WHERE jti = ANY($1)`, [this.#tokens], (rows, view) => {
+      addRead(`SELECT jti FROM ${s}.spent WHERE jti = ANY($1)`, [this.#tokens], (rows, view) => {
         for (const { jti } of rows) view.spent.add(jti as string)
       })
     if (this.#logs > 0)
-      read(
+      addRead(
         `SELECT nextval('${s}.log_ids') AS id FROM generate_series(1, $1)`,
         [this.#logs],
         (rows, view) => view.logIds.push(...rows.map(({ id }) => id as number)),
@@ -369,8 +365,8 @@ export class CommitView implements StoreView {
   #auditStatements(s: string): Statement[] {
     const byTree = new Map<string, CommitPlan['audit'][number][]>()
     for (const line of this.#plans.flatMap((plan) => plan.audit)) {
-      const known = byTree.get(line.tree)
-      if (known) known.push(line)
+      const lines = byTree.get(line.tree)
+      if (lines) lines.push(line)
       else byTree.set(line.tree, [line])
     }
     return [...byTree]
@@ -380,10 +376,10 @@ export class CommitView implements StoreView {
 
   #counterStatements(s: string): Statement[] {
     const last = new Map(this.#plans.flatMap((plan) => [...plan.counters]))
-    const gone = [...this.createdCounters].filter((name) => !last.has(name))
+    const removals = [...this.createdCounters].filter((name) => !last.has(name))
     const rows: (readonly [string, number])[] = []
     for (const [name, value] of last)
-      if (value === null) gone.push(name)
+      if (value === null) removals.push(name)
       else rows.push([name, value])
     const sets = insertStatements(
       `${s}.counters`,
@@ -391,8 +387,8 @@ export class CommitView implements StoreView {
       rows,
       'ON CONFLICT (name) DO UPDATE SET value = excluded.value',
     )
-    if (gone.length === 0) return sets
-    return [...sets, { text: `DELETE FROM ${s}.counters WHERE name = ANY($1)`, values: [gone] }]
+    if (removals.length === 0) return sets
+    return [...sets, { text: `DELETE FROM ${s}.counters WHERE name = ANY($1)`, values: [removals] }]
   }
 
   #userStatements(s: string): Statement[] {

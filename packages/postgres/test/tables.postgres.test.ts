@@ -3,7 +3,7 @@ import { postgresStore, tenantAccessSql, type BlobStore, type PostgresStore } fr
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RuntimeEvent, ThreadQuery, WaitingQuery } from '@skein/runtime'
-import { threadListing } from '../src/rows.ts'
+import { threadListing } from '../src/thread-listing.ts'
 import { waitingListing } from '../src/waiting.ts'
 import { add, append, event, valuesOf } from './kit.ts'
 import { newPool, newSchema, noPostgres, startPostgres, type TestPostgres } from './server.ts'

@@ -88,6 +88,7 @@ export type {
 } from './events/folded-thread.ts'
 export { emptyFoldedThread } from './events/folded-thread.ts'
 export { ThreadFold, foldThread, reduceThread } from './events/reduce-thread.ts'
-export { diffThreads, forkThread, type Difference, type ThreadDiff } from './document/fork.ts'
+export { diffThreads, type Difference, type ThreadDiff } from './document/diff.ts'
+export { forkThread } from './document/fork.ts'
 export { redactThread, type Redaction } from './document/redact.ts'
 export { threadStats, type ThreadStats, type UsageStats } from './document/stats.ts'

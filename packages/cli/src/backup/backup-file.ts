@@ -73,9 +73,9 @@ export class RowDigest {
 }
 
 function contentHash({ hash: name, bytes }: Extract<StoreRow, { type: 'blob' }>): string {
-  const found = hash('sha256', bytes)
-  if (found !== name) throw damagedFile(`The content ${name} has the hash ${found}.`)
-  return found
+  const actual = hash('sha256', bytes)
+  if (actual !== name) throw damagedFile(`The content ${name} has the hash ${actual}.`)
+  return actual
 }
 
 /** Returns a text that is the same for the same row in any store. */
@@ -107,7 +107,7 @@ export async function writeBackup(
   create(part, 'Another backup writes it, or was killed; in that case, remove the file.')
   try {
     const file = createWriteStream(part, { mode: 0o600, flush: true })
-    const lines = Readable.from(chunksOf(linesOf(digest, rows, about)))
+    const lines = Readable.from(chunksOf(backupLines(digest, rows, about)))
     if (isPacked) await pipeline(lines, createGzip(), file, { signal })
     else await pipeline(lines, file, { signal })
     // What is on the disk may differ from what was written.
@@ -142,7 +142,7 @@ function existingFile(path: string, hint: string): CommandError {
   return new CommandError(`${path} exists already.`, { code: 'FILE_EXISTS', hint })
 }
 
-async function* linesOf(
+async function* backupLines(
   digest: RowDigest,
   rows: AsyncIterable<StoreRow> | Iterable<StoreRow>,
   about: { readonly from: string; readonly at: string },

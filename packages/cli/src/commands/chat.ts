@@ -1,19 +1,21 @@
-import { contextText, type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
-import { type Interface, createInterface } from 'node:readline/promises'
+import { createInterface, type Interface } from 'node:readline/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { closest, isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import type { SendMessage, ThreadInfo, WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/server/client'
-import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
+import { contextText, type ShowOptions, showRun, timeoutOf } from '../follow/show-run.ts'
+import { findThreadByPrefix } from '../connect/short-ids.ts'
+import { withConnection } from '../connect/connect.ts'
 import {
   type Command,
+  defineCommand,
   ExitCode,
   RUN_OPTIONS,
-  defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { type Output, riskText, sentLines } from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
+import { riskText, sentLines } from '../terminal/waiting-text.ts'
 
 /** `skein chat` */
 export const chat: Command = defineCommand({
@@ -135,8 +137,8 @@ class Chat {
         if (!(await this.#decideAll(lines, true))) this.#output.say('Nothing waits for approval.')
         return true
       default: {
-        const meant = closest(line, Object.keys(SLASH), 2)
-        const hint = meant === undefined ? '/help lists them.' : `Did you mean ${meant}?`
+        const suggestion = closest(line, Object.keys(SLASH), 2)
+        const hint = suggestion === undefined ? '/help lists them.' : `Did you mean ${suggestion}?`
         this.#output.say(`There is no command ${line}. ${hint} Nothing was sent.`)
         return true
       }
@@ -157,12 +159,12 @@ class Chat {
 
   /** Asks for a line; returns undefined at the end of input and after Ctrl-C. */
   async #ask(lines: Interface, prompt: string): Promise<string | undefined> {
-    const left = new AbortController()
-    const leave = (this.#leave = (): void => left.abort())
+    const abort = new AbortController()
+    const leave = (this.#leave = (): void => abort.abort())
     lines.once('close', leave)
     try {
       return await lines.question(this.#output.prompt(this.#output.paint('bold', prompt)), {
-        signal: left.signal,
+        signal: abort.signal,
       })
     } catch {
       return undefined
@@ -243,7 +245,7 @@ class Chat {
     lines: Interface,
   ): Promise<boolean> {
     const { inbox } = this.#client
-    const given = answer.trim().startsWith('{') ? answer : undefined
+    const value = answer.trim().startsWith('{') ? answer : undefined
     if (/^(?:a|approve|y|yes)$/.test(word)) {
       await inbox.approve({ ...item, digest: item.request?.digest })
       return true
@@ -253,8 +255,8 @@ class Chat {
       if (reason !== '') await inbox.deny({ ...item, reason })
       return reason !== ''
     }
-    if (word !== 'e' && word !== 'edit' && given === undefined) return false
-    const text = given ?? (await this.#ask(lines, 'All arguments, as JSON > ')) ?? ''
+    if (word !== 'e' && word !== 'edit' && value === undefined) return false
+    const text = value ?? (await this.#ask(lines, 'All arguments, as JSON > ')) ?? ''
     const args = tryParseJson(text)
     if (!isPlainObject(args)) return false
     await inbox.approve({ ...item, with: args as JsonObject, digest: item.request?.digest })

@@ -1,33 +1,29 @@
 import { existsSync } from 'node:fs'
-import { join, relative, sep } from 'node:path'
-import { loadConfig, type SkeinConfig } from '../config/config.ts'
+import { relative } from 'node:path'
 import type { DiscoveredRegistry, EmbeddedRuntime } from '@skein/runtime'
 import type { ServeOptions, Serving } from '@skein/server'
-import {
-  SECRET_KEY_VARIABLE,
-  examplesNotice,
-  loadDefinitions,
-  localPerson,
-  missingKeys,
-  modelsOf,
-  openRuntime,
-  removeServerFile,
-  storeFile,
-  writeServerFile,
-} from '../connect/embed.ts'
+import { loadConfig, type SkeinConfig } from '../config/config.ts'
+import { openRuntime, SECRET_KEY_VARIABLE } from '../connect/open-runtime.ts'
+import { examplesNotice, loadDefinitions } from '../connect/definitions.ts'
+import { localPerson } from '../connect/local-fetch.ts'
+import { missingKeys, modelsOf } from '../connect/agent-models.ts'
+import { removeServerFile, writeServerFile } from '../connect/server-file.ts'
+import { storeFile } from '../config/project-folder.ts'
 import {
   type Command,
   CommandError,
+  defineCommand,
   ExitCode,
   FOLDER_OPERAND,
   JSON_OPTION,
   LOG_LEVELS,
-  defineCommand,
   untilSignal,
   usageError,
 } from '../terminal/command.ts'
 import { openBrowser } from '../terminal/open-browser.ts'
-import { type Output, errorText, problemLine } from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
+import { errorText, problemLine } from '../terminal/format.ts'
+import { watchDefinitions } from '../config/watch-definitions.ts'
 
 /** The port that `dev` tries first. */
 export const DEFAULT_PORT = 4111
@@ -90,7 +86,7 @@ export const dev: Command = defineCommand({
         studio: studioFiles(),
         playground: true,
       })
-      const stopped = untilSignal().then(() =>
+      const end = untilSignal().then(() =>
         output.say('Stopping. Running threads are parked and continue at the next start.'),
       )
       writeServerFile({ url: serving.url, pid: process.pid })
@@ -104,7 +100,7 @@ export const dev: Command = defineCommand({
       const notice = examplesNotice(folder ?? config.agents)
       if (notice !== undefined) output.say(notice)
       if (values.open) openBrowser(`${serving.url}/studio/`, output)
-      await stopped
+      await end
       await watching.close()
       removeServerFile()
       await serving.close({ graceMs: GRACE_MS })
@@ -151,12 +147,12 @@ export const studio: Command = defineCommand({
       // The page may only read, because the threads that it shows were run by another program.
       const local = { tenant: 'default', scopes: ['threads:read', 'logs:read'] } as const
       const serving = await listen(runtime, { port, auth: 'none', local, studio: studioFiles() })
-      const stopped = untilSignal().then(() => output.say('Stopping.'))
+      const end = untilSignal().then(() => output.say('Stopping.'))
       const address = `${serving.url}/studio/`
       if (values.json) output.json({ url: serving.url, studio: address })
       else output.line(`${output.paint('dim', 'studio'.padEnd(8))}${output.paint('cyan', address)}`)
       const timer = setInterval(() => void show(), REFRESH_MS)
-      await stopped
+      await end
       clearInterval(timer)
       await serving.close({ graceMs: 0 })
       return ExitCode.Done
@@ -182,9 +178,9 @@ function pageOrigins(flag: string | undefined, { origins = [] }: SkeinConfig): r
     return url?.origin === origin && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname)
   }
   if (flag === undefined) return origins.filter(isLocal)
-  const given = flag.split(',').map((origin) => origin.trim().replace(/\/$/, ''))
-  const wrong = given.find((origin) => !isLocal(origin))
-  if (wrong === undefined) return given
+  const values = flag.split(',').map((origin) => origin.trim().replace(/\/$/, ''))
+  const wrong = values.find((origin) => !isLocal(origin))
+  if (wrong === undefined) return values
   throw usageError(
     `--origin takes pages of this machine, not "${wrong}".`,
     'E.g. http://localhost:5173. For pages elsewhere use `skein serve`, which asks for keys.',
@@ -248,61 +244,5 @@ async function reload(
     for (const problem of problems) output.say(`  ${problemLine(problem)}`)
   } catch (error) {
     output.say(`not reloaded: ${errorText(error)}`)
-  }
-}
-
-/**
- * Editors write a file in several steps, so changes are reported only after this time without another change.
- */
-const QUIET_MS = 60
-/** Files and folders whose names begin with a dot, installed packages and built files are not watched. */
-const IGNORED = /^(?:\.|node_modules$|dist$)/
-
-/**
- * Reports the names of changed files that the definitions use, also if an editor saves a file by renaming
- * another one. Temporary files of editors are not reported, because no definition imports them.
- */
-async function watchDefinitions(
-  registry: DiscoveredRegistry,
-  changed: (files: readonly string[]) => void,
-): Promise<{ close(): Promise<void> }> {
-  const { watch } = await import('chokidar')
-  const names = new Set<string>()
-  /** Files that were created since the last report. If such a file is removed again, nothing is reported. */
-  const created = new Set<string>()
-  let timer: NodeJS.Timeout | undefined
-  const nameOf = (path: string): string => relative(registry.folder, path).split(sep).join('/')
-  const watcher = watch(registry.folder, {
-    ignoreInitial: true,
-    ignored: (path) =>
-      nameOf(path)
-        .split('/')
-        .some((part) => IGNORED.test(part)),
-  })
-  watcher.on('all', (event, path) => {
-    if (!registry.reads(path)) return
-    const name = nameOf(path)
-    if (event === 'add') created.add(name)
-    if (event === 'unlink' && created.delete(name)) names.delete(name)
-    else names.add(name)
-    clearTimeout(timer)
-    timer = setTimeout(() => {
-      const isThere = (file: string): boolean => existsSync(join(registry.folder, file))
-      const files = [...names]
-        .toSorted()
-        .map((file) => (isThere(file) ? file : `${file} (removed)`))
-      names.clear()
-      created.clear()
-      if (files.length > 0) changed(files)
-    }, QUIET_MS)
-  })
-  // A folder that cannot be read is not watched; an error is reported when definitions in it are loaded.
-  watcher.on('error', () => undefined)
-  await new Promise<void>((resolve) => watcher.once('ready', resolve))
-  return {
-    async close() {
-      clearTimeout(timer)
-      await watcher.close()
-    },
   }
 }

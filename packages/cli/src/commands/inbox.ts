@@ -2,37 +2,29 @@ import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
 import { createInterface } from 'node:readline/promises'
 import { parseEnv } from 'node:util'
-import { type JsonObject, isPlainObject, tryParseJson } from '@skein/base'
+import { isPlainObject, type JsonObject, tryParseJson } from '@skein/base'
 import { callText } from '@skein/base/safe-text'
 import { FOUND_EFFECTS, type WaitingItem } from '@skein/runtime'
 import type { Client } from '@skein/server/client'
-import {
-  type ConnectTarget,
-  findThreadByPrefix,
-  findWaiting,
-  withConnection,
-} from '../connect/connect.ts'
+import { type ConnectTarget, withConnection } from '../connect/connect.ts'
+import { findWaiting } from '../connect/short-ids.ts'
 import { showRun, timeOf } from '../follow/show-run.ts'
 import {
   type Command,
   CommandError,
+  defineCommand,
   ExitCode,
   JSON_OPTION,
   type Operand,
   SERVER_OPTIONS,
   type Switch,
   THREAD_OPERAND,
-  defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import {
-  type Output,
-  lineText,
-  sentLines,
-  textTable,
-  timeAgo,
-  riskText,
-} from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
+import { lineText } from '../terminal/table.ts'
+import { riskText, sentLines } from '../terminal/waiting-text.ts'
+import { timeAgo } from '../terminal/format.ts'
 
 /** `skein inbox` */
 export const inbox: Command = defineCommand({
@@ -116,20 +108,20 @@ export const approveCommand: Command = defineCommand({
     const args = text === undefined ? undefined : tryParseJson(text)
     if (text !== undefined && !isPlainObject(args))
       throw usageError('--with takes a JSON object.', 'Give all arguments of the call.')
-    const changed = args as JsonObject | undefined // checked above
+    const replacement = args as JsonObject | undefined // checked above
     const decide = (client: Client, { threadId, interruptId, request }: WaitingItem) =>
       client.inbox.approve({
         threadId,
         interruptId,
         reason,
-        with: changed,
+        with: replacement,
         grantForMs,
         digest: request?.digest, // of the call that the command shows
       })
     const { yes = false, digest } = input.values
     const agree = (item: WaitingItem): Promise<boolean> =>
-      agreesTo(item, { isYes: yes, digest, changed, output: input.output })
-    return decideOne(input, 'approve', decide, { changed, agree })
+      agreesTo(item, { isYes: yes, digest, changed: replacement, output: input.output })
+    return decideOne(input, 'approve', decide, { changed: replacement, agree })
   },
 })
 
@@ -170,13 +162,13 @@ export const settleCommand: Command = defineCommand({
   },
   examples: ['skein settle 7f3a --found applied', 'skein settle 7f3a call_2 --found absent'],
   async run(input) {
-    const found = FOUND_EFFECTS.find((known) => known === input.values.found)
-    if (found === undefined)
+    const effect = FOUND_EFFECTS.find((known) => known === input.values.found)
+    if (effect === undefined)
       throw usageError(
         'Say whether the call had its effect.',
         `Give --found with one of ${FOUND_EFFECTS.join(', ')}.`,
       )
-    return decideOne(input, 'settle', (client, item) => client.inbox.settle(item, found))
+    return decideOne(input, 'settle', (client, item) => client.inbox.settle(item, effect))
   },
 })
 
@@ -284,8 +276,8 @@ async function agreesTo(
   const { request, toolName, path } = item
   const own = request?.digest.replace(/^sha256:/, '')
   if (digest !== undefined) {
-    const wanted = digest.replace(/^sha256:/, '')
-    if (wanted.length >= MIN_DIGEST_LENGTH && own?.startsWith(wanted)) return true
+    const hash = digest.replace(/^sha256:/, '')
+    if (hash.length >= MIN_DIGEST_LENGTH && own?.startsWith(hash)) return true
     throw new CommandError('The call that waits has another digest. Nothing was decided.', {
       code: 'DIGEST_DIFFERS',
       hint: `Give at least ${MIN_DIGEST_LENGTH} characters of it; \`skein inbox\` shows what waits now.`,
@@ -329,89 +321,3 @@ const VERBS = {
 function callOf({ toolName, arguments: args }: WaitingItem): string {
   return callText(toolName, args)
 }
-
-/** `skein grant list` */
-export const grantList: Command = defineCommand({
-  operands: [{ ...THREAD_OPERAND, isOptional: true }],
-  options: { ...JSON_OPTION, ...SERVER_OPTIONS },
-  examples: ['skein grant list', "skein grant list 7f3a --json | jq '.grants[0]'"],
-  async run({ values, operands: [text], output }) {
-    return withConnection(values, output, async ({ client }) => {
-      const { grants: api } = client.threads
-      const one = text === undefined ? undefined : await findThreadByPrefix(client, text)
-      const grants = one ? await api.list(one.id) : await api.all()
-      if (values.json) output.json({ grants })
-      else if (grants.length === 0)
-        output.say(`Nobody has allowed a tool in ${one ? 'this thread' : 'any thread'}.`)
-      if (values.json) return ExitCode.Done
-      const rows = grants.map((grant) => [
-        ...('threadId' in grant ? [String(grant.threadId)] : []),
-        grant.grantId,
-        grant.tool,
-        grant.status,
-        grant.revoked
-          ? `by ${grant.by}, revoked by ${grant.revoked.by}`
-          : `by ${grant.by} until ${grant.expiresAt}`,
-        grant.reason ?? '',
-      ])
-      for (const line of textTable(rows)) output.line(line.trimEnd())
-      return ExitCode.Done
-    })
-  },
-})
-
-/** `skein grant make` */
-export const grantMake: Command = defineCommand({
-  operands: [THREAD_OPERAND, { name: 'tool', description: 'Name of the tool to allow.' }],
-  options: {
-    for: { type: 'string', value: 'time', description: 'How long, e.g. 30m, 8h. Required.' },
-    reason: { type: 'string', value: 'text', description: 'Recorded with the grant.' },
-    ...JSON_OPTION,
-    ...SERVER_OPTIONS,
-  },
-  examples: [
-    'skein grant make 7f3a refund --for 1h',
-    'skein grant make 7f3a refund --for 8h --reason "Recall of the lamps" --json',
-  ],
-  async run({ values, operands: [text = '', tool = ''], output }) {
-    const forMs = timeOf('for', values.for)
-    if (forMs === undefined)
-      throw usageError('A grant needs an end.', 'Give it with --for, e.g. --for 1h.')
-    return withConnection(values, output, async ({ client }) => {
-      const { id } = await findThreadByPrefix(client, text)
-      const { reason } = values
-      const made = await client.threads.grants.make(id, { tool, forMs, reason })
-      if (values.json) output.json(made)
-      else output.line(made.grantId)
-      output.say(`${lineText(tool)} needs no approval in thread ${id} until ${made.expiresAt}.`)
-      return ExitCode.Done
-    })
-  },
-})
-
-/** `skein grant revoke` */
-export const grantRevoke: Command = defineCommand({
-  operands: [
-    THREAD_OPERAND,
-    { name: 'grant', description: 'Id of the grant, or enough of its beginning or end.' },
-  ],
-  options: SERVER_OPTIONS,
-  examples: ['skein grant revoke 7f3a 91c2', 'skein grant revoke 7f3a 91c2 --url http://host:4111'],
-  async run({ values, operands: [text = '', wanted = ''], output }) {
-    return withConnection(values, output, async ({ client }) => {
-      const { id } = await findThreadByPrefix(client, text)
-      const found = (await client.threads.grants.list(id)).filter(
-        ({ grantId }) => grantId.startsWith(wanted) || grantId.endsWith(wanted),
-      )
-      const [grant] = found
-      if (!grant || found.length > 1)
-        throw new CommandError(`${found.length} grants of thread ${id} match ${wanted}.`, {
-          code: 'GRANT_NOT_FOUND',
-          hint: `\`skein grant list ${id}\` lists them.`,
-        })
-      await client.threads.grants.revoke(id, grant.grantId)
-      output.say(`${lineText(grant.tool)} needs an approval again in thread ${id}.`)
-      return ExitCode.Done
-    })
-  },
-})

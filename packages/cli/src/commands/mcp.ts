@@ -10,7 +10,8 @@ import {
   type Command,
 } from '../terminal/command.ts'
 import { byteLines, TOO_LONG } from '../terminal/byte-lines.ts'
-import { errorText, type Output } from '../terminal/output.ts'
+import { errorText } from '../terminal/format.ts'
+import type { Output } from '../terminal/output.ts'
 
 /** `skein mcp` */
 export const mcp: Command = defineCommand({
@@ -84,8 +85,8 @@ class Bridge {
       if (closed.aborted) break
       if (line === TOO_LONG) this.#refuse(null, tooLong(MAX_LINE_BYTES))
       else if (line.trim() !== '') {
-        const done = this.#pass(line).finally(() => work.delete(done))
-        work.add(done)
+        const pass = this.#pass(line).finally(() => work.delete(pass))
+        work.add(pass)
       }
     }
     // Requests that take longer are aborted, because their client is gone; their threads go on at the next start.
@@ -99,9 +100,9 @@ class Bridge {
     const { id, method } = isPlainObject(message) ? (message as JsonObject) : {}
     const isRequest = method !== undefined && (typeof id === 'string' || typeof id === 'number')
     // What is no message may be a request that was cut off, so it is answered too; JSON-RPC then says null.
-    const refused = isRequest ? id : isPlainObject(message) ? undefined : null
+    const answerId = isRequest ? id : isPlainObject(message) ? undefined : null
     if (Buffer.byteLength(line) > MAX_MESSAGE_BYTES)
-      return this.#refuse(refused, tooLong(MAX_MESSAGE_BYTES))
+      return this.#refuse(answerId, tooLong(MAX_MESSAGE_BYTES))
     try {
       const body = { method: 'POST', body: line, headers: { 'content-type': 'application/json' } }
       const response = await this.#send(body)
@@ -113,10 +114,12 @@ class Bridge {
       if (response.ok) return text === '' ? undefined : this.#output.jsonLines(text)
       const error = tryParseJson(text)
       const detail = isPlainObject(error) ? ((error as JsonObject)['error'] ?? null) : null
-      const said = isPlainObject(detail) ? String(detail['message']) : `Status ${response.status}.`
-      this.#refuse(refused, said)
+      const reason = isPlainObject(detail)
+        ? String(detail['message'])
+        : `Status ${response.status}.`
+      this.#refuse(answerId, reason)
     } catch (error) {
-      if (!this.#ended.signal.aborted) this.#refuse(refused, errorText(error))
+      if (!this.#ended.signal.aborted) this.#refuse(answerId, errorText(error))
     }
   }
 

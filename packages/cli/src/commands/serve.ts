@@ -1,14 +1,4 @@
-import {
-  readGovernanceKeys,
-  createNodes,
-  nodeAddress,
-  createDispatcher,
-  openStore,
-} from '../connect/connect.ts'
 import { randomUUID } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { type JsonObject, messageOf } from '@skein/base'
 import type {
   EmbeddedRuntime,
   Registry,
@@ -17,19 +7,23 @@ import type {
   Store,
 } from '@skein/runtime'
 import type { Auth, Serving } from '@skein/server'
-import { type ConfigProblem, type SkeinConfig, loadConfig } from '../config/config.ts'
+import { readGovernanceKeys } from '../connect/governance-keys.ts'
+import { createDispatcher, createNodes, nodeAddress } from '../connect/nodes.ts'
+import { openStore } from '../connect/stores.ts'
+import { type ConfigProblem, loadConfig, type SkeinConfig } from '../config/config.ts'
 import { projectFolder } from '../config/project-folder.ts'
-import { type SafeSettings, checkSettings, shownAddress } from '../config/refusals.ts'
-import { missingKeys, modelsByAgent, scriptedAgents } from '../connect/embed.ts'
+import { checkSettings, type SafeSettings, shownAddress } from '../config/refusals.ts'
+import { missingKeys, modelsByAgent, scriptedAgents } from '../connect/agent-models.ts'
 import {
   type Command,
   CommandError,
+  defineCommand,
   ExitCode,
   FOLDER_OPERAND,
-  defineCommand,
   untilSignal,
 } from '../terminal/command.ts'
-import { lineText, problemLine } from '../terminal/output.ts'
+import { lineText } from '../terminal/table.ts'
+import { problemLine } from '../terminal/format.ts'
 
 const DRAIN_SECONDS = 20
 
@@ -53,15 +47,15 @@ export const serveCommand: Command = defineCommand({
   },
   examples: ['skein serve', 'skein serve --config production.config.ts --check'],
   async run({ values, operands: [folder], output }) {
-    const given: Record<string, string> = {}
-    if (folder !== undefined) given['SKEIN_AGENTS'] = folder
-    if (values.host !== undefined) given['SKEIN_HOST'] = values.host
-    if (values.port !== undefined) given['SKEIN_PORT'] = values.port
-    const loaded = await loadConfig(values.config, given)
-    const { settings, problems } = checkSettings(loaded.config)
+    const flags: Record<string, string> = {}
+    if (folder !== undefined) flags['SKEIN_AGENTS'] = folder
+    if (values.host !== undefined) flags['SKEIN_HOST'] = values.host
+    if (values.port !== undefined) flags['SKEIN_PORT'] = values.port
+    const configuration = await loadConfig(values.config, flags)
+    const { settings, problems } = checkSettings(configuration.config)
     const registries = await readDefinitions(
       settings.config,
-      [...loaded.problems, ...problems],
+      [...configuration.problems, ...problems],
       values.scripted === true,
     )
     if (values.check) {
@@ -79,7 +73,7 @@ export const serveCommand: Command = defineCommand({
       level: logLevel as 'info', // `checkSettings` refuses other words
       write: (line) => output.say(line),
     })
-    for (const name of loaded.unknownVariables)
+    for (const name of configuration.unknownVariables)
       logger.warn({ variable: name }, 'nothing reads this variable')
     if (settings.store.type === 'postgres' && settings.nodeSecret === undefined)
       logger.warn({}, 'no nodeSecret is set, so this has to be the only node of its database')
@@ -89,7 +83,7 @@ export const serveCommand: Command = defineCommand({
 })
 
 /** Throws one error with all reasons why the server must not start. */
-function refuse(problems: readonly ConfigProblem[]): void {
+function refuseToStart(problems: readonly ConfigProblem[]): void {
   if (problems.length === 0) return
   const lines = problems.map(({ setting, message }) => `\n  ${setting}: ${message}`)
   const count = problems.length === 1 ? '1 reason' : `${problems.length} reasons`
@@ -122,8 +116,8 @@ async function readDefinitions(
     if (ofSettings.some((one) => one.setting === setting)) return undefined
     try {
       const registry = await discover(folder)
-      const scripted = allowsScripted ? [] : scriptedAgents(registry)
-      for (const problem of [...missingKeys(registry), ...scripted])
+      const scripts = allowsScripted ? [] : scriptedAgents(registry)
+      for (const problem of [...missingKeys(registry), ...scripts])
         problems.push({ setting, message: problemLine(problem) })
       return registry
     } catch (error) {
@@ -135,7 +129,7 @@ async function readDefinitions(
   }
   const current = await load('agents', agents)
   const before = previous === undefined ? undefined : await load('previous', previous)
-  refuse(problems)
+  refuseToStart(problems)
   return { current: current!, previous: before } // without problems it was loaded
 }
 
@@ -150,9 +144,9 @@ async function serveUntilStopped(
   const owner = `${config.id ?? 'skein'}-${process.pid}-${randomUUID()}`
   // A separate address for notifications (`storeDirect`) means that the store's address leads to a connection pooler.
   const store = await openStore(settings.store, { isPooled: config.storeDirect !== undefined })
-  const drained: { working: readonly string[]; parked: number } = { working: [], parked: 0 }
+  const drainState: { working: readonly string[]; parked: number } = { working: [], parked: 0 }
   const counting = beforeClose(store, async () => {
-    drained.parked = await countUnfinished(store, drained.working)
+    drainState.parked = await countUnfinished(store, drainState.working)
   })
   const runtime = await startRuntime(settings, definitions, { store: counting, owner, logger })
   let serving: Serving
@@ -163,7 +157,7 @@ async function serveUntilStopped(
     throw error
   }
   const text = 'ended at once by a second signal'
-  const stopped = untilSignal((signal) => logger.warn({ signal }, text))
+  const stopSignal = untilSignal((signal) => logger.warn({ signal }, text))
   logger.info(
     {
       url: serving.url,
@@ -175,18 +169,18 @@ async function serveUntilStopped(
     },
     'listening',
   )
-  const signal = await stopped
+  const signal = await stopSignal
   const startedAt = performance.now()
-  drained.working = await threadsOf(store, owner).catch(() => [])
-  logger.info({ signal, threads: drained.working.length, graceMs }, 'draining')
+  drainState.working = await threadsOf(store, owner).catch(() => [])
+  logger.info({ signal, threads: drainState.working.length, graceMs }, 'draining')
   // Requests may wait for the result of a thread, so the threads go on while the open requests are finished.
   await serving.close({ graceMs })
   const leftMs = Math.max(graceMs - (performance.now() - startedAt), 0)
   await runtime.stop({ graceMs: leftMs })
   const ms = Math.round(performance.now() - startedAt)
-  const finished = drained.working.length - drained.parked
-  const counts = { signal, finished, parked: drained.parked, ms }
-  logger.info(counts, `drained: ${finished} threads finished, ${drained.parked} parked`)
+  const finishCount = drainState.working.length - drainState.parked
+  const counts = { signal, finished: finishCount, parked: drainState.parked, ms }
+  logger.info(counts, `drained: ${finishCount} threads finished, ${drainState.parked} parked`)
   return ExitCode.Done
 }
 
@@ -294,34 +288,3 @@ function forwardedFor({ headers }: Request, proxies: number): string | undefined
   const addresses = (headers.get('x-forwarded-for') ?? '').split(',').map((one) => one.trim())
   return addresses.at(-proxies) || undefined
 }
-
-/** `skein keys` */
-export const keys: Command = defineCommand({
-  operands: [{ name: 'file', description: 'File to create, outside of the folder of the store.' }],
-  options: {},
-  examples: ['skein keys /etc/skein/governance.json', 'skein keys ./secrets/governance.json'],
-  async run({ operands: [file = ''], output }) {
-    const { openGovernanceKeys } = await import('@skein/runtime')
-    let made: JsonObject = {}
-    await openGovernanceKeys({
-      store: {
-        setting: async () => undefined,
-        setSetting: async (_, value) => void (made = value),
-      },
-    })
-    const path = resolve(file)
-    try {
-      writeFileSync(path, `${JSON.stringify(made)}\n`, { flag: 'wx', mode: 0o600 })
-    } catch (cause) {
-      throw new CommandError(`${path} cannot be created: ${messageOf(cause)}.`, {
-        code: 'FILE_UNWRITABLE',
-        hint: 'Name a file that does not exist, in a folder that exists.',
-        cause,
-      })
-    }
-    output.line(`${path}: keys that sign approvals and audit logs. Keep a copy elsewhere.`)
-    output.say(`Set governanceKeys, or SKEIN_GOVERNANCE_KEYS=${path}.`)
-    output.say(`A new key of stored secrets, for SKEIN_SECRET_KEY: openssl rand -base64 32`)
-    return ExitCode.Done
-  },
-})

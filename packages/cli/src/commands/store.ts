@@ -2,23 +2,21 @@ import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { StoreRow } from '@skein/runtime'
-import type { Client } from '@skein/server/client'
-import { RowDigest, readBackup, writeBackup } from '../backup/backup-file.ts'
+import { readBackup, RowDigest, writeBackup } from '../backup/backup-file.ts'
 import { loadConfig } from '../config/config.ts'
-import { type StoreAddress, shownAddress, storeAddress } from '../config/refusals.ts'
-import { openPostgres, withConnection } from '../connect/connect.ts'
-import { storeFile } from '../connect/embed.ts'
+import { shownAddress, type StoreAddress, storeAddress } from '../config/refusals.ts'
+import { openPostgres } from '../connect/stores.ts'
+import { storeFile } from '../config/project-folder.ts'
 import {
   type Command,
   CommandError,
+  defineCommand,
   ExitCode,
   JSON_OPTION,
-  SERVER_OPTIONS,
   type TextOption,
-  defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { type Output, lineText, textTable } from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
 import { type OnProgress, showProgress } from '../terminal/progress.ts'
 
 /** `skein store verify` */
@@ -40,52 +38,13 @@ export const storeVerify: Command = defineCommand({
     if (values.json) output.json({ path, ...report })
     else {
       for (const problem of problems) output.line(problem)
-      const read = `${threads} threads, ${events} events, ${auditLines} audit lines, ${blobs} contents`
-      const found = problems.length === 0 ? 'no problem' : `${problems.length} problems`
-      output.line(`${path}: ${read}; ${found}.`)
+      const amounts = `${threads} threads, ${events} events, ${auditLines} audit lines, ${blobs} contents`
+      const verdict = problems.length === 0 ? 'no problem' : `${problems.length} problems`
+      output.line(`${path}: ${amounts}; ${verdict}.`)
     }
     return problems.length === 0 ? ExitCode.Done : ExitCode.Failed
   },
 })
-
-/** `skein limits` */
-export const limits: Command = defineCommand({
-  operands: [],
-  options: { ...JSON_OPTION, ...SERVER_OPTIONS },
-  examples: ['skein limits', "skein limits --json | jq '.spending[].refused'"],
-  run: ({ values, output }) =>
-    withConnection(values, output, async ({ client }) => {
-      const report = await client.limits()
-      const { spending, retention } = report
-      if (values.json) output.json(report)
-      else if (spending.length + retention.length === 0)
-        output.say('Nothing was spent under a limit, and nothing was removed.')
-      else {
-        for (const line of textTable(spending.map(spendingRow))) output.line(line)
-        for (const { tenant, erased, removed, kept, failed } of retention)
-          output.line(
-            `tenant ${lineText(tenant)}: ${erased} threads erased, ${removed} removed, ${kept} kept because they worked, ${failed} failed`,
-          )
-      }
-      return ExitCode.Done
-    }),
-})
-
-type Account = Awaited<ReturnType<Client['limits']>>['spending'][number]
-
-function spendingRow({ tenant, user, until, spent, reserved, max, ...counts }: Account): string[] {
-  const { refused, delayed } = counts
-  const of = (limit: number | undefined): string => (limit === undefined ? '' : ` of ${limit}`)
-  return [
-    lineText(user === undefined ? `tenant ${tenant}` : `user ${user} of ${tenant}`),
-    `until ${until}`,
-    `$${Number((spent.costUsd + reserved.costUsd).toFixed(6))}${of(max.costUsd)}`,
-    `${spent.tokens + reserved.tokens}${of(max.tokens)} tokens`,
-    `${spent.inferences + reserved.inferences}${of(max.inferences)} requests`,
-    `${refused} refused`,
-    `${delayed} delayed`,
-  ]
-}
 
 const STORE_OPTION: { readonly store: TextOption } = {
   store: {
@@ -110,7 +69,7 @@ export const backupCommand: Command = defineCommand({
     const from = await addressOf(values.store)
     const path = resolve(file)
     const about = { from: from.type, at: new Date().toISOString() }
-    const written = await untilInterrupted((signal) =>
+    const digest = await untilInterrupted((signal) =>
       withRows(from, showProgress(output, 'reading the store'), (rows) =>
         writeBackup(path, rows, about, {
           signal,
@@ -119,7 +78,7 @@ export const backupCommand: Command = defineCommand({
       ),
     )
     output.say('Keys are not part of a backup: keep those of secrets and governance elsewhere.')
-    return report(written, { from: shownAddress(from), to: path }, values, output)
+    return report(digest, { from: shownAddress(from), to: path }, values, output)
   },
 })
 
@@ -192,8 +151,11 @@ async function addressOf(named: string | undefined): Promise<StoreAddress> {
 function namedAddress(text: string): StoreAddress {
   const address = storeAddress(text)
   if (address) return address
-  const shown = /:\/\//.test(text) ? `${text.split('://')[0]}://…` : text
-  throw usageError(`"${shown}" is not a store.`, 'Write sqlite:<file> or postgres://host/database.')
+  const placeholder = /:\/\//.test(text) ? `${text.split('://')[0]}://…` : text
+  throw usageError(
+    `"${placeholder}" is not a store.`,
+    'Write sqlite:<file> or postgres://host/database.',
+  )
 }
 
 type Rows = AsyncIterable<StoreRow> | Iterable<StoreRow>
@@ -241,24 +203,24 @@ async function fill(
   const digest = new RowDigest()
   const { completeHead } = await import('@skein/runtime')
   // The digest is that of the completed rows, because a store that is read has every field.
-  const completed = async function* (): AsyncGenerator<StoreRow, void, undefined> {
+  const completeRows = async function* (): AsyncGenerator<StoreRow, void, undefined> {
     for await (const row of interruptible(rows, signal))
       yield row.type === 'thread' ? { ...row, head: completeHead(row.head) } : row
   }
   if (to.type === 'sqlite') {
     const { loadSqliteStore } = await import('@skein/runtime')
-    await loadSqliteStore(to.path, digest.of(completed()))
+    await loadSqliteStore(to.path, digest.of(completeRows()))
   } else {
     const store = await openPostgres(to.connectionString)
     try {
-      await store.load(digest.of(completed()))
+      await store.load(digest.of(completeRows()))
     } finally {
       await store.close()
     }
   }
-  const stored = new RowDigest()
+  const copy = new RowDigest()
   const reading = withRows(to, showProgress(output, 'checking the copy'), async (found) => {
-    for await (const row of interruptible(found, signal)) stored.add(row)
+    for await (const row of interruptible(found, signal)) copy.add(row)
   })
   await reading.catch((cause: unknown) => {
     if (!signal.aborted) throw cause
@@ -266,7 +228,7 @@ async function fill(
     removeFile(to.path)
     throw cause
   })
-  const differences = stored.differences(digest)
+  const differences = copy.differences(digest)
   if (differences.length === 0) return digest
   if (to.type === 'sqlite') removeFile(to.path)
   throw new CommandError(`The copy differs from its source: it has ${differences.join(', ')}.`, {

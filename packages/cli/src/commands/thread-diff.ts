@@ -3,7 +3,8 @@ import type { Client } from '@skein/server/client'
 import type { ViewItem } from '@skein/runtime/view'
 import { SkeinError } from '@skein/base'
 import { safeText } from '@skein/base/safe-text'
-import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
+import { findThreadByPrefix } from '../connect/short-ids.ts'
+import { withConnection } from '../connect/connect.ts'
 import {
   type Command,
   CommandError,
@@ -14,7 +15,9 @@ import {
   defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { type Output, costText, errorText, formatDuration, lineText } from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
+import { costText, errorText, formatDuration } from '../terminal/format.ts'
+import { lineText } from '../terminal/table.ts'
 
 /** One thread of the comparison. */
 interface Side {
@@ -173,21 +176,21 @@ function showSteps(
       continue
     }
     sayEqual()
-    const kind = kindOf((before ?? after)!)
+    const kind = kindOfItem((before ?? after)!)
     const note = index === first ? ', the first difference' : ''
     output.line(output.paint('cyan', `@@ step ${index + 1}: ${kind}${note} @@`))
-    showLines(align(linesOf(before), linesOf(after)), align, output)
+    showLines(align(linesOfItem(before), linesOfItem(after)), align, output)
   }
   sayEqual()
 }
 
-function kindOf(item: ViewItem): string {
+function kindOfItem(item: ViewItem): string {
   if (item.type === 'message') return `message of the ${item.from}`
   return item.type === 'call' ? `call of ${lineText(item.toolName)}` : 'note'
 }
 
 /** Returns the lines of a message's text, or of the JSON of a call. */
-function linesOf(item: ViewItem | undefined): readonly string[] {
+function linesOfItem(item: ViewItem | undefined): readonly string[] {
   if (!item) return []
   if (item.type !== 'call') return item.text.split('\n')
   const { arguments: args, state, result } = item
@@ -195,14 +198,14 @@ function linesOf(item: ViewItem | undefined): readonly string[] {
 }
 
 function showLines(lines: readonly Pair<string>[], align: Align, output: Output): void {
-  let shown = 0
+  let count = 0
   const isNear = (index: number): boolean =>
     lines
       .slice(Math.max(0, index - CONTEXT_LINES), index + CONTEXT_LINES + 1)
       .some(({ isSame }) => !isSame)
   for (const [index, { before, after, isSame }] of lines.entries()) {
     if (isSame && !isNear(index)) continue
-    if (shown++ >= MAX_LINES) {
+    if (count++ >= MAX_LINES) {
       output.line(output.paint('dim', `  … ${lines.length - index} more lines`))
       return
     }

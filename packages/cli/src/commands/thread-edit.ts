@@ -1,15 +1,16 @@
 import { createInterface } from 'node:readline/promises'
-import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
+import { findThreadByPrefix } from '../connect/short-ids.ts'
+import { withConnection } from '../connect/connect.ts'
 import {
   type Command,
+  defineCommand,
   ExitCode,
   JSON_OPTION,
   SERVER_OPTIONS,
   THREAD_OPERAND,
-  defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { lineText } from '../terminal/output.ts'
+import { lineText } from '../terminal/table.ts'
 
 /** `skein thread rename` */
 export const threadRename: Command = defineCommand({
@@ -23,9 +24,9 @@ export const threadRename: Command = defineCommand({
     if (title.trim() === '') throw usageError('A thread cannot have an empty title.', 'Give one.')
     return withConnection(values, output, async ({ client }) => {
       const { id } = await findThreadByPrefix(client, text)
-      const renamed = await client.threads.update(id, { title: title.trim() })
-      if (values.json) output.json(renamed)
-      else output.say(`${id} is called ${lineText(renamed.title ?? '')}.`)
+      const thread = await client.threads.update(id, { title: title.trim() })
+      if (values.json) output.json(thread)
+      else output.say(`${id} is called ${lineText(thread.title ?? '')}.`)
       return ExitCode.Done
     })
   },
@@ -70,6 +71,26 @@ export const threadDelete: Command = defineCommand({
       await client.threads.remove(id)
       if (values.json) output.json({ deleted: id })
       else output.say(`Deleted ${name}.`)
+      return ExitCode.Done
+    })
+  },
+})
+
+/** `skein thread stop` */
+export const threadStop: Command = defineCommand({
+  operands: [THREAD_OPERAND],
+  options: {
+    'after-step': { type: 'boolean', description: 'Lets the running step finish first.' },
+    ...JSON_OPTION,
+    ...SERVER_OPTIONS,
+  },
+  examples: ['skein thread stop 7f3a', 'skein thread stop 7f3a --after-step'],
+  async run({ values, operands: [text = ''], output }) {
+    return withConnection(values, output, async ({ client }) => {
+      const { id } = await findThreadByPrefix(client, text)
+      await client.threads.stop(id, { afterStep: values['after-step'] === true })
+      if (values.json) output.json(await client.threads.get(id))
+      else output.say(`Stopping ${id}. Continue with: skein thread resume ${id}`)
       return ExitCode.Done
     })
   },

@@ -2,7 +2,8 @@ import { messageFromJSON } from '@skein/ai'
 import { callText, safeJson, safeText } from '@skein/base/safe-text'
 import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/server/client'
-import { findThreadByPrefix, withConnection } from '../connect/connect.ts'
+import { findThreadByPrefix } from '../connect/short-ids.ts'
+import { withConnection } from '../connect/connect.ts'
 import { showRun, timeoutOf } from '../follow/show-run.ts'
 import {
   type Command,
@@ -13,7 +14,8 @@ import {
   defineCommand,
   usageError,
 } from '../terminal/command.ts'
-import { costText, lineText } from '../terminal/output.ts'
+import { costText } from '../terminal/format.ts'
+import { lineText } from '../terminal/table.ts'
 
 /** An event. Only the stream of a whole tree of threads adds the thread's id and path. */
 type Shown = NumberedEvent & Partial<Pick<TreeEvent, 'threadId' | 'path'>>
@@ -36,9 +38,9 @@ function eventText(event: ShownEvent): string {
       const message = messageFromJSON(event.message)
       if (message.type === 'tool_result') return `${message.results.length} results`
       const calls = message.type === 'assistant' ? (message.toolCalls ?? []) : []
-      const said = message.text === '' ? [] : [safeText(message.text, { isLine: true })]
-      const called = calls.map(({ toolName, arguments: args }) => callText(toolName, args))
-      return `${message.type}: ${[...said, ...called].join(' ')}`
+      const words = message.text === '' ? [] : [safeText(message.text, { isLine: true })]
+      const callTexts = calls.map(({ toolName, arguments: args }) => callText(toolName, args))
+      return `${message.type}: ${[...words, ...callTexts].join(' ')}`
     }
     case 'text_delta':
       return safeText(event.text, { isLine: true })

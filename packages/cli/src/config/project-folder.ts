@@ -1,5 +1,5 @@
-import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
 
 /** The names of configuration files, in the order in which they are looked for. */
 export const CONFIG_FILES = [
@@ -30,4 +30,14 @@ export function projectFolder(
     if ([...CONFIG_FILES, STATE_FOLDER].some((name) => isOwn(join(folder, name)))) return folder
     if (dirname(folder) === folder) return from
   }
+}
+
+/** Returns the folder that contains the store, its keys and the address of the running server. */
+export function stateFolder(): string {
+  return join(projectFolder(), STATE_FOLDER)
+}
+
+/** Returns the path of this folder's database. */
+export function storeFile(): string {
+  return join(stateFolder(), 'skein.db')
 }

@@ -3,14 +3,10 @@ import type { SessionResult, ThreadInfo } from '@skein/runtime'
 import type { Client, TreeEvent } from '@skein/server/client'
 import { ExitCode, usageError } from '../terminal/command.ts'
 import { MarkdownWriter } from '../terminal/markdown.ts'
-import {
-  type Output,
-  costText,
-  formatDuration,
-  indented,
-  lineText,
-  waitingLines,
-} from '../terminal/output.ts'
+import type { Output } from '../terminal/output.ts'
+import { costText, formatDuration, indented } from '../terminal/format.ts'
+import { lineText } from '../terminal/table.ts'
+import { waitingLines } from '../terminal/waiting-text.ts'
 import { type Followed, type Tally, follow } from './follow.ts'
 
 /** How a run is shown, and from which event on. */
@@ -37,10 +33,10 @@ export async function showRun(
   const view = createView(output, { ...options, isDialogue })
   const sinceMs = before && Date.parse(before.updatedAt)
   const threadId = thread.id
-  const followed = await follow({ client, threadId, view, output, timeoutMs, after, sinceMs })
-  if (!followed) return { code: ExitCode.Done, followed }
-  view.end(followed.result)
-  return { code: summarize(followed, output, options.isConversation), followed }
+  const outcome = await follow({ client, threadId, view, output, timeoutMs, after, sinceMs })
+  if (!outcome) return { code: ExitCode.Done, followed: outcome }
+  view.end(outcome.result)
+  return { code: summarize(outcome, output, options.isConversation), followed: outcome }
 }
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
@@ -222,7 +218,7 @@ class PeopleView implements RunView {
     }
     // If following began in the middle of a step, its first deltas were missed, so the whole message is printed.
     if (event.type === 'message_added' && event.message.type === 'assistant') {
-      const text = textOf(event)
+      const text = textOfMessageEvent(event)
       if (!this.#isShown && text !== '') {
         this.#text(text)
       }
@@ -254,7 +250,7 @@ function progressText(event: TreeEvent['event'], isVerbose: boolean): string | u
       if (event.outcome === 'success') return undefined
       return `tool ${lineText(event.toolName)}: ${isVerbose ? callText(event.outcome, event.result) : event.outcome}`
     case 'message_added': {
-      const text = isVerbose ? textOf(event) : ''
+      const text = isVerbose ? textOfMessageEvent(event) : ''
       return text === '' ? undefined : `${event.agentId ?? 'agent'} says: ${indented(text)}`
     }
     case 'subagent_created':
@@ -273,7 +269,9 @@ function progressText(event: TreeEvent['event'], isVerbose: boolean): string | u
 }
 
 /** Returns the text of an assistant message; empty for other messages. */
-function textOf({ message }: Extract<TreeEvent['event'], { type: 'message_added' }>): string {
+function textOfMessageEvent({
+  message,
+}: Extract<TreeEvent['event'], { type: 'message_added' }>): string {
   if (message.type !== 'assistant') return ''
   return message.content.map((block) => ('text' in block ? block.text : '')).join('')
 }

@@ -1,7 +1,5 @@
 import { styleText } from 'node:util'
-import { escapeJson, safeJson, safeText, SafeTextStream, callText } from '@skein/base/safe-text'
-import type { Problem, WaitingItem } from '@skein/runtime'
-import { isPlainObject } from '@skein/base'
+import { escapeJson, safeJson, safeText, SafeTextStream } from '@skein/base/safe-text'
 
 /** The styles that the command uses; a subset of those of `styleText`. */
 type Style = 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow'
@@ -145,12 +143,12 @@ class ProcessOutput implements Output {
   async flush(): Promise<void> {
     this.#endPieces()
     this.#clearStatus()
-    const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
+    const flush = (stream: NodeJS.WriteStream): Promise<void> =>
       new Promise((resolve) => {
         if (stream.destroyed || stream.writableEnded) resolve()
         else stream.write('', () => resolve())
       })
-    await Promise.all([process.stdout, process.stderr].map(flushed))
+    await Promise.all([process.stdout, process.stderr].map(flush))
   }
 
   #endPieces(): void {
@@ -195,107 +193,4 @@ class ProcessOutput implements Output {
     if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error
     this.#closed.abort()
   }
-}
-
-/** The longest cell of a table, e.g. the title of a thread, in characters. */
-const MAX_CELL_CHARS = 120
-
-/** Formats rows as aligned columns. */
-export function textTable(cells: readonly (readonly string[])[]): string[] {
-  const rows = cells.map((row) => row.map((cell) => lineText(cell)))
-  const widths = rows.reduce<number[]>((found, row) => {
-    row.forEach((cell, index) => (found[index] = Math.max(found[index] ?? 0, cell.length)))
-    return found
-  }, [])
-  return rows.map((row) =>
-    row
-      .map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd(widths[index]!)))
-      .join('  '),
-  )
-}
-
-/** Makes a value safe for a line or a table: a single line, so that it cannot look like several. */
-export function lineText(text: string): string {
-  return safeText(text, { isLine: true, maxChars: MAX_CELL_CHARS })
-}
-
-/**
- * Indents all lines except the first, so that a text of several lines cannot look like output of the command itself.
- */
-export function indented(text: string): string {
-  return safeText(text).replaceAll('\n', '\n  ')
-}
-
-/** Formats how long ago something was, in one unit. */
-export function timeAgo(at: string, now: number = Date.now()): string {
-  const seconds = Math.max(Math.round((now - Date.parse(at)) / 1000), 0)
-  if (seconds < 60) return `${seconds} s ago`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`
-  return `${Math.floor(seconds / 86_400)} d ago`
-}
-
-/** Formats a problem of a definition with its file and field. */
-export function problemLine({ subject, field, message, file }: Problem): string {
-  const place = file === undefined || file === subject ? subject : `${file}: ${subject}`
-  return `${place}: ${field === '' ? '' : `${field}: `}${message}`
-}
-
-/** Formats a cost in US dollars; null means unknown. */
-export function costText(costUsd: number | null): string {
-  return costUsd === null ? 'cost unknown' : `cost $${costUsd.toFixed(4)}`
-}
-
-/** Formats a duration. */
-export function formatDuration(ms: number): string {
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
-  const seconds = Math.round(ms / 1000)
-  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
-}
-
-/** Returns the message of an error. */
-export function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
-/** Returns the question about a waiting call, and the commands that answer it. */
-export function waitingLines(item: WaitingItem): string[] {
-  const { threadId, interruptId, toolName, kind, path } = item
-  const about = riskText(item)
-  const call = callText(toolName, item.arguments)
-  const from = path.length > 1 ? `${lineText(path.join(' › '))}: ` : ''
-  if (kind === 'input') return [`waiting for an answer: ${from}${call}`]
-  if (kind === 'in_doubt')
-    return [
-      `in doubt, because the process died during the call: ${from}${call}${about === '' ? '' : ` (${about})`}`,
-      `  skein settle ${threadId} ${interruptId} --found applied`,
-      `  skein settle ${threadId} ${interruptId} --found absent`,
-    ]
-  return [
-    `waiting for approval: ${from}${call}${about === '' ? '' : ` (${about})`}`,
-    ...sentLines(item),
-    `  skein approve ${threadId} ${interruptId}`,
-    `  skein deny ${threadId} ${interruptId} --reason "…"`,
-  ]
-}
-
-/** Says what the model sent, if the tool has made other arguments of it. */
-export function sentLines({ toolName, sentArguments }: WaitingItem): string[] {
-  if (sentArguments === undefined) return []
-  return [`  the model sent: ${callText(toolName, sentArguments)}`]
-}
-
-/** Returns the risk of a waiting call, and how the call can be undone; empty if neither is known. */
-export function riskText({ risk, isIrreversible, request }: WaitingItem): string {
-  const undo = isIrreversible ? 'cannot be undone' : undoText(request?.action.rollback)
-  return [risk ?? '', undo].filter((text) => text !== '').join(', ')
-}
-
-/** Returns how a call can be undone; empty if nothing is known about that. */
-export function undoText(rollback: unknown): string {
-  if (!isPlainObject(rollback)) return ''
-  const { type, target, payload } = rollback
-  if (type === 'impossible') return 'cannot be undone'
-  if (type === 'manual') return 'undone by hand'
-  return typeof target === 'string' ? `undone by ${callText(target, payload ?? {})}` : ''
 }

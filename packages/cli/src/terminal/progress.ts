@@ -1,4 +1,5 @@
-import { formatDuration, type Output } from './output.ts'
+import { formatDuration } from './format.ts'
+import type { Output } from './output.ts'
 
 /** Is called again and again while a command works, with the bytes that are done and, if it is known, their total. */
 export type OnProgress = (doneBytes: number, totalBytes?: number) => void

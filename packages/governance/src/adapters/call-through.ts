@@ -1,6 +1,6 @@
 import { decodeBase64, encodeBase64, isPlainObject, type JsonValue } from '@skein/base'
 import type { GovernedTool } from '../contract/governed.ts'
-import { isNamedCall } from '../journal/reduce.ts'
+import { isNamedCall } from '../journal/governor-state.ts'
 import type { Run } from '../contract/run.ts'
 
 /** The part of a run that adapters of tools use. */
@@ -35,8 +35,8 @@ export async function recordAnswer<T>(
   name: string,
   ask: () => Promise<T>,
 ): Promise<T> {
-  const recorded = await run.step(name, async () => toRecord(await ask()))
-  return fromRecord(recorded) as T
+  const record = await run.step(name, async () => toRecord(await ask()))
+  return fromRecord(record) as T
 }
 
 /**
@@ -53,7 +53,7 @@ export async function* recordStream<T>(
   const live: T[] = []
   let isOver = false
   let wake = (): void => undefined
-  const recorded = run.step(name, async () => {
+  const recording = run.step(name, async () => {
     const parts: JsonValue[] = []
     let holds = false
     for await (const part of await ask()) {
@@ -69,17 +69,17 @@ export async function* recordStream<T>(
     isOver = true
     wake()
   }
-  recorded.then(end, end)
-  let sent = 0
+  recording.then(end, end)
+  let position = 0
   for (;;) {
-    const part = live[sent]
+    const part = live[position]
     if (part !== undefined) {
-      sent += 1
+      position += 1
       yield part
     } else if (isOver) break
     else await new Promise<void>((resolve) => (wake = resolve))
   }
-  for (const part of (await recorded).slice(sent)) yield fromRecord(part) as T
+  for (const part of (await recording).slice(position)) yield fromRecord(part) as T
 }
 
 /** The member that marks a recorded value that is not JSON, or an object that has a member of this name itself. */

@@ -43,8 +43,8 @@ export async function governedMcpTools(
   client: McpToolClient,
   governance: McpGovernance,
 ): Promise<GovernedTool<Record<string, JsonValue>, JsonValue>[]> {
-  const found = await listAll(client)
-  const missing = Object.keys(governance).filter((name) => !found.has(name))
+  const serverTools = await listAll(client)
+  const missing = Object.keys(governance).filter((name) => !serverTools.has(name))
   if (missing.length > 0) {
     throw new GovernanceError(
       `The MCP server has no tool ${missing.map((name) => `"${name}"`).join(', ')}.`,
@@ -53,14 +53,14 @@ export async function governedMcpTools(
     )
   }
   return Object.entries(governance).map(([name, own]) => {
-    const tool = found.get(name)!
+    const tool = serverTools.get(name)!
     const plain: PlainTool<Record<string, JsonValue>, JsonValue> = {
       name,
       description: tool.description ?? '',
       parameters: tool.inputSchema as JsonSchema,
       run: async (args, { signal }: GovernedContext) => {
         const result = await client.callTool({ name, arguments: args }, undefined, { signal })
-        return resultOf(name, result as McpResult)
+        return resultOfMcp(name, result as McpResult)
       },
     }
     return governed(plain, { ...own, risk: raised(own.risk, tool) })
@@ -68,16 +68,16 @@ export async function governedMcpTools(
 }
 
 async function listAll(client: McpToolClient): Promise<Map<string, McpTool>> {
-  const found = new Map<string, McpTool>()
+  const byName = new Map<string, McpTool>()
   let cursor: string | undefined
   // The number of pages is limited, because a faulty server could return a next page forever.
   for (let page = 0; page < 1000; page++) {
     const { tools, nextCursor } = await client.listTools(cursor === undefined ? {} : { cursor })
-    for (const tool of tools) found.set(tool.name, tool)
+    for (const tool of tools) byName.set(tool.name, tool)
     if (nextCursor === undefined) break
     cursor = nextCursor
   }
-  return found
+  return byName
 }
 
 /**
@@ -86,14 +86,14 @@ async function listAll(client: McpToolClient): Promise<Map<string, McpTool>> {
  */
 function raised(risk: Risk, { annotations = {} }: McpTool): Risk {
   const { readOnlyHint, destructiveHint } = annotations
-  const hinted: Risk =
+  const riskOfHints: Risk =
     destructiveHint === true && readOnlyHint !== true
       ? 'write_high_risk'
       : readOnlyHint === false
         ? 'write_low_risk'
         : 'read_only'
   // A risk that is missing or misspelt is returned unchanged, so that `governed` refuses it.
-  return !RISKS.includes(risk) || isAtLeast(risk, hinted) ? risk : hinted
+  return !RISKS.includes(risk) || isAtLeast(risk, riskOfHints) ? risk : riskOfHints
 }
 
 interface McpResult {
@@ -106,7 +106,7 @@ interface McpResult {
  * Returns the structured content of a result, or else its single text, or else all its content. Throws if
  * the result reports an error.
  */
-function resultOf(
+function resultOfMcp(
   name: string,
   { isError, structuredContent, content = [] }: McpResult,
 ): JsonValue {

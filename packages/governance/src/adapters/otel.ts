@@ -1,4 +1,5 @@
-import { type JournalRecord, readItem } from '../journal/journal.ts'
+import type { JournalRecord } from '../journal/journal.ts'
+import { readItem } from '../journal/read-item.ts'
 import type { JournalItem } from '../journal/events.ts'
 import type { Reason } from '../contract/reason.ts'
 
@@ -51,21 +52,21 @@ export async function exportSpans<Context>(
   const requests = new Map<string, RequestSpans<Context>>()
   for await (const record of records) {
     const item = readItem(record)
-    const known = requests.get(item.request_id)
+    const spans = requests.get(item.request_id)
     if (item.type === 'opened') {
       const parent = item.data.parent === undefined ? undefined : requests.get(item.data.parent)
       requests.set(item.request_id, openSpans({ api, tracer }, item, record, parent))
     }
-    if (item.type === 'opened' || !known) continue
-    known.last = item.at
-    if (item.type === 'call_started') known.started.set(item.data.call, item.at)
+    if (item.type === 'opened' || !spans) continue
+    spans.last = item.at
+    if (item.type === 'call_started') spans.started.set(item.data.call, item.at)
     if (item.type === 'call_settled') {
-      endCall(known, item, tracer)
+      endCall(spans, item, tracer)
       continue
     }
-    known.span.addEvent(`uaicp.${item.type}`, attributesOf(item), item.at)
+    spans.span.addEvent(`uaicp.${item.type}`, attributesOf(item), item.at)
     if (item.type !== 'failed_safe') continue
-    known.span.setStatus({ code: STATUS_ERROR, message: codesOf(item.data.reasons).join(', ') })
+    spans.span.setStatus({ code: STATUS_ERROR, message: codesOf(item.data.reasons).join(', ') })
   }
   for (const { span, last } of requests.values()) span.end(last)
 }

@@ -10,10 +10,12 @@ import {
   request,
   START,
 } from '../../test/approval-setup.ts'
-import { approvals, createIssuerKeys, developmentDesk } from './approvals.ts'
+import { approvals } from './approvals.ts'
+import { createIssuerKeys } from './issuer-keys.ts'
+import { developmentDesk } from './signing-desk.ts'
 import { fromCryptoKeyPair, generateKey, signJws, toSigningKey } from '../keys/keys.ts'
 import type { ApprovalRequest, Redemption } from '../index.ts'
-import { memorySpent, type SpentStore } from '../contract/approval.ts'
+import { memorySpent, type SpentStore } from '../contract/spent-store.ts'
 import { actionDetails, APPROVAL_TYP, approve, GRANT_TYP, signGrant } from './approval-token.ts'
 
 const encode = (value: unknown): string =>

@@ -1,13 +1,12 @@
 import { type Clock, SkeinError, systemClock } from '@skein/base'
-import {
-  type ApprovalRequest,
-  type Approvals,
-  type Approver,
-  type Redemption,
-  type SpentStore,
-  memorySpent,
-  type RefusedToken,
+import type {
+  ApprovalRequest,
+  Approvals,
+  Approver,
+  Redemption,
+  RefusedToken,
 } from '../contract/approval.ts'
+import type { SpentStore } from '../contract/spent-store.ts'
 import {
   APPROVAL_TYP,
   type CheckContext,
@@ -19,19 +18,11 @@ import {
   MAX_SKEW_MS,
   readClaims,
   type TokenClaims,
-  approve,
 } from './approval-token.ts'
-import {
-  type KeyAlgorithm,
-  parseJws,
-  verifyJws,
-  type PublicJwk,
-  toVerifyKey,
-  type VerifyKey,
-  generateKey,
-} from '../keys/keys.ts'
+import { type KeyAlgorithm, parseJws, verifyJws } from '../keys/keys.ts'
 import type { Action } from '../contract/policy.ts'
 import { reason, type Reason, toLogText } from '../contract/reason.ts'
+import { createIssuerKeys, type IssuerKey } from './issuer-keys.ts'
 
 /** An issuer whose approval tokens are accepted: its keys, and which actions its approvers may approve. */
 export interface ApprovalIssuer {
@@ -89,7 +80,7 @@ export function approvals(options: ApprovalsOptions): Approvals {
       return [name, { name, keys, maxTtlMs, approvers, may }]
     }),
   )
-  const expired = new BoundedSet()
+  const expiredTokens = new BoundedSet()
 
   async function check(token: unknown, use: Use): Promise<TokenClaims | Refusal> {
     const { request, typ } = use
@@ -118,10 +109,10 @@ export function approvals(options: ApprovalsOptions): Approvals {
     const subject = request.action.tool
     const context: CheckContext = { request, issuer, skewMs, now: clock.now(), kind: use.kind }
     // A token that was once found expired stays expired, even if the clock is set back.
-    const seen = expired.has(tokenKey(claims))
-    const found = seen ? reason('APPROVAL_EXPIRED', subject) : checkTimes(claims, context)
-    if (found?.code === 'APPROVAL_EXPIRED') expired.add(tokenKey(claims))
-    return found ?? checkUse(claims, context) ?? (await checkRevoked(claims, subject))
+    const isExpired = expiredTokens.has(tokenKey(claims))
+    const problem = isExpired ? reason('APPROVAL_EXPIRED', subject) : checkTimes(claims, context)
+    if (problem?.code === 'APPROVAL_EXPIRED') expiredTokens.add(tokenKey(claims))
+    return problem ?? checkUse(claims, context) ?? (await checkRevoked(claims, subject))
   }
 
   async function checkRevoked(claims: TokenClaims, subject: string): Promise<Reason | undefined> {
@@ -152,17 +143,17 @@ export function approvals(options: ApprovalsOptions): Approvals {
     async redeem(tokens, request) {
       const subject = request.action.tool
       if (!isDigestOfAction(request))
-        return refused([{ refusal: reason('APPROVAL_SCOPE', subject) }], request)
+        return refuseTokens([{ refusal: reason('APPROVAL_SCOPE', subject) }], request)
       const refusals: Refusal[] = []
       const fitting = new Map<string, TokenClaims>()
       for (const token of new Set(tokens)) {
-        const checked = await check(token, { request, typ: APPROVAL_TYP, kind: 'uaicp_action' })
-        if ('refusal' in checked) refusals.push(checked)
+        const verdict = await check(token, { request, typ: APPROVAL_TYP, kind: 'uaicp_action' })
+        if ('refusal' in verdict) refusals.push(verdict)
         // Each person counts only once, whichever issuer signed the token.
-        else if (!fitting.has(checked.approver)) fitting.set(checked.approver, checked)
+        else if (!fitting.has(verdict.approver)) fitting.set(verdict.approver, verdict)
       }
       const quorum = Math.max(1, request.quorum)
-      if (fitting.size < quorum) return refused(refusals, request)
+      if (fitting.size < quorum) return refuseTokens(refusals, request)
       const approvers: Approver[] = []
       for (const claims of fitting.values()) {
         if (approvers.length === quorum) break
@@ -170,14 +161,14 @@ export function approvals(options: ApprovalsOptions): Approvals {
         if (failure === undefined) approvers.push(approverOf(claims))
         else refusals.push({ refusal: failure, token: refusedToken(claims, failure, true) })
       }
-      return approvers.length === quorum ? { ok: true, approvers } : refused(refusals, request)
+      return approvers.length === quorum ? { ok: true, approvers } : refuseTokens(refusals, request)
     },
     async checkGrant(grant, request) {
       if (!isDigestOfAction(request))
-        return refused([{ refusal: reason('APPROVAL_SCOPE', request.action.tool) }], request)
-      const checked = await check(grant, { request, typ: GRANT_TYP, kind: 'uaicp_grant' })
-      if ('refusal' in checked) return refused([checked], request)
-      return { ok: true, approvers: [approverOf(checked)] }
+        return refuseTokens([{ refusal: reason('APPROVAL_SCOPE', request.action.tool) }], request)
+      const verdict = await check(grant, { request, typ: GRANT_TYP, kind: 'uaicp_grant' })
+      if ('refusal' in verdict) return refuseTokens([verdict], request)
+      return { ok: true, approvers: [approverOf(verdict)] }
     },
   }
 }
@@ -192,7 +183,10 @@ interface Use {
  * Builds a refusal with the most useful reason. APPROVAL_SCOPE is used last, because a caller may pass
  * the tokens of several calls together, and then most tokens are for another call.
  */
-function refused(refusals: readonly Refusal[], { action, quorum }: ApprovalRequest): Redemption {
+function refuseTokens(
+  refusals: readonly Refusal[],
+  { action, quorum }: ApprovalRequest,
+): Redemption {
   const reasons = refusals.map(({ refusal }) => refusal)
   const tokens = refusals.flatMap(({ token }) => token ?? []).slice(0, MOST_REFUSED)
   const useful = reasons.find(({ code }) => code !== 'APPROVAL_SCOPE') ?? reasons[0]
@@ -255,79 +249,5 @@ class BoundedSet {
       this.#members.delete(oldest)
       break
     }
-  }
-}
-
-/** A public key of an issuer, in any of the supported forms. */
-export type IssuerKey = PublicJwk | VerifyKey | CryptoKey
-
-/**
- * Returns a function that finds an issuer's keys by `kid`. The `kid` only reduces the number of keys to
- * try and proves nothing. Keys without a `kid` are always tried.
- */
-export function createIssuerKeys(
-  issuer: string,
-  keys: readonly IssuerKey[],
-  alg: KeyAlgorithm,
-): (kid: unknown) => Promise<readonly VerifyKey[]> {
-  const plain = keys.flatMap((key): NamedKey[] =>
-    isCryptoKey(key) ? [] : [{ name: key.kid, key: toVerifyKey(key) }],
-  )
-  for (const { key } of plain) if (key.alg !== alg) throw wrongAlgorithm(issuer, key.alg, alg)
-  let all: Promise<readonly NamedKey[]> | undefined
-  return async (kid) => {
-    all ??= Promise.all(
-      keys.filter(isCryptoKey).map((key) => fromCryptoKey(issuer, key, alg)),
-    ).then((exported) => [...plain, ...exported])
-    const known = await all
-    return known
-      .filter(({ name }) => name === undefined || kid === undefined || name === kid)
-      .map(({ key }) => key)
-  }
-}
-
-interface NamedKey {
-  readonly name: string | undefined
-  readonly key: VerifyKey
-}
-
-function isCryptoKey(key: IssuerKey): key is CryptoKey {
-  return typeof CryptoKey === 'function' && key instanceof CryptoKey
-}
-
-async function fromCryptoKey(issuer: string, key: CryptoKey, alg: KeyAlgorithm): Promise<NamedKey> {
-  const jwk = (await crypto.subtle.exportKey('jwk', key)) as unknown as PublicJwk
-  const { kty, crv, x, y } = jwk
-  const found = toVerifyKey(y === undefined ? { kty, crv, x } : { kty, crv, x, y })
-  if (found.alg !== alg || key.type !== 'public') throw wrongAlgorithm(issuer, found.alg, alg)
-  return { name: undefined, key: found }
-}
-
-function wrongAlgorithm(issuer: string, found: string, wanted: string): SkeinError {
-  return new SkeinError(`Issuer "${issuer}" is set to ${wanted}, but has a key for ${found}.`, {
-    code: 'KEY_INVALID',
-    hint: `Set alg: '${found}' for the issuer, or give it public keys of one kind.`,
-  })
-}
-
-/** Signs and checks approvals. */
-export interface SigningDesk {
-  readonly approvals: Approvals
-  /**
-   * Signs an approval that a person gave through the agent framework's own approval mechanism. Called on
-   * your server after the person was authenticated; must throw if the person may not approve.
-   */
-  readonly sign: (request: ApprovalRequest, context: unknown) => Promise<string>
-}
-
-/** Signs as "developer" with a key that was made in this process. */
-export async function developmentDesk(audience: string, clock: Clock): Promise<SigningDesk> {
-  const { publicJwk, privateJwk: key } = await generateKey()
-  const issuer = 'development'
-  const issuers = { [issuer]: { keys: [publicJwk], may: () => true } }
-  return {
-    approvals: approvals({ audience, issuers, spent: memorySpent({ clock }), clock }),
-    sign: (request) =>
-      approve(request, { audience, issuer, approver: 'developer', key, ttlMs: 60_000, clock }),
   }
 }

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import { systemClock, type Clock } from '@skein/base'
 import { syncFolder } from '../audit/folder-node.ts'
-import type { SpentStore } from '../contract/approval.ts'
+import type { SpentStore } from '../contract/spent-store.ts'
 
 /** A store of spent tokens in a folder. `prune` removes expired tokens. */
 export interface FileSpentStore extends SpentStore {
@@ -76,7 +76,7 @@ function prunedUntil(dir: string): number {
 const PRUNED = 'pruned'
 
 function prune(dir: string, now: number): number {
-  let removed = 0
+  let count = 0
   // This time is written before the first token is deleted. Its file is replaced as a whole, so that no
   // reader finds the file empty.
   const next = join(dir, `${PRUNED}.${process.pid}`)
@@ -88,7 +88,7 @@ function prune(dir: string, now: number): number {
     const exp = Number.parseFloat(readFileSync(join(dir, name), 'utf8'))
     if (!(exp < now)) continue
     unlinkSync(join(dir, name))
-    removed++
+    count++
   }
-  return removed
+  return count
 }

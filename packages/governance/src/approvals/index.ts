@@ -11,5 +11,5 @@ export {
   type SigningKey,
   type VerifyKey,
 } from '../keys/keys.ts'
-export { memorySpent } from '../contract/approval.ts'
+export { memorySpent } from '../contract/spent-store.ts'
 export { approve, signGrant } from './approval-token.ts'

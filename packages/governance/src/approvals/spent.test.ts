@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, test } from 'vitest'
 import { manualClock, type Clock } from '@skein/base'
-import { type SpentStore, memorySpent } from '../contract/approval.ts'
+import { type SpentStore, memorySpent } from '../contract/spent-store.ts'
 import { fileSpent } from './file-spent-node.ts'
 import { sqliteSpent } from './sqlite-spent-node.ts'
 

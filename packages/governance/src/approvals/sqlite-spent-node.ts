@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock } from '@skein/base'
-import type { SpentStore } from '../contract/approval.ts'
+import type { SpentStore } from '../contract/spent-store.ts'
 
 /** The part of an open `DatabaseSync` of `node:sqlite` that is used here. */
 export interface SqliteDatabase {

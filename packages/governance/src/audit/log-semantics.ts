@@ -7,8 +7,7 @@ interface OpenRequest {
   seq: number
   attempt: number
   /**
-   * Calls without a recorded outcome, or whose outcome is recorded as unknown (in doubt) and may be recorded
-   * again.
+   * Calls without a recorded outcome, and calls in doubt, whose outcome may be recorded again.
    */
   readonly calls: Map<string, 'started' | 'in_doubt'>
   readonly approved: Map<string, JsonValue | undefined>
@@ -106,8 +105,8 @@ function wrongEvent(
     case 'call_settled': {
       const isKnown = calls.delete(call)
       if (data['effect'] === 'in_doubt') calls.set(call, 'in_doubt')
-      const minted = data['evidence']
-      if (isObject(minted) && outcome === 'success') evidence.add(minted['id'])
+      const newEvidence = data['evidence']
+      if (isObject(newEvidence) && outcome === 'success') evidence.add(newEvidence['id'])
       const isRead = data['risk'] === 'read_only'
       return isKnown || isRead ? undefined : 'the end of a write that never began'
     }
@@ -138,57 +137,4 @@ function listOf(value: JsonValue | undefined): readonly JsonValue[] {
 
 function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** What is wrong with the numbering of a request's entries. */
-type Disorder = 'insert' | 'reorder' | 'truncate'
-
-/** An entry that has a wrong number or, for `edit`, that is not readable. */
-export interface OrderFault {
-  readonly index: number
-  kind: Disorder | 'edit'
-}
-
-/**
- * Checks that the `seq` of each request counts up. A number that appears twice is reported as `insert`, a
- * skipped number as `truncate`, or as `reorder` if it appears later.
- */
-export class LogOrder {
-  readonly #next = new Map<string, number>()
-  /** Skipped numbers, each with the fault that was reported for it. */
-  readonly #gaps = new Map<string, OrderFault>()
-
-  accept(index: number, request_id: string, seq: number): OrderFault | undefined {
-    const expected = this.#next.get(request_id) ?? 0
-    if (seq === expected) {
-      this.#next.set(request_id, seq + 1)
-      return undefined
-    }
-    if (seq > expected)
-      return this.#skip({ index, kind: 'truncate' }, { request_id, expected, seq })
-    const gap = this.#gaps.get(`${request_id}/${seq}`)
-    if (gap === undefined) return { index, kind: 'insert' }
-    gap.kind = 'reorder'
-    return undefined
-  }
-
-  #skip(
-    fault: OrderFault,
-    { request_id, expected, seq }: { request_id: string; expected: number; seq: number },
-  ): OrderFault {
-    // At most 64 missing numbers are stored, so that one forged number cannot fill the memory.
-    const last = Math.min(seq, expected + 64)
-    for (let missing = expected; missing < last; missing++)
-      this.#gaps.set(`${request_id}/${missing}`, fault)
-    this.#next.set(request_id, seq + 1)
-    return fault
-  }
-
-  /**
-   * Removes the expected number of a request that has ended. Later entries of that request are reported
-   * by LogSemantics.
-   */
-  forget(request_id: string): void {
-    this.#next.delete(request_id)
-  }
 }

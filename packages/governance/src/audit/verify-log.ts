@@ -8,9 +8,11 @@ import {
   type Witness,
 } from './checkpoint.ts'
 import type { Envelope } from '../contract/envelope.ts'
-import { type LogSource, readEnvelope, splitLines } from './log-lines.ts'
+import { type LogSource, splitLines } from './log-lines.ts'
+import { readEnvelope } from './read-envelope.ts'
 import { type PublicJwk, toVerifyKey, type VerifyKey } from '../keys/keys.ts'
-import { LogOrder, LogSemantics, type OrderFault } from './log-semantics.ts'
+import { LogOrder, type OrderFault } from './log-order.ts'
+import { LogSemantics } from './log-semantics.ts'
 import { CompactRange, isEqualHash } from './merkle.ts'
 
 /**
@@ -214,19 +216,19 @@ class LogAudit {
 
   async end(): Promise<LogVerdict> {
     const { size } = this.#tree
-    // If the log's own checkpoints match its lines, its writer signed another history than the trusted
-    // one (a fork).
+    // If the log's own checkpoints match its lines, its writer signed another history than the trusted one.
     const pinnedSize = this.#trusted?.size ?? 0
     if (this.#isForked && this.#sealed >= pinnedSize)
       this.#fault('fork', 'another log than the pinned one', Math.max(0, pinnedSize - 1))
     else if (this.#isForked) this.#blame(pinnedSize)
-    const wanted = Math.max(await this.#largestHead(), this.#trusted?.size ?? 0)
-    if (size < wanted) this.#fault('truncate', `${wanted - size} signed entries are missing`, size)
+    const signedSize = Math.max(await this.#largestHead(), this.#trusted?.size ?? 0)
+    if (size < signedSize)
+      this.#fault('truncate', `${signedSize - size} signed entries are missing`, size)
     for (const { index, kind } of this.#disorder) this.#fault(kind, 'unsealed entries', index)
     await this.#askWitnesses()
     const faults = this.#faults
-    const pinned = this.#trusted !== undefined
-    return { ok: faults.length === 0, size, sealed: this.#sealed, pinned, faults }
+    const hasPin = this.#trusted !== undefined
+    return { ok: faults.length === 0, size, sealed: this.#sealed, pinned: hasPin, faults }
   }
 
   async #largestHead(): Promise<number> {
@@ -241,9 +243,9 @@ class LogAudit {
   async #askWitnesses(): Promise<void> {
     const { witnesses } = this.#options
     if (witnesses === undefined) return
-    const found = this.#newest ? await countWitnesses(this.#newest, witnesses.known) : 0
-    if (found < witnesses.quorum)
-      this.#fault('signature', `${found} of ${witnesses.quorum} witnesses`, this.#newest?.size ?? 0)
+    const count = this.#newest ? await countWitnesses(this.#newest, witnesses.known) : 0
+    if (count < witnesses.quorum)
+      this.#fault('signature', `${count} of ${witnesses.quorum} witnesses`, this.#newest?.size ?? 0)
   }
 
   #fault(kind: LogFaultKind, detail: string, index: number = this.#tree.size): void {

@@ -184,7 +184,7 @@ export interface TaskClass {
   readonly acceptModelGraded?: boolean
   /** Accept rollbacks of type `manual`, which a person has to carry out. */
   readonly allowManualRollback?: boolean
-  /** Deliver even if it is unknown (in doubt) whether a write had its effect; the log records it. */
+  /** Deliver even if a write is in doubt; the log records it. */
   readonly acceptInDoubt?: boolean
 }
 

@@ -30,9 +30,8 @@ export interface Action {
   /** Hash of the policies that judge the action. It is part of the digest that an approval is bound to. */
   readonly policy_hash: Hash
   /**
-   * Absent the first time. 2 or more when it was unknown (in doubt) whether the call had its effect, and a
-   * person found that it had none: it is then approved again, and an approval of an earlier round does not
-   * count.
+   * Absent the first time. 2 or more when the call was in doubt and a person found that it had no effect: it
+   * is then approved again, and an approval of an earlier round does not count.
    */
   readonly round?: number
   /** True for a tool that runs at the model's vendor and so cannot be observed here. */

@@ -92,8 +92,8 @@ interface ErrorHint {
  */
 export function refusal(name: string, reasons: readonly Reason[], text?: string): GovernanceError {
   const [first = reason('POLICY_BLOCKED', name), ...rest] = reasons
-  const shown = text ?? first.detail
-  const detail = shown === undefined ? '' : `: ${shown}`
+  const explanation = text ?? first.detail
+  const detail = explanation === undefined ? '' : `: ${explanation}`
   return new GovernanceError(`"${name}" did not succeed (${first.code}${detail}).`, [
     first,
     ...rest,
@@ -127,7 +127,7 @@ export function thrownText(error: unknown): string {
 
 /**
  * The error that a tool throws if it failed before it changed anything. After any other error of a tool that
- * writes, it is unknown (in doubt) whether the write happened, unless the tool's probe can determine it.
+ * writes, the write is in doubt, unless the tool's probe can determine whether it happened.
  */
 export class NoEffectError extends SkeinError {
   constructor(message: string, options: { readonly cause?: unknown } = {}) {

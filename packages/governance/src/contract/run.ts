@@ -84,7 +84,7 @@ export interface Run {
 export interface CallOptions {
   /**
    * A name for the call that is the same in every attempt. A completed call with this name is not made again
-   * when a failed run is tried again (repair).
+   * in a repair.
    */
   readonly id?: string
 }

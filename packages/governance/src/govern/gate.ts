@@ -1,5 +1,5 @@
 import { type Clock, type JsonSchema, type JsonValue, systemClock } from '@skein/base'
-import { type SigningDesk, developmentDesk } from '../approvals/approvals.ts'
+import { type SigningDesk, developmentDesk } from '../approvals/signing-desk.ts'
 import { memoryLog } from '../audit/memory-log.ts'
 import { type ApprovalRequest } from '../contract/approval.ts'
 import { hashJson, type Identity, uuidOf } from '../contract/envelope.ts'
@@ -15,7 +15,7 @@ import { NoEffectError, reason, refusal } from '../contract/reason.ts'
 import type { Result, Run } from '../contract/run.ts'
 import { governor, type Governor } from '../governor.ts'
 import type { AuditLog } from '../journal/journal.ts'
-import { isClosed, isNamedCall, openReviews } from '../journal/reduce.ts'
+import { isClosed, isNamedCall, openReviews } from '../journal/governor-state.ts'
 import type { PayloadStore } from '../contract/evidence.ts'
 
 /**
@@ -113,31 +113,31 @@ export class CallGate {
    */
   async ask(call: GateCall): Promise<ApprovalRequest | undefined> {
     const requestId = this.#requestIdOf(call)
-    const known = await this.#governor.state(requestId)
-    if (known) {
-      const isSame = known.opened.input_hash === hashJson(inputOf(call))
+    const state = await this.#governor.state(requestId)
+    if (state) {
+      const isSame = state.opened.input_hash === hashJson(inputOf(call))
       // A call that was approved or has ended does not wait any more.
-      if (!isSame || isClosed(known) || openReviews(known).length === 0) return undefined
+      if (!isSame || isClosed(state) || openReviews(state).length === 0) return undefined
       const again = await this.#resume(requestId, call)
       return again.outcome === 'pending' ? again.waiting[0] : undefined
     }
     const init = { ...this.#initOf(call), request_id: requestId }
     const task = this.#taskOf(call.tool)
     if ((await this.#governor.preview(task, init, callOf(call))) !== 'review') return undefined
-    const asked = await this.#governor.run(task, init, this.#bodyOf(call))
-    return asked.outcome === 'pending' ? asked.waiting[0] : undefined
+    const result = await this.#governor.run(task, init, this.#bodyOf(call))
+    return result.outcome === 'pending' ? result.waiting[0] : undefined
   }
 
   /** True if `ask` has returned an approval request for this call, with whatever arguments. */
   async wasAsked(call: GateCall): Promise<boolean> {
-    const known = await this.#governor.state(this.#requestIdOf(call))
-    return known !== undefined && known.reviews.size > 0
+    const state = await this.#governor.state(this.#requestIdOf(call))
+    return state !== undefined && state.reviews.size > 0
   }
 
   /** True if the call has ended, so that its answer is recorded. */
   async hasEnded(call: GateCall): Promise<boolean> {
-    const known = await this.#governor.state(this.#requestIdOf(call))
-    return known !== undefined && isClosed(known)
+    const state = await this.#governor.state(this.#requestIdOf(call))
+    return state !== undefined && isClosed(state)
   }
 
   /**
@@ -147,14 +147,14 @@ export class CallGate {
    */
   async perform(call: GateCall, run: (args: JsonValue) => unknown): Promise<JsonValue> {
     const requestId = this.#requestIdOf(call)
-    const known = await this.#governor.state(requestId)
+    const state = await this.#governor.state(requestId)
     this.#performing.set(requestId, { tool: call.tool, run, hasRun: false })
     try {
-      if (known && known.opened.input_hash !== hashJson(inputOf(call))) {
+      if (state && state.opened.input_hash !== hashJson(inputOf(call))) {
         const detail = 'the call was asked for with other arguments'
         throw refusal(call.tool, [reason('APPROVAL_SCOPE', call.tool, detail)])
       }
-      if (!known) {
+      if (!state) {
         // Nobody was shown this call, so whatever the framework says, nobody has approved it.
         const approve = async () =>
           ({ type: 'deny', reason: 'nobody was asked about this call' }) as const
@@ -162,11 +162,12 @@ export class CallGate {
         const task = this.#taskOf(call.tool)
         return valueOf(call, await this.#governor.run(task, init, this.#bodyOf(call)))
       }
-      const asked = openReviews(known)[0]?.review
-      const resumed = await this.#resume(requestId, call)
-      if (resumed.outcome !== 'pending') return valueOf(call, resumed)
-      const [request] = resumed.waiting
-      if (!request || request.id !== asked) return await this.#tooLate(requestId, call, request?.id)
+      const review = openReviews(state)[0]?.review
+      const result = await this.#resume(requestId, call)
+      if (result.outcome !== 'pending') return valueOf(call, result)
+      const [request] = result.waiting
+      if (!request || request.id !== review)
+        return await this.#tooLate(requestId, call, request?.id)
       const tokens = [await (await this.#desk).sign(request, call.context)]
       return valueOf(call, await this.#resume(requestId, call, { tokens }))
     } finally {
@@ -177,8 +178,8 @@ export class CallGate {
   /** Records that a person refused the call, and throws the refusal. */
   async refuse(call: GateCall, why: string): Promise<never> {
     const requestId = this.#requestIdOf(call)
-    const known = await this.#governor.state(requestId)
-    const review = known && openReviews(known)[0]?.review
+    const state = await this.#governor.state(requestId)
+    const review = state && openReviews(state)[0]?.review
     if (review !== undefined)
       valueOf(call, await this.#resume(requestId, call, { denials: [{ id: review, reason: why }] }))
     throw refusal(call.tool, [reason('APPROVAL_DENIED', call.tool, why)])
@@ -203,9 +204,9 @@ export class CallGate {
   #bodyOf(call: GateCall): (run: Run) => Promise<JsonValue> {
     return async (run) => {
       const { id, tool, args } = callOf(call)
-      const found = this.#tools.get(tool)
-      if (!found) throw refusal(tool, [reason('TOOL_UNKNOWN', tool)])
-      return (await run.call(found, args as never, { id })).result as JsonValue
+      const entry = this.#tools.get(tool)
+      if (!entry) throw refusal(tool, [reason('TOOL_UNKNOWN', tool)])
+      return (await run.call(entry, args as never, { id })).result as JsonValue
     }
   }
 

@@ -1,43 +1,23 @@
 import { type ArgumentParser, argumentParserOf, type JsonValue } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest } from '../contract/approval.ts'
-import { type Hash, hashText, type RollbackAction } from '../contract/envelope.ts'
+import type { Hash, RollbackAction } from '../contract/envelope.ts'
 import type { Evidence } from '../contract/evidence.ts'
-import {
-  GovernanceError,
-  reason,
-  type Reason,
-  refusal,
-  thrownText,
-  toLogText,
-} from '../contract/reason.ts'
+import { GovernanceError, reason, type Reason, thrownText, toLogText } from '../contract/reason.ts'
 import type { ShadowData } from '../journal/events.ts'
+import { type AdmittedCall, toAdmitted } from './admitted-call.ts'
 import {
+  type CallRequest,
   type Candidate,
   declareRollback,
   findLimitReasons,
   snapshot,
-  type AdmittedCall,
-  toAdmitted,
 } from './candidate.ts'
-import { namesOf, type CallNames } from './call-names.ts'
-import type { GovernedCallState } from '../journal/journal.ts'
-import { judge, putArguments, review, toAction } from './decide.ts'
+import { type CallNames, namesOf } from './call-names.ts'
+import type { GovernedCallState } from '../journal/governor-state.ts'
+import { judge, toAction } from './judge.ts'
+import { putArguments, review } from './review.ts'
 import { conflict, type GovernedRequest } from './request.ts'
-import { evidenceOf } from './execute.ts'
-
-/** A call that is to be made. `id` is unique within the request, and the same when the call is replayed. */
-export interface CallRequest {
-  readonly id: string
-  readonly tool: string
-  readonly args: JsonValue
-  /**
-   * What the model sent, if the caller has parsed the arguments: `args` is then the parsed value, and the governor does
-   * not have it parsed again.
-   */
-  readonly sent?: JsonValue
-  /** The tool that a body has passed. A tool that only has the name of one of the task's is unknown. */
-  readonly given?: object
-}
+import { evidenceOf } from './evidence.ts'
 
 /** The result of `admit`: the decision about one call. */
 export type Admission =
@@ -73,44 +53,45 @@ export async function admit(
   // while this function waits.
   const first = snapshot(request, call)
   if (state.state !== 'execute') await request.execute()
-  const known = state.calls.get(call.id)
-  const isOver = known && known.status !== 'retry' && known.status !== 'undone'
+  const previous = state.calls.get(call.id)
+  const isOver = previous && previous.status !== 'retry' && previous.status !== 'undone'
   const parser = 'core' in first && call.sent === undefined && argumentParserOf(first.core.tool)
   // A call that was made is never parsed again: what the model sent shows that it is the same call.
   const isSent =
-    isOver && parser && known.sent_hash === first.args_hash && known.tool === first.tool
-  if (isSent) return recordedAdmission(request, known)
-  const made = parser && !isOver ? await parse(request, { call, first, parser }) : first
-  if ('text' in made && !('core' in made)) return made
-  const { tool, args_hash } = 'core' in made ? made : made.names
-  const isSame = known?.tool === tool && known.args_hash === args_hash
-  if (!('core' in made)) {
+    isOver && parser && previous.sent_hash === first.args_hash && previous.tool === first.tool
+  if (isSent) return recordedAdmission(request, previous)
+  const candidate =
+    parser && !isOver ? await parseArguments(request, { call, first, parser }) : first
+  if ('text' in candidate && !('core' in candidate)) return candidate
+  const { tool, args_hash } = 'core' in candidate ? candidate : candidate.names
+  const isSame = previous?.tool === tool && previous.args_hash === args_hash
+  if (!('core' in candidate)) {
     // A body that runs again repeats its refused calls.
-    if (known?.status === 'refused' && isSame) return { type: 'deny', reasons: known.reasons }
-    if (known) throw conflict(request, `call ${call.id} was ${known.tool} before`)
-    return refuse(request, made.names, made.reasons)
+    if (previous?.status === 'refused' && isSame) return { type: 'deny', reasons: previous.reasons }
+    if (previous) throw conflict(request, `call ${call.id} was ${previous.tool} before`)
+    return refuseCall(request, candidate.names, candidate.reasons)
   }
   if (isOver) {
     // A call that was made is never made again. If tool and arguments are the same, the recorded outcome
     // is returned; otherwise it is a conflict.
     if (!isSame) {
-      throw conflict(request, `call ${call.id} was ${known.tool} with other arguments before`)
+      throw conflict(request, `call ${call.id} was ${previous.tool} with other arguments before`)
     }
-    return recordedAdmission(request, known)
+    return recordedAdmission(request, previous)
   }
   if (running.has(call.id)) throw conflict(request, `call ${call.id} is running`)
-  const barred = findLimitReasons(request, made)
-  if (barred.length > 0) return refuse(request, made, barred)
-  const admitted = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
-  running.set(call.id, { call: admitted })
-  if (made.risk === 'read_only') return { type: 'allow', call: admitted }
+  const limitReasons = findLimitReasons(request, candidate)
+  if (limitReasons.length > 0) return refuseCall(request, candidate, limitReasons)
+  const admittedCall = toAdmitted(request, { ...candidate, attempt: state.attempt }, candidate.args)
+  running.set(call.id, { call: admittedCall })
+  if (candidate.risk === 'read_only') return { type: 'allow', call: admittedCall }
   // A write stays in `running` while it is judged, so that no other call can use its id.
-  const refused = await judgeWrite(request, made, answer).catch((error: unknown) => {
+  const refusalOfWrite = await judgeWrite(request, candidate, answer).catch((error: unknown) => {
     running.delete(call.id)
     throw error
   })
-  if (refused) running.delete(call.id)
-  return refused ?? { type: 'allow', call: admitted }
+  if (refusalOfWrite) running.delete(call.id)
+  return refusalOfWrite ?? { type: 'allow', call: admittedCall }
 }
 
 /** Returns the recorded outcome of a call that was made before. */
@@ -139,7 +120,7 @@ interface Unparsed {
  * try, if the definition of the tool is still the same, and otherwise of those that the tool makes now. Returns the
  * denial of a call whose arguments do not fit.
  */
-async function parse(
+async function parseArguments(
   request: GovernedRequest,
   { call, first, parser }: Unparsed,
 ): Promise<
@@ -147,19 +128,19 @@ async function parse(
 > {
   const { schema } = parser
   const { state } = request
-  const known = state.calls.get(call.id) ?? state.reviews.get(call.id)
-  const isSame = known?.schema === schema && known.sent_hash === first.args_hash
+  const previous = state.calls.get(call.id) ?? state.reviews.get(call.id)
+  const isSame = previous?.schema === schema && previous.sent_hash === first.args_hash
   try {
-    const recorded = isSame
-      ? await request.fetch(known.args_hash).catch(() => undefined) // it may have been erased
+    const storedArgs = isSame
+      ? await request.fetch(previous.args_hash).catch(() => undefined) // it may have been erased
       : undefined
-    const args = recorded ?? (await parser.parse(first.args))
+    const args = storedArgs ?? (await parser.parse(first.args))
     return snapshot(request, { ...call, args, sent: first.args, schema })
   } catch (error) {
     if (error instanceof GovernanceError) throw error
     const text = thrownText(error)
-    const denied = await refuse(request, first, [reason('SCHEMA_INVALID', first.tool, text)])
-    return { ...denied, text }
+    const denial = await refuseCall(request, first, [reason('SCHEMA_INVALID', first.tool, text)])
+    return { ...denial, text }
   }
 }
 
@@ -173,15 +154,19 @@ export async function previewCall(
 ): Promise<'allow' | 'deny' | 'review'> {
   const first = snapshot(request, call)
   const parser = 'core' in first && call.sent === undefined && argumentParserOf(first.core.tool)
-  const parsed = parser && (await parser.parse(first.args).catch(() => undefined))
-  if (parser && !parsed) return 'deny'
-  const made = parsed ? snapshot(request, { ...call, args: parsed, sent: first.args }) : first
-  if (!('core' in made) || findLimitReasons(request, made).length > 0) return 'deny'
-  if (made.risk === 'read_only') return 'allow'
-  const rollback = await declareRollback(request, made)
+  const parsedArgs = parser && (await parser.parse(first.args).catch(() => undefined))
+  if (parser && !parsedArgs) return 'deny'
+  const candidate = parsedArgs
+    ? snapshot(request, { ...call, args: parsedArgs, sent: first.args })
+    : first
+  if (!('core' in candidate) || findLimitReasons(request, candidate).length > 0) return 'deny'
+  if (candidate.risk === 'read_only') return 'allow'
+  const rollback = await declareRollback(request, candidate)
   if (Array.isArray(rollback)) return 'deny'
-  const { decision } = await judge(request, toAction(request, { ...made, rollback }))
-  return decision.effect === 'allow' && made.risk === 'write_high_risk' ? 'review' : decision.effect
+  const { decision } = await judge(request, toAction(request, { ...candidate, rollback }))
+  return decision.effect === 'allow' && candidate.risk === 'write_high_risk'
+    ? 'review'
+    : decision.effect
 }
 
 /**
@@ -194,26 +179,26 @@ async function judgeWrite(
   answer: GivenAnswer | undefined,
 ): Promise<Admission | undefined> {
   const rollback = await declareRollback(request, made)
-  if (Array.isArray(rollback)) return refuse(request, made, rollback)
+  if (Array.isArray(rollback)) return refuseCall(request, made, rollback)
   const action = toAction(request, { ...made, rollback })
   const { decision, shadow } = await judge(request, action)
   if (decision.effect === 'deny') {
     const reasons = decision.reasons ?? [reason('POLICY_BLOCKED', made.tool)]
-    return refuse(request, made, reasons, shadow)
+    return refuseCall(request, made, reasons, shadow)
   }
   // A high-risk write always needs a person's approval, even when a policy allows it.
   if (decision.effect === 'allow' && made.risk !== 'write_high_risk') {
     return start(request, made, { rollback, shadow })
   }
-  const reviewed = await review(request, { made, action, decision, answer })
-  switch (reviewed.type) {
+  const outcome = await review(request, { made, action, decision, answer })
+  switch (outcome.type) {
     case 'approved':
-      return start(request, made, { rollback, shadow, ...reviewed.approval })
+      return start(request, made, { rollback, shadow, ...outcome.approval })
     case 'denied':
-      return refuse(request, made, [reviewed.reason], shadow)
+      return refuseCall(request, made, [outcome.reason], shadow)
     case 'waiting': {
-      const { request: asked, rejected } = reviewed
-      if (answer?.isFinal && rejected) return refuse(request, made, [rejected], shadow)
+      const { request: asked, rejected } = outcome
+      if (answer?.isFinal && rejected) return refuseCall(request, made, [rejected], shadow)
       return { type: 'review', request: asked, ...(rejected && { rejected }) }
     }
   }
@@ -234,7 +219,7 @@ async function start(
 ): Promise<Admission | undefined> {
   await putArguments(request, made)
   // The run may have been stopped while policies or people were asked; then the call must not start.
-  if (request.stopped) return refuse(request, made, [request.stopped])
+  if (request.stopped) return refuseCall(request, made, [request.stopped])
   if (request.state.state !== 'execute') throw conflict(request, `it is in ${request.state.state}`)
   const data = {
     ...namesOf(made),
@@ -251,7 +236,7 @@ async function start(
   return undefined
 }
 
-async function refuse(
+async function refuseCall(
   request: GovernedRequest,
   names: CallNames,
   reasons: readonly Reason[],
@@ -260,33 +245,4 @@ async function refuse(
   const data = { ...namesOf(names), reasons, shadow: shadow.length > 0 ? shadow : undefined }
   await request.submit({ type: 'call_refused', data }, { outcome: 'failure', actor: request.agent })
   return { type: 'deny', reasons }
-}
-
-/**
- * Decides whether a tool that runs at the model's vendor may be used. Such a tool cannot be wrapped: its
- * arguments and its effect are not visible here. It is refused unless a policy allows it. The log entry
- * of an allowed tool has the outcome `uncertain`, and the tool never yields evidence.
- */
-export async function admitNative(request: GovernedRequest, tool: string): Promise<void> {
-  await request.execute()
-  const act = {
-    call: `native:${tool}`,
-    tool,
-    risk: 'write_high_risk',
-    args: null,
-    args_hash: hashText('null'),
-    native: true,
-  } as const
-  let reasons = findLimitReasons(request, act)
-  if (reasons.length === 0) {
-    const { effect, reasons: said = [] } = (await judge(request, toAction(request, act))).decision
-    const detail =
-      'it runs at the model’s vendor; a policy that looks at action.native can allow it'
-    if (effect !== 'allow') reasons = [reason('TOOL_UNGOVERNED', tool, detail), ...said]
-  }
-  const allowed = reasons.length === 0
-  const data = { tool: toLogText(tool), allowed, reasons: allowed ? undefined : reasons }
-  const outcome = allowed ? 'uncertain' : 'failure'
-  await request.submit({ type: 'native_tool', data }, { outcome, actor: request.agent })
-  if (!allowed) throw refusal(tool, reasons)
 }

@@ -1,43 +1,33 @@
 import { argumentParserOf, canonicalJson, type JsonObject, type JsonValue } from '@skein/base'
-import { freezeJson, hashText, isAtLeast, parseFrozen, RISKS } from '../contract/envelope.ts'
-import type { Hash, Risk, RollbackAction } from '../contract/envelope.ts'
+import {
+  freezeJson,
+  hashText,
+  isAtLeast,
+  parseFrozen,
+  type Risk,
+  RISKS,
+  type RollbackAction,
+} from '../contract/envelope.ts'
 import type { ToolCore } from '../contract/governed.ts'
-import { thrownText, reason, toLogText, type Reason } from '../contract/reason.ts'
+import { reason, type Reason, thrownText, toLogText } from '../contract/reason.ts'
 import { findRollbackIssues } from '../schema/validate.ts'
-import type { CallRequest } from './admit.ts'
-import { namesOf, type CallNames } from './call-names.ts'
+import { type CallNames, namesOf } from './call-names.ts'
 import { toolContext } from './execute.ts'
 import type { GovernedRequest } from './request.ts'
-import type { GovernedCallState } from '../journal/journal.ts'
+import { toAdmitted } from './admitted-call.ts'
 
-/** A call that `admit` allowed and whose outcome is not recorded yet. */
-export interface AdmittedCall {
-  readonly request_id: string
-  readonly call: string
+/** A call that is to be made. `id` is unique within the request, and the same when the call is replayed. */
+export interface CallRequest {
+  readonly id: string
   readonly tool: string
-  readonly risk: Risk
-  /**
-   * A frozen snapshot of the arguments, so that the tool runs with exactly the arguments that were
-   * judged.
-   */
   readonly args: JsonValue
-  readonly args_hash: Hash
-  readonly sent_hash?: Hash
-  readonly schema?: string
-  readonly idempotency_key: string
-}
-
-/** Builds the call that a tool is run with, from a call that was just allowed or from one in the journal. */
-export function toAdmitted(
-  { state: { request_id } }: GovernedRequest,
-  made: CallNames & Pick<GovernedCallState, 'attempt'>,
-  args: JsonValue,
-): AdmittedCall {
-  const { attempt, ...names } = { ...namesOf(made), attempt: made.attempt }
-  // The key stays the same when a call is repeated after a crash, but differs when a later attempt makes
-  // the call again, because that is a new effect.
-  const idempotency_key = `${request_id}/${names.call}@${attempt}`
-  return { request_id, ...names, args, idempotency_key }
+  /**
+   * What the model sent, if the caller has parsed the arguments: `args` is then the parsed value, and the governor does
+   * not have it parsed again.
+   */
+  readonly sent?: JsonValue
+  /** The tool that a body has passed. A tool that only has the name of one of the task's is unknown. */
+  readonly given?: object
 }
 
 /** A call that `admit` is deciding about. */
@@ -69,17 +59,17 @@ export function snapshot(
   const core = request.findTool(tool, given)
   // The name of an unknown tool is text that a model wrote, so it is cut to fit the log.
   const name = core ? tool : toLogText(tool)
-  const named = { call: id, tool: name, risk: core?.governance.risk ?? 'write_high_risk' }
+  const base = { call: id, tool: name, risk: core?.governance.risk ?? 'write_high_risk' }
   let text: string
   try {
     text = canonicalJson(args ?? {})
   } catch (error) {
     const reasons = [reason('SCHEMA_INVALID', tool, thrownText(error))]
-    return { names: { ...named, args_hash: hashText('null') }, reasons }
+    return { names: { ...base, args_hash: hashText('null') }, reasons }
   }
   const sentText = sent === undefined ? undefined : canonicalJson(sent)
   const sent_hash = sentText === undefined ? undefined : hashText(sentText)
-  const names = namesOf({ ...named, args_hash: hashText(text), sent_hash, schema })
+  const names = namesOf({ ...base, args_hash: hashText(text), sent_hash, schema })
   if (!core) {
     const reasons = [reason('TOOL_UNKNOWN', tool, 'it is none of the task’s tools')]
     return { names, reasons }
@@ -93,8 +83,8 @@ export function snapshot(
   const risk = riskOf(core, frozen)
   if (!risk) return { names, reasons: [reason('RISK_UNDECLARED', tool, 'raise() failed')] }
   const differs = sentText !== undefined && sentText !== text
-  const shown = differs ? { value: parseFrozen(sentText), text: sentText } : undefined
-  return { ...names, risk, text, core, args: frozen, sent: shown }
+  const original = differs ? { value: parseFrozen(sentText), text: sentText } : undefined
+  return { ...names, risk, text, core, args: frozen, sent: original }
 }
 
 /**
@@ -104,9 +94,9 @@ export function snapshot(
 function riskOf({ governance: { raise, risk } }: ToolCore, args: JsonValue): Risk | undefined {
   if (!raise) return risk
   try {
-    const raised = raise(args) ?? risk
-    if (!RISKS.includes(raised)) return undefined
-    return isAtLeast(raised, risk) ? raised : risk
+    const higher = raise(args) ?? risk
+    if (!RISKS.includes(higher)) return undefined
+    return isAtLeast(higher, risk) ? higher : risk
   } catch {
     // The risk of the call is unknown, so the caller refuses it.
     return undefined
@@ -154,8 +144,9 @@ export async function declareRollback(
 ): Promise<RollbackAction | undefined | Reason[]> {
   const { state, task, core } = request
   // Other arguments under the same id are another action, with a rollback of its own.
-  const reviewed = state.reviews.get(made.call)
-  if (reviewed?.rollback && reviewed.args_hash === made.args_hash) return reviewed.rollback
+  const earlierReview = state.reviews.get(made.call)
+  if (earlierReview?.rollback && earlierReview.args_hash === made.args_hash)
+    return earlierReview.rollback
   const refuse = (why: string): Reason[] => [reason('ROLLBACK_REQUIRED', made.tool, why)]
   const { rollback } = made.core.governance
   if (!rollback) return made.risk === 'write_high_risk' ? refuse('none declared') : undefined
@@ -164,7 +155,7 @@ export async function declareRollback(
   try {
     const call = toAdmitted(request, { ...made, attempt: state.attempt }, made.args)
     const context = toolContext(request, call)
-    const declared =
+    const declaration =
       typeof rollback === 'function'
         ? await rollback(made.args, context)
         : {
@@ -172,7 +163,7 @@ export async function declareRollback(
             target: rollback.tool,
             payload: (await rollback.args?.(made.args, context)) ?? made.args,
           }
-    const action = freezeJson(JSON.parse(canonicalJson(declared)) as RollbackAction)
+    const action = freezeJson(JSON.parse(canonicalJson(declaration)) as RollbackAction)
     const [issue] = findRollbackIssues(action)
     if (issue) return refuse(`${issue.path} ${issue.message}`)
     const { type, target } = action

@@ -1,28 +1,28 @@
 import type { JsonValue } from '@skein/base'
+import { reason, type Reason, type ReasonCode } from '../contract/reason.ts'
+import {
+  type GovernedCallState,
+  isInDoubt,
+  openReviews,
+  standingCalls,
+} from '../journal/governor-state.ts'
+import { judge, toAction } from './judge.ts'
+import { conflict, type GovernedRequest } from './request.ts'
 import { parseFrozen, tryCanonicalJson } from '../contract/envelope.ts'
 import type { VerificationReport } from '../contract/evidence.ts'
-import { reason, type Reason, type ReasonCode } from '../contract/reason.ts'
 import type { Delivered, FailedSafe, Undo } from '../contract/run.ts'
-import { openReviews } from '../journal/reduce.ts'
-import { type GovernedCallState } from '../journal/journal.ts'
-import { finalStreaming, send } from './execute.ts'
+import { finalStreaming, send } from './stream-chunks.ts'
 import { beginFailSafe, failSafe, receiptOf, toFailedSafe, walkToVerify } from './fail.ts'
-import { conflict, type GovernedRequest } from './request.ts'
 import { findOwner, toUndo, undoEffects } from './undo.ts'
-import {
-  collectEvidence,
-  type Failure,
-  findMissing,
-  findOpenReasons,
-  runVerifiers,
-  toFailure,
-} from './verify.ts'
+import { collectEvidence } from './evidence.ts'
+import { type Failure, findMissing, toFailure } from './missing-evidence.ts'
+import { runVerifiers } from './verify.ts'
 
 /** The result of `deliver` or `fail`. */
 export type Delivery =
   | { readonly type: 'delivered'; readonly result: Delivered<JsonValue> }
   /**
-   * The request is tried again (repair, UAICP §4.1): the caller has to start attempt `attempt`; `why`
+   * A repair (UAICP §4.1): the caller has to start attempt `attempt`; `why`
    * contains the reasons why the previous attempt failed.
    */
   | {
@@ -63,8 +63,8 @@ export async function judgeCandidate(
   if (state.state !== 'plan' && state.state !== 'execute') {
     throw conflict(request, `it is in ${state.state}`)
   }
-  const unfinished = findOpenWork(request)
-  if (unfinished) throw conflict(request, unfinished)
+  const openWork = findOpenWork(request)
+  if (openWork) throw conflict(request, openWork)
   const text = tryCanonicalJson(candidate === undefined ? null : candidate)
   await walkToVerify(request)
   if (text === undefined) {
@@ -127,6 +127,32 @@ function hasEnded(status: GovernedCallState['status'] | undefined): boolean {
   return status === 'refused' || status === 'done' || status === 'failed'
 }
 
+/** Returns the reasons that prevent delivery, other than missing evidence and failed verification. */
+async function findOpenReasons(request: GovernedRequest): Promise<Reason[]> {
+  const { state, core, stopped, task, policyHash } = request
+  const reasons: Reason[] = stopped ? [stopped] : []
+  const { deadline } = state.opened.limits
+  if (!stopped && deadline !== undefined && core.clock.now() >= deadline) {
+    reasons.push(reason('DEADLINE_EXCEEDED'))
+  }
+  for (const call of task.acceptInDoubt ? [] : state.calls.values()) {
+    if (isInDoubt(call)) reasons.push(reason('TOOL_IN_DOUBT', call.tool))
+  }
+  for (const { task: child, attempt, settled } of state.children.values()) {
+    if (attempt !== state.attempt || settled?.outcome === 'success') continue
+    reasons.push(reason('CHILD_FAIL_SAFE', child), ...(settled?.reasons ?? []))
+  }
+  // If policies have changed since a write was allowed, they are asked about it again before delivery.
+  for (const call of standingCalls(state)) {
+    if (call.policy_hash === undefined || call.policy_hash === policyHash) continue
+    const args = await request.fetch(call.args_hash)
+    const { decision } = await judge(request, toAction(request, { ...call, args }))
+    if (decision.effect !== 'deny') continue
+    reasons.push(...(decision.reasons ?? [reason('POLICY_BLOCKED', call.tool)]))
+  }
+  return reasons
+}
+
 /** Ends an attempt that has nothing to deliver, for example because the body threw or the run was stopped. */
 export async function failAttempt(
   request: GovernedRequest,
@@ -164,9 +190,9 @@ async function repairOrFail(request: GovernedRequest, failure: Failure): Promise
   } else if (repair && canChange) {
     reasons = [...reasons, reason('REPAIR_EXHAUSTED', name, `${repair.max} repairs`)]
   }
-  const failed = { ...failure, reasons }
-  await beginFailSafe(request, failed)
-  return { type: 'failing', failure: failed }
+  const finalFailure = { ...failure, reasons }
+  await beginFailSafe(request, finalFailure)
+  return { type: 'failing', failure: finalFailure }
 }
 
 /** Rebuilds the result of a request that has ended, from its journal and payloads. */

@@ -2,12 +2,13 @@ import type { JsonValue } from '@skein/base'
 import { GovernanceError, thrownText, reason, refusal, type Reason } from '../contract/reason.ts'
 import type { Result, Run, Init } from '../contract/run.ts'
 import type { ChildData } from '../journal/events.ts'
-import { isClosed } from '../journal/reduce.ts'
-import { countVoid } from './execute.ts'
+import { isClosed } from '../journal/governor-state.ts'
+import { countVoid } from './stream-chunks.ts'
 import { closedResult, deliver, failAttempt, type Delivery } from './deliver.ts'
 import { brokenResult, failSafe, settleChild } from './fail.ts'
 import { GovernedRun, type ApprovalAnswers, type Waiting } from './governed-run.ts'
-import { loadState, newUuid, openRequest, reviveRequest } from './open.ts'
+import { loadState, reviveRequest } from './load.ts'
+import { newUuid, openRequest } from './open.ts'
 import { conflict, type GovernedRequest, type Listeners, untilStopped } from './request.ts'
 import type { TaskClass } from '../contract/governed.ts'
 
@@ -61,21 +62,21 @@ export async function drive(
       const run = new GovernedRun(request, input, answers, driveChild)
       // The body repeats the chunks of this attempt.
       request.chunkIndex = countVoid(request.state)
-      const ended = await callBody(request, body, run)
+      const end = await callBody(request, body, run)
       run.end()
       await request.idle()
       if (request.broken) return brokenResult(request)
       if (run.waiting.length > 0 && !request.stopped) {
-        const rejected = run.waiting.flatMap((one) => one.rejected ?? [])
+        const rejections = run.waiting.flatMap((one) => one.rejected ?? [])
         return {
           state: 'execute',
           outcome: 'pending',
           waiting: run.waiting.map((one) => one.request),
           request_id: request.state.request_id,
-          rejected: rejected.length > 0 ? rejected : undefined,
+          rejected: rejections.length > 0 ? rejections : undefined,
         }
       }
-      const delivery = await conclude(request, ended)
+      const delivery = await conclude(request, end)
       if (delivery.type !== 'repair') return delivery.result
     }
   } catch (error) {
@@ -131,11 +132,11 @@ function watch(request: GovernedRequest, signal: AbortSignal | undefined): () =>
   signal?.addEventListener('abort', cancel, { once: true })
   let cancelTimer: (() => void) | undefined
   const arm = (): void => {
-    const left = (deadline ?? Infinity) - core.clock.now()
-    if (left <= 0) request.stop(reason('DEADLINE_EXCEEDED', state.request_id))
+    const remaining = (deadline ?? Infinity) - core.clock.now()
+    if (remaining <= 0) request.stop(reason('DEADLINE_EXCEEDED', state.request_id))
     // The delay of a timer is limited, so a timer may fire before the deadline; then it is set again for
     // the remaining time.
-    else if (deadline !== undefined) cancelTimer = core.timer(left, arm)
+    else if (deadline !== undefined) cancelTimer = core.timer(remaining, arm)
   }
   arm()
   return () => {
@@ -156,16 +157,16 @@ async function driveChild(
   const { core, state } = parent
   await parent.execute()
   const { id, task, body } = child
-  const known = state.children.get(id)
-  if (known && known.task !== task.name) {
-    throw conflict(parent, `child ${id} was ${known.task} before`)
+  const record = state.children.get(id)
+  if (record && record.task !== task.name) {
+    throw conflict(parent, `child ${id} was ${record.task} before`)
   }
-  if (known?.settled) {
-    const { hash, reasons } = known.settled
+  if (record?.settled) {
+    const { hash, reasons } = record.settled
     if (hash === undefined) throw childFailed(task.name, reasons)
     return { value: await parent.fetch(hash) }
   }
-  let data: ChildData | undefined = known
+  let data: ChildData | undefined = record
   if (!data) {
     if (state.opened.limits.depth < 1) {
       const detail = 'limits.depth of the outermost task class bounds it'
@@ -199,10 +200,10 @@ async function enterChild(
   { request_id, trace_id }: ChildData,
 ): Promise<GovernedRequest> {
   const { core, state } = parent
-  const loaded = await loadState(core, request_id)
+  const loadedState = await loadState(core, request_id)
   const identity = init.identity ?? state.identity
-  const { request, refused } = loaded
-    ? { request: reviveRequest(core, loaded, task, parent), refused: undefined }
+  const { request, refused } = loadedState
+    ? { request: reviveRequest(core, loadedState, task, parent), refused: undefined }
     : await openRequest(
         core,
         task,

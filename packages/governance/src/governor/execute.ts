@@ -1,23 +1,11 @@
-import type { EvidenceClaim, GovernedContext, ToolCore } from '../contract/governed.ts'
-import { thrownText, reason, type Reason, refusal } from '../contract/reason.ts'
+import { argumentParserOf, parsedByMember } from '@skein/base'
+import type { GovernedContext, ToolCore } from '../contract/governed.ts'
+import { reason, type Reason, refusal, thrownText } from '../contract/reason.ts'
 import { withTimeout } from './options.ts'
-import { conflict, type GovernedRequest } from './request.ts'
-import {
-  type Envelope,
-  type Hash,
-  hashText,
-  parseFrozen,
-  type Streaming,
-  UAICP_VERSION,
-} from '../contract/envelope.ts'
-import { timestampOf } from '../journal/journal.ts'
-import { isClosed } from '../journal/reduce.ts'
-import type { GovernedCallState, GovernorState } from '../journal/journal.ts'
-import { argumentParserOf, canonicalJson, type JsonValue, parsedByMember } from '@skein/base'
-import { type Evidence, EVIDENCE_TYPES } from '../contract/evidence.ts'
-import type { RecordedEffect, EvidenceData, SettledData } from '../journal/events.ts'
-import { namesOf, type CallNames } from './call-names.ts'
-import type { AdmittedCall } from './candidate.ts'
+import type { GovernedRequest } from './request.ts'
+import type { AdmittedCall } from './admitted-call.ts'
+import type { GovernedOutcome } from './settle.ts'
+import { emitChunk } from './stream-chunks.ts'
 
 /** Error codes with which a tool reports that it failed before it changed anything. */
 const CLEAN_FAILURES: ReadonlySet<unknown> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
@@ -110,7 +98,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }
 
-/** Asks the tool's probe whether the effect happened. Without a clear answer that stays unknown (in doubt). */
+/** Asks the tool's probe whether the effect happened. Without a clear answer the call stays in doubt. */
 export async function probe(
   request: GovernedRequest,
   call: AdmittedCall,
@@ -119,13 +107,13 @@ export async function probe(
   if (!look) return 'in_doubt'
   const { timer, limits } = request.core
   try {
-    const found = await withTimeout(
+    const finding = await withTimeout(
       async (signal) => look(call.args, toolContext(request, call, signal)),
       limits.undoTimeoutMs,
       timer,
     )
-    if (found === true || found === 'applied') return 'applied'
-    return found === false || found === 'absent' ? 'absent' : 'in_doubt'
+    if (finding === true || finding === 'applied') return 'applied'
+    return finding === false || finding === 'absent' ? 'absent' : 'in_doubt'
   } catch {
     // After a probe that throws or times out, it is still unknown whether the effect happened.
     return 'in_doubt'
@@ -151,260 +139,4 @@ export function toolContext(
       emitChunk(request, text)
     },
   }
-}
-
-/**
- * Sends a piece of text to the listener before it is verified, marked as unverified (UAICP §4.2). A chunk
- * that is not in the log yet is written to the log first.
- */
-export function emitChunk(request: GovernedRequest, text: string): void {
-  const { state } = request
-  if (isClosed(state) || state.state === 'fail_safe' || request.broken) {
-    throw conflict(request, 'it is over and takes no more chunks')
-  }
-  const hash = hashText(JSON.stringify(text))
-  const index = request.chunkIndex++
-  const known = state.chunks[index]
-  // A body that runs again repeats its chunks. A different text is a conflict, because the user has
-  // already seen the first text.
-  if (known && known.hash !== hash) {
-    throw conflict(request, `chunk ${index} had another text before`)
-  }
-  const streaming: Streaming = {
-    chunk_id: `${state.request_id}/${index}`,
-    is_final: false,
-    stream_index: index,
-    'uaicp:verified': false,
-  }
-  if (index === state.chunks.length) {
-    const options = { outcome: 'pending' as const, actor: request.agent, streaming }
-    const written = request.submit({ type: 'chunk', data: { hash } }, options)
-    // The error is not handled here: a failed write marks the request as broken, so the next operation
-    // throws.
-    if (typeof written !== 'number') request.track(written).catch(() => undefined)
-  }
-  send(request, { ...streaming, 'uaicp:text': text })
-}
-
-/** Counts the chunks of earlier attempts. They are void, because those attempts failed. */
-export function countVoid({ chunks, attempt }: GovernorState): number {
-  return chunks.filter((chunk) => chunk.attempt !== attempt).length
-}
-
-/**
- * Returns the `streaming` member of the last envelope; undefined when there were no chunks. It confirms
- * the chunks, except for the first `uaicp:retracted` ones: after a repair those of earlier attempts, after
- * a failure all.
- */
-export function finalStreaming(
-  { state }: GovernedRequest,
-  isDelivered: boolean,
-): Streaming | undefined {
-  const index = state.chunks.length
-  if (index === 0) return undefined
-  const retracted = isDelivered ? countVoid(state) : index
-  return {
-    chunk_id: `${state.request_id}/${index}`,
-    is_final: true,
-    stream_index: index,
-    'uaicp:verified': isDelivered,
-    ...(retracted > 0 && { 'uaicp:retracted': retracted }),
-  }
-}
-
-/** Sends an envelope with this chunk to the listener `onChunk`. */
-export function send(request: GovernedRequest, streaming: Streaming): void {
-  const { state, core } = request
-  const phase = state.state
-  const envelope: Envelope = {
-    uaicp_version: UAICP_VERSION,
-    request_id: state.request_id,
-    trace_id: state.trace_id,
-    ...(state.parent_trace_id !== undefined && { parent_trace_id: state.parent_trace_id }),
-    state: phase,
-    timestamp: timestampOf(core.clock.now()),
-    identity: state.identity,
-    outcome: phase === 'deliver' ? 'success' : phase === 'fail_safe' ? 'uncertain' : 'pending',
-    streaming,
-  }
-  try {
-    request.listeners.onChunk?.(envelope)
-  } catch {
-    // An error in the listener is ignored, because it must not affect the run.
-  }
-}
-
-/** How an admitted call ended. */
-export type GovernedOutcome =
-  | { readonly type: 'result'; readonly value: unknown }
-  /** `effect` says whether a write happened: `applied`, `absent`, or `in_doubt` when neither is certain. */
-  | {
-      readonly type: 'error'
-      readonly reasons: readonly Reason[]
-      readonly effect: 'applied' | 'absent' | 'in_doubt'
-    }
-
-/** The recorded outcome of a call: its result and the evidence, or why it failed. */
-export type Settlement =
-  | { readonly type: 'done'; readonly result: JsonValue; readonly evidence: Evidence }
-  | {
-      readonly type: 'failed'
-      readonly reasons: readonly Reason[]
-      readonly effect: RecordedEffect
-    }
-
-/** Records the end of a call that was allowed. Only here a result becomes evidence (proof for an answer). */
-export async function settle(
-  request: GovernedRequest,
-  admitted: AdmittedCall,
-  outcome: GovernedOutcome,
-): Promise<Settlement> {
-  const { state } = request
-  const { call, tool, risk } = admitted
-  if (state.state !== 'execute') {
-    throw conflict(request, `call ${call} ended after the run had gone on to ${state.state}`)
-  }
-  const minted = outcome.type === 'error' ? outcome : mint(request, admitted, outcome.value)
-  if ('reasons' in minted) {
-    const { reasons } = minted
-    const effect = risk === 'read_only' ? 'none' : minted.effect
-    request.running.delete(call)
-    await submitSettled(request, admitted, { effect, reasons })
-    return { type: 'failed', reasons, effect }
-  }
-  const { payload, result, claim } = minted
-  // Awaited only if the store returns a promise, so that a synchronous store costs no turn of the event loop.
-  const stored = request.put(payload.hash, payload.text)
-  if (stored) await stored
-  if (result !== payload) await request.put(result.hash, result.text)
-  const data: EvidenceData = {
-    id: `${state.request_id}#${state.seq}`,
-    type: claim.type,
-    hash: payload.hash,
-    result_hash: result === payload ? undefined : result.hash,
-    subtype: claim.subtype,
-  }
-  const effect = risk === 'read_only' ? 'none' : 'applied'
-  const written = submitSettled(request, admitted, { effect, evidence: data })
-  // The evidence gets the time of its journal entry, so that it is the same object when it is read back
-  // later.
-  const at = state.calls.get(call)?.evidence?.at ?? 0
-  const evidence = toEvidence(request, tool, { ...data, at }, payload.value)
-  request.evidence.set(call, evidence)
-  request.running.delete(call)
-  if (typeof written !== 'number') await written
-  return { type: 'done', result: result.value, evidence }
-}
-
-/**
- * Writes the entry that ends a call. `settled_by` is set when the outcome was only found out later: by a
- * probe, by a person, or because an idempotent tool may simply run again.
- */
-export function submitSettled(
-  request: GovernedRequest,
-  names: CallNames,
-  rest: Pick<SettledData, 'effect' | 'evidence' | 'reasons' | 'settled_by'>,
-): number | Promise<number> {
-  const outcome = rest.evidence ? 'success' : rest.effect === 'in_doubt' ? 'uncertain' : 'failure'
-  const actor = rest.settled_by ? request.system : request.agent
-  const data = { ...namesOf(names), ...rest }
-  return request.submit({ type: 'call_settled', data }, { outcome, actor })
-}
-
-/** A value with its canonical text and hash. */
-interface Text {
-  readonly text: string
-  readonly hash: Hash
-  readonly value: JsonValue
-}
-
-function toText(value: unknown): Text {
-  const text = canonicalJson(value)
-  return { text, hash: hashText(text), value: parseFrozen(text) }
-}
-
-type Minted =
-  | { readonly claim: EvidenceClaim; readonly result: Text; readonly payload: Text }
-  | { readonly reasons: readonly Reason[]; readonly effect: 'applied' }
-
-/** The evidence of a tool that declares none. Its payload is the tool's result; the `null` here is not used. */
-const TOOL_RESULT: EvidenceClaim = { type: 'tool_result', payload: null }
-
-/**
- * Creates the evidence from a tool's result, as the tool declares it, or returns the reasons why the
- * result cannot be evidence.
- */
-function mint(request: GovernedRequest, { tool, args }: AdmittedCall, value: unknown): Minted {
-  let problem: string
-  try {
-    const result = toText(value === undefined ? null : value)
-    const claim = request.findTool(tool)?.governance.evidence?.(result.value, args)
-    if (!claim) return { claim: TOOL_RESULT, result, payload: result }
-    const { type, subtype } = claim
-    if (!EVIDENCE_TYPES.includes(type)) problem = `"${type}" is not a type of evidence`
-    // Only an approval whose tokens were accepted becomes evidence of this type, so no tool can claim it.
-    else if (type === 'approval_token') problem = 'a tool cannot mint approvals'
-    else if (type === 'custom' && !/^[^:\s]+:[^\s]+$/.test(subtype ?? ''))
-      problem = 'custom needs a subtype'
-    else return { claim, result, payload: toText(claim.payload) }
-  } catch (error) {
-    problem = thrownText(error)
-  }
-  return { reasons: [reason('EVIDENCE_INVALID', tool, problem)], effect: 'applied' }
-}
-
-/** Returns the evidence of a completed call, from the cache or rebuilt from its record and its payload. */
-export async function evidenceOf(
-  request: GovernedRequest,
-  call: GovernedCallState,
-): Promise<Evidence> {
-  const known = request.evidence.get(call.call)
-  if (known) return known
-  if (!call.evidence) throw conflict(request, `call ${call.call} left no evidence`)
-  const payload = await request.fetch(call.evidence.hash)
-  const evidence = toEvidence(request, call.tool, call.evidence, payload)
-  request.evidence.set(call.call, evidence)
-  return evidence
-}
-
-function toEvidence(
-  { state }: Pick<GovernedRequest, 'state'>,
-  tool: string,
-  data: EvidenceData & { readonly at: number },
-  payload: JsonValue,
-  actor = `tool:${tool}`,
-): Evidence {
-  return Object.freeze({
-    evidence_id: data.id,
-    evidence_type: data.type,
-    source: tool,
-    collected_at: timestampOf(data.at),
-    hash: data.hash,
-    payload,
-    actor,
-    request_id: state.request_id,
-    trace_id: state.trace_id,
-    // Absent members are left out rather than set to undefined, because validators check which members
-    // exist.
-    ...(state.parent_trace_id !== undefined && { parent_trace_id: state.parent_trace_id }),
-    ...(data.subtype !== undefined && { 'uaicp:subtype': data.subtype }),
-  })
-}
-
-/**
- * Returns the accepted approvals of calls that succeeded, as evidence. Their content comes from the log, not
- * from the payload store.
- */
-export function approvalEvidence({ state }: GovernedRequest): Evidence[] {
-  const minted: Evidence[] = []
-  for (const { answer, tool, digest, call } of state.reviews.values()) {
-    if (answer?.answer !== 'approved' || state.calls.get(call)?.status !== 'done') continue
-    const { approvers = [], tokens = [], seq, at } = answer
-    const { hash, value } = toText({ digest, approvers, tokens })
-    const id = `${state.request_id}#${seq}`
-    const [first] = approvers
-    const actor = first && `${first.type}:${first.id}`
-    minted.push(toEvidence({ state }, tool, { id, type: 'approval_token', hash, at }, value, actor))
-  }
-  return minted
 }

@@ -2,13 +2,13 @@ import type { Actor } from '../contract/envelope.ts'
 import { reason } from '../contract/reason.ts'
 import type { FailedSafe, Receipt, Undo } from '../contract/run.ts'
 import type { ChildData, ChildSettledData } from '../journal/events.ts'
-import { effectKey, isClosed } from '../journal/reduce.ts'
+import { effectKey, isClosed } from '../journal/governor-state.ts'
 import { callsOf } from './candidate.ts'
-import { finalStreaming, send } from './execute.ts'
-import { loadState, reviveRequest } from './open.ts'
+import { finalStreaming, send } from './stream-chunks.ts'
+import { loadState, reviveRequest } from './load.ts'
 import type { GovernedRequest } from './request.ts'
 import { effectsOf, findLive, toUndo, undoEffects } from './undo.ts'
-import { type Failure, toFailure } from './verify.ts'
+import { type Failure, toFailure } from './missing-evidence.ts'
 
 /** How a request fails. */
 export interface FailOptions {
@@ -22,7 +22,7 @@ export interface FailOptions {
 }
 
 /**
- * Ends a request without delivery (fail safe, UAICP §7): writes the transition to `fail_safe`, undoes or
+ * Fails a request safe (UAICP §7): writes the transition to `fail_safe`, undoes or
  * reports every write, then writes the last entry. If the process dies in between, `recover` continues after
  * the last entry in the journal.
  */
@@ -132,11 +132,11 @@ function placeOf({ state: { request_id, trace_id }, first, last }: GovernedReque
 async function settleChildren(parent: GovernedRequest): Promise<void> {
   for (const data of parent.state.children.values()) {
     if (data.settled) continue
-    const loaded = await loadState(parent.core, data.request_id)
+    const loadedState = await loadState(parent.core, data.request_id)
     // The child is named in the parent's log but has no entries: the process died before the child
     // started, so the child did nothing.
-    if (!loaded) continue
-    const child = reviveRequest(parent.core, loaded, undefined, parent)
+    if (!loadedState) continue
+    const child = reviveRequest(parent.core, loadedState, undefined, parent)
     if (!isClosed(child.state)) {
       const why = reason('CANCELLED', data.request_id, 'its parent failed')
       await failSafe(child, await toFailure(child, [why]))

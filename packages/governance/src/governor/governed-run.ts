@@ -5,9 +5,13 @@ import type { GovernedTool, TaskClass } from '../contract/governed.ts'
 import type { Evidence } from '../contract/evidence.ts'
 import { GovernanceError, thrownText, reason, type Reason, refusal } from '../contract/reason.ts'
 import type { CallOptions, CallResult, Init, Run } from '../contract/run.ts'
-import { isNamedCall } from '../journal/reduce.ts'
-import { type Admission, admit, admitNative, type CallRequest } from './admit.ts'
-import { emitChunk, execute, settle } from './execute.ts'
+import { isNamedCall } from '../journal/governor-state.ts'
+import { type Admission, admit } from './admit.ts'
+import type { CallRequest } from './candidate.ts'
+import { admitNative } from './admit-native.ts'
+import { emitChunk } from './stream-chunks.ts'
+import { execute } from './execute.ts'
+import { settle } from './settle.ts'
 import { conflict, type GovernedRequest, untilStopped } from './request.ts'
 import type { RunChild } from './drive.ts'
 
@@ -121,10 +125,10 @@ export class GovernedRun implements Run {
   ): Promise<T> {
     return this.#start(async () => {
       const id = `${this.attempt}.c${++this.#children}`
-      const ended = await this.#runChild(this.#request, { id, task, init, body }, this.#answers)
+      const end = await this.#runChild(this.#request, { id, task, init, body }, this.#answers)
       // The cast is safe: the child's body returns `T`, and this is the value that was delivered.
-      if ('value' in ended) return ended.value as T
-      return this.#park(task.name, ended.waiting)
+      if ('value' in end) return end.value as T
+      return this.#park(task.name, end.waiting)
     })
   }
 
@@ -194,9 +198,9 @@ export class GovernedRun implements Run {
       const { request: asked, rejected } = admission
       return this.#park(call.tool, [{ request: asked, rejected }])
     }
-    const settled = await settle(request, admission.call, await execute(request, admission.call))
-    if (settled.type === 'done') return this.#keep(settled)
-    throw refusal(call.tool, settled.reasons)
+    const settlement = await settle(request, admission.call, await execute(request, admission.call))
+    if (settlement.type === 'done') return this.#keep(settlement)
+    throw refusal(call.tool, settlement.reasons)
   }
 
   /**
@@ -205,16 +209,20 @@ export class GovernedRun implements Run {
    */
   async #admit(call: CallRequest): Promise<Admission> {
     const request = this.#request
-    const asked = request.state.reviews.get(call.id)
+    const review = request.state.reviews.get(call.id)
     const { approve } = request.listeners
-    const admission = await admit(request, call, asked && this.#answerTo(asked.review))
+    const admission = await admit(request, call, review && this.#answerTo(review.review))
     if (!approve || admission.type !== 'review') return admission
     const answer = await untilStopped(request, approve(admission.request))
     if (answer.type === 'wait') return admission
     // The call is made with the arguments that the person was shown, even if the caller has changed its
     // own object since.
-    const shown = { ...call, args: admission.request.action.args, sent: call.sent ?? call.args }
-    return admit(request, shown, { ...answer, isFinal: true })
+    const reviewedCall = {
+      ...call,
+      args: admission.request.action.args,
+      sent: call.sent ?? call.args,
+    }
+    return admit(request, reviewedCall, { ...answer, isFinal: true })
   }
 
   #answerTo(review: string): ApprovalAnswer | undefined {
@@ -232,11 +240,12 @@ export class GovernedRun implements Run {
     fn: () => T | Promise<T>,
   ): Promise<T> {
     const request = this.#request
-    const known = request.state.steps.get(step)
-    if (known) {
-      if (known.name !== name) throw conflict(request, `step ${step} was "${known.name}" before`)
-      const value = await request.fetch(known.hash)
-      if (!known.ok) throw stepFailed(name, String(value))
+    const previous = request.state.steps.get(step)
+    if (previous) {
+      if (previous.name !== name)
+        throw conflict(request, `step ${step} was "${previous.name}" before`)
+      const value = await request.fetch(previous.hash)
+      if (!previous.ok) throw stepFailed(name, String(value))
       return value as T
     }
     const record = async (text: string, outcome: 'success' | 'failure'): Promise<void> => {

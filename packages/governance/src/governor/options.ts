@@ -71,7 +71,7 @@ export interface GovernorLimits {
   readonly undoTimeoutMs?: number
   /** How many times the governor tries to undo one write; 3 by default. */
   readonly undoTries?: number
-  /** How long an aborted tool may take to end before its effect counts as unknown (in doubt); 1 s by default. */
+  /** How long an aborted tool may take to end before its call is in doubt; 1 s by default. */
   readonly graceMs?: number
 }
 

@@ -1,14 +1,18 @@
 import type { State } from '../contract/envelope.ts'
 import { GovernanceError, reason } from '../contract/reason.ts'
-import { isClosed, isInDoubt, openReviews } from '../journal/reduce.ts'
-import { type GovernedCallState } from '../journal/journal.ts'
+import {
+  type GovernedCallState,
+  isClosed,
+  isInDoubt,
+  openReviews,
+} from '../journal/governor-state.ts'
 import { type FailOptions, failSafe } from './fail.ts'
-import { loadOpen, reviveRequest } from './open.ts'
+import { loadOpen, reviveRequest } from './load.ts'
 import type { GovernorCore } from './options.ts'
 import { conflict, type GovernedRequest } from './request.ts'
-import { submitSettled } from './execute.ts'
+import { submitSettled } from './settle.ts'
 import { probeCall } from './undo.ts'
-import { type Failure, toFailure } from './verify.ts'
+import { type Failure, toFailure } from './missing-evidence.ts'
 
 /** A request that had not ended, after recovery found out what became of its calls, as far as it could. */
 export interface Recovered {
@@ -40,9 +44,9 @@ export async function recoverAll(core: GovernorCore): Promise<Recovered[]> {
   const open = (await loadOpen(core)).filter(({ state }) => core.tasks.has(state.opened.task))
   // Children are recovered before their parents, so that a parent that fails finds them ended.
   open.sort((a, b) => b.state.opened.depth - a.state.opened.depth)
-  const recovered: Recovered[] = []
-  for (const loaded of open) {
-    const request = reviveRequest(core, loaded)
+  const results: Recovered[] = []
+  for (const loadedState of open) {
+    const request = reviveRequest(core, loadedState)
     const { state } = request
     let error: GovernanceError | undefined
     try {
@@ -52,7 +56,7 @@ export async function recoverAll(core: GovernorCore): Promise<Recovered[]> {
       if (request.broken || !(thrown instanceof GovernanceError)) throw thrown
       error = thrown
     }
-    recovered.push({
+    results.push({
       request_id: state.request_id,
       task: state.opened.task,
       state: state.state,
@@ -63,7 +67,7 @@ export async function recoverAll(core: GovernorCore): Promise<Recovered[]> {
       error,
     })
   }
-  return recovered
+  return results
 }
 
 /**
@@ -94,9 +98,9 @@ export async function recoverCall(
   request: GovernedRequest,
   call: string,
 ): Promise<'applied' | 'absent' | 'in_doubt' | undefined> {
-  const known = request.state.calls.get(call)
-  const isOpen = known && isInDoubt(known) && !request.running.has(call)
-  return isOpen ? settleDoubt(request, known) : undefined
+  const record = request.state.calls.get(call)
+  const isOpen = record && isInDoubt(record) && !request.running.has(call)
+  return isOpen ? settleDoubt(request, record) : undefined
 }
 
 /** Records what a person found out about a call in doubt. Throws when its effect is known. */
@@ -105,13 +109,13 @@ export async function settleByPerson(
   call: string,
   found: 'applied' | 'absent',
 ): Promise<void> {
-  const known = request.state.calls.get(call)
-  if (known?.effect !== 'in_doubt') throw conflict(request, `call ${call} is not in doubt`)
-  await recordFound(request, known, found, 'person')
+  const record = request.state.calls.get(call)
+  if (record?.effect !== 'in_doubt') throw conflict(request, `call ${call} is not in doubt`)
+  await recordFound(request, record, found, 'person')
 }
 
 /**
- * Finds out whether a call had its effect, if that is unknown (in doubt), and records it. The tool's probe
+ * Finds out whether a call in doubt had its effect, and records it. The tool's probe
  * decides; if it cannot, the call of an idempotent tool counts as absent, because the tool may run again with
  * the same idempotency key. Otherwise the call stays in doubt and a person has to look.
  */
@@ -119,17 +123,17 @@ async function settleDoubt(
   request: GovernedRequest,
   call: GovernedCallState,
 ): Promise<'applied' | 'absent' | 'in_doubt'> {
-  const found = await probeCall(request, call)
-  const isKnown = found !== 'in_doubt'
+  const finding = await probeCall(request, call)
+  const isKnown = finding !== 'in_doubt'
   // A tool that the task no longer has cannot be repeated.
   const mayRepeat = !isKnown && request.findTool(call.tool)?.governance.idempotent === true
-  const effect = mayRepeat ? 'absent' : found
+  const effect = mayRepeat ? 'absent' : finding
   const by = mayRepeat ? 'idempotent' : isKnown ? 'probe' : undefined
   if (by || call.status === 'started') await recordFound(request, call, effect, by)
   return effect
 }
 
-/** Writes to the journal what was found out about a call whose effect was unknown (in doubt). */
+/** Writes to the journal what was found out about a call in doubt. */
 async function recordFound(
   request: GovernedRequest,
   call: GovernedCallState,

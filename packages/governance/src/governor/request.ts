@@ -16,11 +16,12 @@ import type { Evidence } from '../contract/evidence.ts'
 import { hashPolicies, type Policy } from '../contract/policy.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 import type { JournalEvent, JournalItem, TransitionData } from '../journal/events.ts'
-import { type AuditAppendOptions, createLineWriter, type LineWriter } from '../journal/journal.ts'
-import { isClosed, reduceJournal } from '../journal/reduce.ts'
-import { type GovernorState } from '../journal/journal.ts'
+import type { AuditAppendOptions } from '../journal/journal.ts'
+import { createLineWriter, type LineWriter } from '../journal/line-writer.ts'
+import { type GovernorState, isClosed } from '../journal/governor-state.ts'
+import { reduceJournal } from '../journal/reduce.ts'
 import type { GovernorCore } from './options.ts'
-import type { AdmittedCall } from './candidate.ts'
+import type { AdmittedCall } from './admitted-call.ts'
 
 /**
  * The members of a log entry besides its event. `state` is set only for transitions; otherwise it is the
@@ -182,8 +183,8 @@ export class GovernedRequest {
   /** Stores a payload. Returns a promise only if the payload store does. */
   put(hash: Hash, text: string, options?: { readonly durable?: boolean }): void | Promise<void> {
     try {
-      const stored = this.core.payloads.put(hash, text, options)
-      return stored?.catch((error: unknown) => {
+      const writing = this.core.payloads.put(hash, text, options)
+      return writing?.catch((error: unknown) => {
         throw this.#break(error)
       })
     } catch (error) {

@@ -1,13 +1,17 @@
 import { thrownText } from '../contract/reason.ts'
 import type { Undo } from '../contract/run.ts'
 import type { EffectReference, UndoData } from '../journal/events.ts'
-import { effectKey, isClosed } from '../journal/reduce.ts'
-import { type GovernedCallState, type UndoState } from '../journal/journal.ts'
-import { toolContext, probe } from './execute.ts'
-import { type LoadedState, loadState, reviveRequest } from './open.ts'
+import {
+  effectKey,
+  type GovernedCallState,
+  isClosed,
+  type UndoState,
+} from '../journal/governor-state.ts'
+import { probe, toolContext } from './execute.ts'
+import { type LoadedState, loadState, reviveRequest } from './load.ts'
 import { type Delegate, type GovernorCore, withTimeout } from './options.ts'
 import { GovernedRequest } from './request.ts'
-import { toAdmitted } from './candidate.ts'
+import { toAdmitted } from './admitted-call.ts'
 
 /**
  * Undoes the writes of a request and of its delegates, the last one first. A failure is recorded and the remaining
@@ -15,13 +19,13 @@ import { toAdmitted } from './candidate.ts'
  * journal is reported, but not undone again.
  */
 export async function undoEffects(request: GovernedRequest): Promise<Undo[]> {
-  const done: Undo[] = []
+  const results: Undo[] = []
   for (const write of await writesOf(request)) {
     const { reference, call, maker } = write
     if (call.effect === 'absent') continue
     const key = effectKey(reference)
-    let settled = request.state.undo.get(key)?.settled ?? write.earlier?.settled
-    if (!settled) {
+    let undoEnd = request.state.undo.get(key)?.settled ?? write.earlier?.settled
+    if (!undoEnd) {
       const end = maker
         ? await undoOne(request, maker, write)
         : {
@@ -29,14 +33,14 @@ export async function undoEffects(request: GovernedRequest): Promise<Undo[]> {
             tries: 0,
             error: `"${call.tool}" is not known here any more`,
           }
-      settled = { ...reference, ...end }
+      undoEnd = { ...reference, ...end }
       const { status } = end
       const outcome = status === 'done' ? 'success' : status === 'failed' ? 'failure' : 'uncertain'
-      await request.submit({ type: 'undo_settled', data: settled }, { outcome })
+      await request.submit({ type: 'undo_settled', data: undoEnd }, { outcome })
     }
-    done.push(toUndo(reference, call, settled))
+    results.push(toUndo(reference, call, undoEnd))
   }
-  return done
+  return results
 }
 
 /** A write that has to be undone if its request fails. */
@@ -78,9 +82,9 @@ async function writesOf(request: GovernedRequest): Promise<WriteToUndo[]> {
         : []
     })
   })
-  const loaded = await loadState(core, state.request_id)
+  const loadedState = await loadState(core, state.request_id)
   const places = new Map<string, number>()
-  for (const { writes, state: one } of [loaded ?? [], delegates].flat())
+  for (const { writes, state: one } of [loadedState ?? [], delegates].flat())
     for (const [call, place] of writes)
       places.set(effectKey({ request_id: one.request_id, call }), place)
   const placeOf = ({ reference }: WriteToUndo): number =>
@@ -108,12 +112,13 @@ async function loadDelegates({
   core,
   state: { request_id },
 }: GovernedRequest): Promise<readonly LoadedDelegate[]> {
-  const found: LoadedDelegate[] = []
+  const owners: LoadedDelegate[] = []
   for (const { request_id: id, task, isActive } of await core.delegates(request_id)) {
-    const loaded = await loadState(core, id)
-    if (loaded && (isClosed(loaded.state) || !isActive)) found.push({ ...loaded, task })
+    const loadedState = await loadState(core, id)
+    if (loadedState && (isClosed(loadedState.state) || !isActive))
+      owners.push({ ...loadedState, task })
   }
-  return found
+  return owners
 }
 
 /**
@@ -143,8 +148,8 @@ export async function findOwner(
 export function findLive(request: GovernedRequest, requestId: string): GovernedRequest | undefined {
   if (requestId === request.state.request_id) return request
   for (const child of request.children.values()) {
-    const found = findLive(child, requestId)
-    if (found) return found
+    const owner = findLive(child, requestId)
+    if (owner) return owner
   }
   return undefined
 }
@@ -165,19 +170,20 @@ async function undoOne(
   if (earlier || request.state.undo.has(effectKey(reference))) {
     // The process died while undoing this write. Only the probe can tell whether the undoing succeeded;
     // without a clear answer the rollback may run again only if the tool that undoes is idempotent.
-    const found = await probeCall(owner, call)
-    if (found === 'absent') return { status: 'done', tries: 0 }
+    const finding = await probeCall(owner, call)
+    if (finding === 'absent') return { status: 'done', tries: 0 }
     // After a deploy the task may no longer have the tool that undoes.
     const inverse = type === 'tool_call' ? owner.findTool(target) : undefined
-    if (found !== 'applied' && inverse?.governance.idempotent !== true) {
-      const gone = type === 'tool_call' && !inverse ? `, and the task has no tool "${target}"` : ''
-      return { status: 'unknown', tries: 0, error: `it may have run before a crash${gone}` }
+    if (finding !== 'applied' && inverse?.governance.idempotent !== true) {
+      const missingTool =
+        type === 'tool_call' && !inverse ? `, and the task has no tool "${target}"` : ''
+      return { status: 'unknown', tries: 0, error: `it may have run before a crash${missingTool}` }
     }
   } else {
-    const found = await findEffect(request, owner, call)
-    if (found === 'absent') return { status: 'done', tries: 0 }
+    const effect = await findEffect(request, owner, call)
+    if (effect === 'absent') return { status: 'done', tries: 0 }
     // To undo a write that did not happen could itself do harm, so a person decides.
-    if (found === 'in_doubt') return { status: 'in_doubt', tries: 0 }
+    if (effect === 'in_doubt') return { status: 'in_doubt', tries: 0 }
     await request.submit(
       { type: 'undo_started', data: reference },
       { outcome: 'pending', rollback, durable: true },
@@ -213,11 +219,11 @@ function runInverse(
 ): Promise<unknown> {
   const { timer, limits, undoers } = owner.core
   const { type, target, payload } = rollback
-  const admitted = { ...toAdmitted(owner, call, null), tool: target }
+  const inverseCall = { ...toAdmitted(owner, call, null), tool: target }
   return withTimeout(
     async (signal) => {
-      const idempotencyKey = `${admitted.idempotency_key}:undo`
-      const context = { ...toolContext(owner, admitted, signal), idempotencyKey }
+      const idempotencyKey = `${inverseCall.idempotency_key}:undo`
+      const context = { ...toolContext(owner, inverseCall, signal), idempotencyKey }
       if (type !== 'tool_call') {
         const undo = Object.hasOwn(undoers, type) ? undoers[type] : undefined
         if (!undo) throw new Error(`This governor has no function that undoes "${type}".`)

@@ -1,15 +1,16 @@
-import type {
-  GovernorState,
-  GovernedCallState,
-  ReviewState,
-  StepState,
-  ChunkState,
-  GovernedChildState,
-  ReportState,
-  UndoState,
-} from './journal.ts'
-import { canTransition, type Identity } from '../contract/envelope.ts'
-import type { EffectReference, JournalItem, OpenedData } from './events.ts'
+import {
+  type ChunkState,
+  effectKey,
+  type GovernedCallState,
+  type GovernedChildState,
+  type GovernorState,
+  type ReportState,
+  type ReviewState,
+  type StepState,
+  type UndoState,
+} from './governor-state.ts'
+import { canTransition } from '../contract/envelope.ts'
+import type { EffectReference, JournalItem } from './events.ts'
 import { GovernanceError, reason, type Reason } from '../contract/reason.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -25,42 +26,6 @@ type Draft = Mutable<GovernorState> & {
   effects: EffectReference[]
   reports: ReportState[]
   refusals: Reason[]
-}
-
-/** Creates the state of a request from its first entry, `opened`. */
-export function openState(
-  item: JournalItem & { readonly type: 'opened' },
-  identity: Identity,
-): GovernorState {
-  return {
-    request_id: item.request_id,
-    trace_id: item.trace_id,
-    parent_trace_id: item.parent_trace_id,
-    identity,
-    opened: item.data,
-    state: 'intake',
-    attempt: 1,
-    seq: item.seq + 1,
-    startedAt: item.at,
-    calls: new Map(),
-    callCount: 0,
-    reviews: new Map(),
-    steps: new Map(),
-    chunks: [],
-    children: new Map(),
-    effects: decidedWrite(item.data),
-    undo: new Map(),
-    reports: [],
-    refusals: [],
-    why: [],
-    missing: [],
-    delivered: undefined,
-    failed: undefined,
-  }
-}
-
-function decidedWrite({ decided }: OpenedData): readonly EffectReference[] {
-  return decided ? [{ request_id: decided.request_id, call: decided.call }] : []
 }
 
 /**
@@ -116,8 +81,8 @@ export function reduceJournal(state: GovernorState, item: JournalItem): void {
     case 'child_settled': {
       const child = draft.children.get(item.data.child)
       if (!child) break
-      const settled = { ...item.data, outcome: item.outcome }
-      draft.children.set(item.data.child, { ...child, settled })
+      const end = { ...item.data, outcome: item.outcome }
+      draft.children.set(item.data.child, { ...child, settled: end })
       draft.callCount += item.data.calls
       for (const one of item.data.effects) {
         const { request_id, call } = one
@@ -218,8 +183,8 @@ function reduceCall(
       const mayRepeat = settled_by && effect === 'absent'
       const round = base.round + (mayRepeat && settled_by === 'person' ? 1 : 0)
       const status = isDone ? 'done' : mayRepeat ? 'retry' : 'failed'
-      const minted = evidence && { ...evidence, at: item.at }
-      draft.calls.set(call, { ...base, round, status, effect, evidence: minted, reasons })
+      const newEvidence = evidence && { ...evidence, at: item.at }
+      draft.calls.set(call, { ...base, round, status, effect, evidence: newEvidence, reasons })
       if (effect === 'applied' || effect === 'in_doubt') draft.effects.push(reference)
       break
     }
@@ -229,50 +194,4 @@ function reduceCall(
       draft.refusals.push(...reasons)
     }
   }
-}
-
-/** Returns the key of a write in `GovernorState.undo`. */
-export function effectKey({ request_id, call }: EffectReference): string {
-  return `${request_id}/${call}`
-}
-
-/** True once the request's last entry is written. */
-export function isClosed({ delivered, failed }: GovernorState): boolean {
-  return delivered !== undefined || failed !== undefined
-}
-
-/** True for a write that may or may not have happened. */
-export function isInDoubt({ effect, status }: GovernedCallState): boolean {
-  return effect === 'in_doubt' && status !== 'undone'
-}
-
-/**
- * True for a call id that the body chose, which names the same call in every attempt. An id like `1.2` is
- * a position instead: the second call of the first attempt.
- */
-export function isNamedCall(call: string): boolean {
-  return !/^\d+\.\d+$/.test(call)
-}
-
-/**
- * Returns the completed calls whose results are valid in the current attempt: those made in it, and those of
- * earlier attempts whose id the body chose.
- */
-export function standingCalls(state: GovernorState): GovernedCallState[] {
-  const standing: GovernedCallState[] = []
-  for (const call of state.calls.values()) {
-    const isCurrent = call.attempt === state.attempt || isNamedCall(call.call)
-    if (isCurrent && call.status === 'done') standing.push(call)
-  }
-  return standing
-}
-
-/**
- * Returns the approval requests that still wait for people: those without an answer, and those whose tokens
- * were rejected.
- */
-export function openReviews(state: GovernorState): ReviewState[] {
-  return [...state.reviews.values()].filter(
-    (review) => review.answer === undefined || review.answer.answer === 'rejected',
-  )
 }

@@ -9,8 +9,9 @@ import {
 } from '../../src/index.ts'
 import { canTransition, isTerminal, STATES } from '../../src/contract/envelope.ts'
 import type { JournalItem } from '../../src/journal/events.ts'
-import { readItem } from '../../src/journal/journal.ts'
-import { openState, reduceJournal } from '../../src/journal/reduce.ts'
+import { readItem } from '../../src/journal/read-item.ts'
+import { openState } from '../../src/journal/governor-state.ts'
+import { reduceJournal } from '../../src/journal/reduce.ts'
 import { codesOf, init, judgedResult, kit, taskOf, toolOf, undoBy, World } from '../support/kit.ts'
 
 const allowed: readonly string[] = [

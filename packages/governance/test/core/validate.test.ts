@@ -7,7 +7,7 @@ import {
   validateReport,
   type ValidationIssue,
 } from '../../src/schema/index.ts'
-import { readEnvelope } from '../../src/audit/log-lines.ts'
+import { readEnvelope } from '../../src/audit/read-envelope.ts'
 import { findRollbackIssues } from '../../src/schema/validate.ts'
 import { judge, type Kind } from '../support/normative.ts'
 import { smallest, without } from '../support/samples.ts'

@@ -1,13 +1,15 @@
 import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import type { WaitingItem } from '@skein/runtime'
-import { useResource, useStudio } from '../state/studio.ts'
+import { useResource } from '../state/resource.ts'
+import { useStudio } from '../state/studio.ts'
 import { ArgumentsFields, readArguments } from './arguments.tsx'
-import { Dialog, ErrorBox } from './basics.tsx'
+import { Dialog } from './dialog.tsx'
+import { ErrorBox } from './error-box.tsx'
 import { Confirmation, DecisionButton } from './decision-button.tsx'
 import { line } from './format.ts'
 import { indentedJson } from './json.tsx'
 import type { Deciding } from './approval.tsx'
-import { effectText, isAboutUndo, sentence } from './ask-facts.tsx'
+import { effectText, isAboutUndo, sentence } from './ask-text.ts'
 
 export function idOf({ threadId, interruptId }: WaitingItem): {
   threadId: string
@@ -80,7 +82,7 @@ export function DenyDialog({ item, decide, onClose }: DialogProps): ReactNode {
 
 export function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode {
   const [text, setText] = useState(() => indentedJson(item.sentArguments ?? item.arguments))
-  const parsed = readArguments(text)
+  const input = readArguments(text)
   const { client } = useStudio()
   const agent = item.path.at(-1)
   const detail = useResource(agent && `agent ${agent}`, () => client.agents.get(agent!)).value
@@ -89,9 +91,9 @@ export function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode 
     .find(({ name }) => name === item.toolName)
   const [isConfirming, setConfirming] = useState(false)
   const approve = async (): Promise<void> => {
-    if (typeof parsed === 'string') return
+    if (typeof input === 'string') return
     const isDone = await decide.run(
-      (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item), with: parsed as never }), // JSON was parsed from the field
+      (inbox) => inbox.approve({ ...idOf(item), digest: digestOf(item), with: input as never }), // JSON was parsed from the field
       'Approved with changes',
     )
     if (isDone) onClose()
@@ -116,7 +118,7 @@ export function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode 
           <DecisionButton
             call={`${callOf(item)} ${text}`}
             className="btn go"
-            isDisabled={decide.isBusy || typeof parsed === 'string' || isConfirming}
+            isDisabled={decide.isBusy || typeof input === 'string' || isConfirming}
             onDecide={() => (item.isIrreversible === true ? setConfirming(true) : void approve())}
           >
             Approve these arguments
@@ -125,10 +127,10 @@ export function ChangeDialog({ item, decide, onClose }: DialogProps): ReactNode 
             Cancel
           </button>
         </div>
-        {isConfirming && typeof parsed !== 'string' && (
+        {isConfirming && typeof input !== 'string' && (
           <Confirmation
             call={`${callOf(item)} ${text}`}
-            effect={effectText({ toolName: item.toolName, arguments: parsed as never })} // JSON was parsed from the field
+            effect={effectText({ toolName: item.toolName, arguments: input as never })} // JSON was parsed from the field
             verb={`Yes, run ${line(item.toolName, 60)}`}
             isBusy={decide.isBusy}
             onConfirm={() => void approve()}

@@ -1,25 +1,28 @@
-import { CheckIcon as Check, Pencil, X } from '../icons/lucide.ts'
-import { useCallback, useEffect, useId, useRef, useState, type ReactNode } from 'react'
+import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react'
 import type { WaitingItem } from '@skein/runtime'
+import { CheckIcon as Check, Pencil, X } from '../icons/lucide.ts'
 import type { EvidenceFact, GateVerdict } from '../state/facts.ts'
 import { useKeys } from '../state/keys.ts'
-import { useMay, useResource, useStudio } from '../state/studio.ts'
-import { ErrorBox } from './basics.tsx'
+import { useMay, useStudio } from '../state/studio.ts'
+import { useResource } from '../state/resource.ts'
+import { ErrorBox } from './error-box.tsx'
 import { Confirmation, DecisionButton } from './decision-button.tsx'
-import { Checklist, EvidenceList, type EvidenceCall } from './evidence.tsx'
-import { GrantMenu } from './grants.tsx'
+import { Checklist } from './checklist.tsx'
+import { type EvidenceCall, EvidenceList } from './evidence.tsx'
+import { GrantMenu } from './grant-menu.tsx'
 import { line } from './format.ts'
 import {
-  DenyDialog,
-  ChangeDialog,
-  InDoubtForm,
   AnswerForm,
-  VariablesForm,
   callOf,
-  idOf,
+  ChangeDialog,
+  DenyDialog,
   digestOf,
+  idOf,
+  InDoubtForm,
+  VariablesForm,
 } from './answer-forms.tsx'
-import { AskFacts, effectText, sentence } from './ask-facts.tsx'
+import { AskFacts } from './ask-facts.tsx'
+import { effectText, sentence } from './ask-text.ts'
 
 /** What a person can do about a waiting call. */
 type Decision = 'approve' | 'change' | 'deny'
@@ -66,9 +69,9 @@ export function Approval({
   /** Sends the approval, or asks first if the call cannot be undone. */
   const approve = (grant?: { readonly forMs: number; readonly words: string }): void => {
     const send = (): void => {
-      const given = { ...idOf(item), digest: digestOf(item), grantForMs: grant?.forMs }
+      const approval = { ...idOf(item), digest: digestOf(item), grantForMs: grant?.forMs }
       const word = grant === undefined ? 'Approved' : `Approved ${grant.words}`
-      void decide.run((inbox) => inbox.approve(given), word)
+      void decide.run((inbox) => inbox.approve(approval), word)
     }
     if (item.isIrreversible !== true) return send()
     const name = line(item.toolName, 60)

@@ -1,7 +1,8 @@
+import { type ReactNode, useState } from 'react'
 import { X } from '../icons/lucide.ts'
-import { useState, type ReactNode } from 'react'
 import { useStudio } from '../state/studio.ts'
-import { Dialog, ErrorBox } from './basics.tsx'
+import { Dialog } from './dialog.tsx'
+import { ErrorBox } from './error-box.tsx'
 import { line, plural } from './format.ts'
 
 /** Asks once, and then deletes the threads one after the other. */

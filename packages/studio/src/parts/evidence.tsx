@@ -1,57 +1,10 @@
 import type { ReactNode } from 'react'
 import { escapeJson, safeText } from '@skein/base/safe-text'
-import { CircleAlert, CircleCheck, CircleDashed, CircleX, ScrollText } from '../icons/lucide.ts'
-import type { EvidenceFact, GateVerdict } from '../state/facts.ts'
-import { Time } from './basics.tsx'
+import { CircleDashed, ScrollText } from '../icons/lucide.ts'
+import type { EvidenceFact } from '../state/facts.ts'
+import { Time } from './time.tsx'
 import { line } from './format.ts'
 import { Json } from './json.tsx'
-
-/** What a decision of a gate means to a person. */
-const DECISIONS: Readonly<
-  Record<GateVerdict['decision'], readonly [string, 'good' | 'waits' | 'bad']>
-> = {
-  allow: ['allowed', 'good'],
-  review: ['a person decides', 'waits'],
-  deny: ['refused', 'bad'],
-  delivered: ['delivered', 'good'],
-  repair: ['sent back to the model', 'waits'],
-  fail_safe: ['not delivered', 'bad'],
-}
-
-const GATES: Readonly<Record<string, string>> = {
-  pre_action: 'Before the action',
-  post_action: 'After the action',
-  pre_deliver: 'Before delivery',
-}
-
-/**
- * The decisions of gates (checks before a call or an answer) as a list: which gate, its decision, its
- * reason codes, when.
- */
-export function Checklist({ verdicts }: { readonly verdicts: readonly GateVerdict[] }): ReactNode {
-  return (
-    <ul className="check">
-      {verdicts.map((verdict) => {
-        const [word, tone] = DECISIONS[verdict.decision]
-        const Icon = { good: CircleCheck, waits: CircleAlert, bad: CircleX }[tone]
-        return (
-          <li key={verdict.seq}>
-            <Icon size={14} className={tone} aria-hidden />
-            <span>
-              {GATES[verdict.gate] ?? line(verdict.gate, 60)}: <b className={tone}>{word}</b>{' '}
-              {verdict.reasonCodes.map((code) => (
-                <code key={code} className="code-word">
-                  {line(code, 80)}
-                </code>
-              ))}
-            </span>
-            <Time at={verdict.at} className="soft num small" />
-          </li>
-        )
-      })}
-    </ul>
-  )
-}
 
 /**
  * Facts on which checks (gates) may base their decisions, each with its hash and a link to the call that produced it.
@@ -114,12 +67,13 @@ export interface EvidenceCall {
 /** What a call was asked and what it returned. */
 function EvidenceContent({ call }: { readonly call: EvidenceCall }): ReactNode {
   const text = (value: unknown): string => escapeJson(JSON.stringify(value) ?? 'null')
-  const returned = typeof call.result === 'string' ? safeText(call.result) : text(call.result)
-  if (returned.length > MAX_LINE) return <Json value={call.result} label="What the call returned" />
+  const resultText = typeof call.result === 'string' ? safeText(call.result) : text(call.result)
+  if (resultText.length > MAX_LINE)
+    return <Json value={call.result} label="What the call returned" />
   return (
     <code className="evidence-content">
       <span className="soft">{line(text(call.arguments), 200)} → </span>
-      {returned}
+      {resultText}
     </code>
   )
 }

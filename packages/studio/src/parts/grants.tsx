@@ -1,73 +1,16 @@
-import { useEffect, useState, type ReactNode } from 'react'
-import type { WaitingItem } from '@skein/runtime'
+import { type ReactNode, useEffect, useState } from 'react'
 import type { Client } from '@skein/server/client'
 import { KeyRound } from '../icons/lucide.ts'
 import { useStore } from '../state/store.ts'
-import { useMay, useResource, useStudio } from '../state/studio.ts'
-import { Dialog, ErrorBox, Time, useNow } from './basics.tsx'
-import { callOf } from './answer-forms.tsx'
-import { DecisionButton } from './decision-button.tsx'
+import { useMay, useStudio } from '../state/studio.ts'
+import { useResource } from '../state/resource.ts'
+import { Dialog } from './dialog.tsx'
+import { ErrorBox } from './error-box.tsx'
+import { Time, useNow } from './time.tsx'
 import { age, line, plural } from './format.ts'
 import { To } from './link.tsx'
-import { Menu } from './menu.tsx'
 
 type StandingGrant = Awaited<ReturnType<Client['threads']['grants']['list']>>[number]
-
-const HOUR_MS = 3_600_000
-
-/** The durations that are offered; the server allows at most a day. */
-const TIMES: readonly (readonly [string, number])[] = [
-  ['15 minutes', HOUR_MS / 4],
-  ['1 hour', HOUR_MS],
-  ['8 hours', 8 * HOUR_MS],
-  ['24 hours', 24 * HOUR_MS],
-]
-
-/** Approves a call and, at the same time, all further calls of its tool in its thread until a chosen time. */
-export function GrantMenu({
-  item,
-  isDisabled,
-  approve,
-}: {
-  readonly item: WaitingItem
-  readonly isDisabled: boolean
-  readonly approve: (grant: { readonly forMs: number; readonly words: string }) => void
-}): ReactNode {
-  return (
-    <Menu
-      isDisabled={isDisabled}
-      label={
-        <>
-          <KeyRound size={14} aria-hidden /> Approve temporarily
-        </>
-      }
-    >
-      {(close) =>
-        TIMES.map(([words, forMs]) => (
-          <DecisionButton
-            key={words}
-            call={callOf(item)}
-            className="menu-item"
-            onDecide={() => {
-              close()
-              approve({ forMs, words: `for ${words}` })
-            }}
-          >
-            <b>Approve for {words}</b>
-            <span className="soft small">
-              Approves this call and every further call of {line(item.toolName, 40)} in this thread
-              until {endOf(forMs)}. Signed in your name; you can revoke it earlier.
-            </span>
-          </DecisionButton>
-        ))
-      }
-    </Menu>
-  )
-}
-
-function endOf(forMs: number): string {
-  return new Date(Date.now() + forMs).toLocaleTimeString([], { timeStyle: 'short' })
-}
 
 /** Shows how many tools a thread may use without asking (grants); a click opens the list of its grants. */
 export function GrantsButton({

@@ -1,7 +1,7 @@
 import { memo, useMemo, useState, type ComponentType, type ReactNode } from 'react'
 import { escapeJson } from '@skein/base/safe-text'
 import { bytes } from './format.ts'
-import { Copy } from './basics.tsx'
+import { Copy } from './copy.tsx'
 
 /** Of larger values only this many characters are shown, with a button for the rest that says how large it is. */
 const PART_CHARS = 20_000
@@ -22,11 +22,14 @@ export const Json: ComponentType<JsonProps> = memo(function Json({
   const [isWhole, setWhole] = useState(false)
   const text = useMemo(() => indentedJson(value), [value])
   const isLong = text.length > PART_CHARS && !isWhole
-  const shown = useMemo(() => escapeJson(isLong ? text.slice(0, PART_CHARS) : text), [text, isLong])
+  const visible = useMemo(
+    () => escapeJson(isLong ? text.slice(0, PART_CHARS) : text),
+    [text, isLong],
+  )
   return (
     <div className="json-box">
       <pre className="json" tabIndex={0} aria-label={label}>
-        {shown.length <= PART_CHARS * 2 ? coloured(shown) : shown}
+        {visible.length <= PART_CHARS * 2 ? coloured(visible) : visible}
         {isLong && '…'}
       </pre>
       <Copy text={text} label={`Copy: ${label.toLowerCase()}`} />

@@ -1,7 +1,7 @@
 import { Lexer, type Token, type Tokens } from 'marked'
 import { Fragment, memo, useMemo, useState, type ComponentType, type ReactNode } from 'react'
 import { safeText } from '@skein/base/safe-text'
-import { Copy } from './basics.tsx'
+import { Copy } from './copy.tsx'
 
 /** Longer texts are shown in parts of this many characters, because laying out a long text would block the browser. */
 const PART_CHARS = 20_000
@@ -20,18 +20,21 @@ export const Prose: ComponentType<ProseProps> = memo(function Prose({
 }: ProseProps): ReactNode {
   const [limit, setLimit] = useState(PART_CHARS)
   const isLong = text.length > limit
-  const shown = useMemo(() => safeText(isLong ? text.slice(0, limit) : text), [text, isLong, limit])
+  const visible = useMemo(
+    () => safeText(isLong ? text.slice(0, limit) : text),
+    [text, isLong, limit],
+  )
   // If a person opens more than two parts, the whole text is shown as plain text instead of Markdown.
   const blocks = useMemo(
-    () => (limit > PART_CHARS * 2 ? undefined : Lexer.lex(shown)),
-    [shown, limit],
+    () => (limit > PART_CHARS * 2 ? undefined : Lexer.lex(visible)),
+    [visible, limit],
   )
   return (
     <div className="prose">
       {blocks ? (
         blocks.map((block, index) => <Block key={index} raw={block.raw} token={block} />)
       ) : (
-        <p className="plain">{shown}</p>
+        <p className="plain">{visible}</p>
       )}
       {isLong && (
         <p>

@@ -11,10 +11,13 @@ import {
   Undo2,
 } from '../icons/lucide.ts'
 import type { CallFacts } from '../state/facts.ts'
-import { useResource, useStudio, type Resource } from '../state/studio.ts'
+import { useResource, type Resource } from '../state/resource.ts'
+import { useStudio } from '../state/studio.ts'
 import type { LoggedEvent } from '../state/tree.ts'
-import { Checklist, EvidenceList } from './evidence.tsx'
-import { ErrorBox, Time } from './basics.tsx'
+import { Checklist } from './checklist.tsx'
+import { EvidenceList } from './evidence.tsx'
+import { ErrorBox } from './error-box.tsx'
+import { Time } from './time.tsx'
 import { duration, line } from './format.ts'
 import { Json } from './json.tsx'
 
@@ -124,10 +127,10 @@ const ANSWERED: Readonly<Record<string, string>> = {
 export function DecisionLine({ facts }: { readonly facts: CallFacts }): ReactNode {
   const { answer, changedTo, interrupt } = facts
   const kind = interrupt?.kind ?? ''
-  const answered = ANSWERED[kind]
-  if (!answer || answered === undefined) return null
+  const answerWord = ANSWERED[kind]
+  if (!answer || answerWord === undefined) return null
   const isYes = kind !== 'approval' || answer.type === 'approve'
-  const word = changedTo !== undefined ? 'Approved with changes' : isYes ? answered : 'Denied'
+  const word = changedTo !== undefined ? 'Approved with changes' : isYes ? answerWord : 'Denied'
   return (
     <p className="decision small">
       <b className={isYes || changedTo !== undefined ? 'person-ink' : 'bad'}>{word}</b>
@@ -279,8 +282,8 @@ export function useWholeEvent(
 function argumentsText({ arguments: args }: ViewCall): string {
   if (!args || typeof args !== 'object' || Array.isArray(args)) return valueText(args)
   const entries = Object.entries(args)
-  const shown = entries.slice(0, 8).map(([name, value]) => `${line(name, 40)}: ${valueText(value)}`)
-  return [...shown, ...(entries.length > 8 ? [`${entries.length - 8} more`] : [])].join(', ')
+  const facts = entries.slice(0, 8).map(([name, value]) => `${line(name, 40)}: ${valueText(value)}`)
+  return [...facts, ...(entries.length > 8 ? [`${entries.length - 8} more`] : [])].join(', ')
 }
 
 function valueText(value: unknown): string {

@@ -10,18 +10,19 @@ import {
   type ReactNode,
 } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
-import { Dialog } from '../parts/basics.tsx'
+import { Dialog } from '../parts/dialog.tsx'
 import { age, line, plural } from '../parts/format.ts'
 import { stateOf } from '../parts/status.tsx'
 import { useAddress, type Address } from '../state/address.ts'
 import { PALETTE } from '../state/input.ts'
 import { activeKeys, closeOverlay, openOverlay } from '../state/keys.ts'
 import { useStore } from '../state/store.ts'
-import { useMay, useResource, useStudio } from '../state/studio.ts'
+import { useMay, useStudio } from '../state/studio.ts'
+import { useResource } from '../state/resource.ts'
 import { chooseTheme } from '../state/theme.ts'
 
 const ImportThread = lazy(async () => ({
-  default: (await import('../screens/thread/share.tsx')).ImportThread,
+  default: (await import('../screens/thread/import-thread.tsx')).ImportThread,
 }))
 
 interface Choice {
@@ -197,16 +198,16 @@ function useChoices(
   const { client, lists, me, signOut } = useStudio()
   const [, go] = useAddress()
   const agents = useResource('agents', () => client.agents.list()).value
-  const listed = useStore(lists.threads).items
-  const found = useFound(text)
+  const allThreads = useStore(lists.threads).items
+  const matches = useFound(text)
   const mayImport = useMay('admin')
   const isSignedIn = useStore(me)?.isSignedIn === true
   // Read once: the keys of the screen below do not change while the palette is open.
   const keys = useMemo(() => activeKeys.get(), [])
-  const wanted = text.trim().toLowerCase().split(/\s+/)
+  const searchWords = text.trim().toLowerCase().split(/\s+/)
   const fits = ({ title, detail = '', words = '' }: Choice): boolean => {
     const all = `${title} ${detail} ${words}`.toLowerCase()
-    return wanted.every((word) => all.includes(word))
+    return searchWords.every((word) => all.includes(word))
   }
   const screens = SCREENS.map(([title, address, bound]): Choice => ({
     group: 'Screens',
@@ -240,7 +241,7 @@ function useChoices(
     words: description,
     run: () => go({ screen: 'agent', agent: name }),
   }))
-  const threads = new Map([...listed, ...found].map((thread) => [thread.id, thread]))
+  const threads = new Map([...allThreads, ...matches].map((thread) => [thread.id, thread]))
   const conversations = [...threads.values()].map(
     ({ id, title, firstWords, agent, lifecycle, tree, updatedAt }): Choice => ({
       group: 'Threads',
@@ -264,8 +265,8 @@ function useFound(text: string): readonly ThreadInfo[] {
     return () => clearTimeout(timer)
   }, [text])
   const search = settled.length >= 2 ? settled : undefined
-  const found = useResource(search && `search ${search}`, () =>
+  const answer = useResource(search && `search ${search}`, () =>
     client.threads.list({ search, parentId: null, limit: MAX_OF_GROUP }),
   )
-  return found.value ?? []
+  return answer.value ?? []
 }

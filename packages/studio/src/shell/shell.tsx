@@ -1,7 +1,9 @@
 import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
 import { useRouter } from 'wouter'
 import { Keyboard, Search } from '../icons/lucide.ts'
-import { Boundary, Dialog, Empty, Skeleton } from '../parts/basics.tsx'
+import { Boundary } from '../parts/error-box.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Empty, Skeleton } from '../parts/placeholder.tsx'
 import { Split } from '../parts/split.tsx'
 import { To } from '../parts/link.tsx'
 import { plural } from '../parts/format.ts'
@@ -22,17 +24,18 @@ import { ThemeButton } from './theme-button.tsx'
 const readThread = () => import('../screens/thread/thread-screen.tsx')
 const readInbox = () => import('../screens/inbox/inbox-screen.tsx')
 const readAgents = () => import('../screens/agents/agents-screen.tsx')
+const readAgent = () => import('../screens/agents/agent-screen.tsx')
 const ThreadScreen = lazy(async () => ({ default: (await readThread()).ThreadScreen }))
 const InboxScreen = lazy(async () => ({ default: (await readInbox()).InboxScreen }))
 const AgentsScreen = lazy(async () => ({ default: (await readAgents()).AgentsScreen }))
 const ApiScreen = lazy(async () => ({
   default: (await import('../screens/api/api-screen.tsx')).ApiScreen,
 }))
-const AgentScreen = lazy(async () => ({ default: (await readAgents()).AgentScreen }))
+const AgentScreen = lazy(async () => ({ default: (await readAgent()).AgentScreen }))
 
 async function readAhead(): Promise<void> {
   // If there is no connection, this fails, and each screen is loaded when it is opened.
-  const screens = [readThread(), readInbox(), readAgents()]
+  const screens = [readThread(), readInbox(), readAgents(), readAgent()]
   await Promise.all(screens).catch(() => undefined)
 }
 

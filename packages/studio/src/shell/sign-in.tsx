@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import { LogOut } from '../icons/lucide.ts'
-import { ErrorBox } from '../parts/basics.tsx'
+import { ErrorBox } from '../parts/error-box.tsx'
 import { useStudio } from '../state/studio.ts'
 import iconUrl from '../styles/icon.svg'
 import { line } from '../parts/format.ts'

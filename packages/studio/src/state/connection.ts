@@ -1,4 +1,4 @@
-import { createClient, type Client } from '@skein/server/client'
+import { type Client, createClient } from '@skein/server/client'
 import { createStore, type PageStore } from './store.ts'
 
 /** Whether the server answers. `isSignedOut` means that it answers, but the person is not signed in. */
@@ -29,28 +29,28 @@ export function createConnection(url: string): StudioConnection {
     const { type, isSignedOut: before = false } = status.get()
     if (type !== 'live' || before !== isSignedOut) status.set({ type: 'live', isSignedOut })
   }
-  const lost = (): void => {
+  const onLost = (): void => {
     if (status.get().type !== 'lost') status.set({ type: 'lost', since: Date.now() })
   }
-  const watched: typeof fetch = async (input, init) => {
+  const watchingFetch: typeof fetch = async (input, init) => {
     try {
       const response = await fetch(input, init)
       heard(response.status === 401)
       return response
     } catch (error) {
-      if (!init?.signal?.aborted) lost()
+      if (!init?.signal?.aborted) onLost()
       throw error
     }
   }
   const wait = (ms: number, signal: AbortSignal | undefined): Promise<void> => {
-    lost() // a stream broke, or could not be opened
+    onLost() // a stream broke, or could not be opened
     return waitOrWake(Math.min(ms, LONGEST_WAIT_MS), signal)
   }
   return {
-    client: createClient({ url, fetch: watched, streams: { wait, quietMs: 45_000 } }),
+    client: createClient({ url, fetch: watchingFetch, streams: { wait, quietMs: 45_000 } }),
     url,
     status,
-    fetch: watched,
+    fetch: watchingFetch,
   }
 }
 
@@ -60,55 +60,16 @@ const LONGEST_WAIT_MS = 5000
 /** Waits. The wait ends early if the network returns or the person comes back to the page. */
 function waitOrWake(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
-    const done = (): void => {
+    const finish = (): void => {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', done)
-      removeEventListener('online', done)
-      document.removeEventListener('visibilitychange', done)
+      signal?.removeEventListener('abort', finish)
+      removeEventListener('online', finish)
+      document.removeEventListener('visibilitychange', finish)
       resolve()
     }
-    const timer = setTimeout(done, ms)
-    signal?.addEventListener('abort', done, { once: true })
-    addEventListener('online', done, { once: true })
-    document.addEventListener('visibilitychange', done, { once: true })
+    const timer = setTimeout(finish, ms)
+    signal?.addEventListener('abort', finish, { once: true })
+    addEventListener('online', finish, { once: true })
+    document.addEventListener('visibilitychange', finish, { once: true })
   })
-}
-
-/** A hidden page closes its streams after this time, because a browser allows only six connections to one server. */
-const HIDE_MS = 60_000
-
-/**
- * Runs something while the page is visible, and again each time it becomes visible again. The signal
- * aborts after the page was hidden for a while. Returns a function that ends this for good.
- */
-export function whileVisible(
-  run: (signal: AbortSignal) => Promise<void>,
-  failed: (error: unknown) => void = () => undefined,
-): () => void {
-  let abort: AbortController | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const start = (): void => {
-    const own = (abort = new AbortController())
-    run(own.signal).catch((error: unknown) => {
-      if (!own.signal.aborted) failed(error)
-    })
-  }
-  const changed = (): void => {
-    clearTimeout(timer)
-    if (!document.hidden) {
-      if (abort === undefined) start()
-      return
-    }
-    timer = setTimeout(() => {
-      abort?.abort()
-      abort = undefined
-    }, HIDE_MS)
-  }
-  document.addEventListener('visibilitychange', changed)
-  start()
-  return () => {
-    document.removeEventListener('visibilitychange', changed)
-    clearTimeout(timer)
-    abort?.abort()
-  }
 }

@@ -13,7 +13,7 @@ export interface GateVerdict {
   readonly toolCallId?: string
 }
 
-/** A recorded fact (evidence) on which gates, the checks before a call or an answer, may base their decisions. */
+/** Evidence on which gates may base their decisions. */
 export interface EvidenceFact {
   readonly seq: number
   readonly at: string
@@ -262,8 +262,8 @@ export class FactsFold {
 
   #writeCall({ toolCallId: id, toolName, argumentsText }: EventOf<'tool_call_delta'>): void {
     const calls = this.#draft?.calls ?? []
-    const known = calls.find((call) => call.id === id)
-    const next = known
+    const earlier = calls.find((call) => call.id === id)
+    const next = earlier
       ? calls.map((call) =>
           call.id === id ? { ...call, argumentsText: call.argumentsText + argumentsText } : call,
         )

@@ -1,6 +1,6 @@
 import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
 import { ClientError, type Client } from '@skein/server/client'
-import { whileVisible } from './connection.ts'
+import { whileVisible } from './while-visible.ts'
 import { createStore, type PageStore } from './store.ts'
 import { emptyTree, LogFold, type LoggedEvent, type TreeState } from './tree.ts'
 
@@ -176,7 +176,7 @@ class Follower {
   async #readAll(): Promise<void> {
     const ids = [...this.#below.keys()].filter((id) => !this.#asked.has(id))
     let shownAt = performance.now()
-    const read = async (): Promise<void> => {
+    const readNext = async (): Promise<void> => {
       for (let id = ids.shift(); id !== undefined; id = ids.shift()) {
         await this.#readThread(id)
         // The page is not updated after each thread, because that would take longer than loading them.
@@ -185,7 +185,7 @@ class Follower {
         this.#publish()
       }
     }
-    await Promise.all(Array.from({ length: PARALLEL }, read))
+    await Promise.all(Array.from({ length: PARALLEL }, readNext))
     this.#isWhole ||= this.#isLoaded
     this.#publish()
   }
@@ -211,23 +211,23 @@ class Follower {
     from: number,
     to: number,
   ): AsyncGenerator<readonly LoggedEvent[]> {
-    const read = (after: number): Promise<readonly LoggedEvent[]> =>
+    const readPage = (after: number): Promise<readonly LoggedEvent[]> =>
       this.#again(() =>
         this.#client.threads.events(threadId, { after, limit: PAGE, maxResultChars: RESULT_CHARS }),
       )
     if (to === Infinity) {
       for (let after = from; ;) {
-        const page = await read(after)
+        const page = await readPage(after)
         yield page
         if (page.length < PAGE) return
         after = page.at(-1)!.seq
       }
     }
     // Numbers of events have no gaps, so several pages can be requested at the same time.
-    const asked: Promise<readonly LoggedEvent[]>[] = []
-    for (let after = from; after < to || asked.length > 0;) {
-      for (; after < to && asked.length < PARALLEL; after += PAGE) asked.push(read(after))
-      yield await asked.shift()!
+    const pages: Promise<readonly LoggedEvent[]>[] = []
+    for (let after = from; after < to || pages.length > 0;) {
+      for (; after < to && pages.length < PARALLEL; after += PAGE) pages.push(readPage(after))
+      yield await pages.shift()!
       await nextTask()
     }
   }

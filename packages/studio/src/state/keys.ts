@@ -52,19 +52,19 @@ const targets = new Map<string, WatchedTarget>()
 
 function send(input: PageInput): Reaction {
   const before = state
-  const taken = reduceInput(before, input)
-  state = taken.state
+  const result = reduceInput(before, input)
+  state = result.state
   if (state.overlays !== before.overlays) overlays.set(state.overlays)
-  if (taken.isFocusLost && document.activeElement instanceof HTMLElement)
+  if (result.isFocusLost && document.activeElement instanceof HTMLElement)
     document.activeElement.blur()
-  return taken.reaction
+  return result.reaction
 }
 
 /** Binds keys while the component is mounted. They do nothing while the person types or a dialog is open. */
 export function useKeys(bindings: readonly KeyBinding[]): void {
   const latest = useRef(bindings)
   latest.current = bindings
-  const named = bindings.map(({ keys, does }) => `${keys} ${does}`).join('\n')
+  const names = bindings.map(({ keys, does }) => `${keys} ${does}`).join('\n')
   useEffect(() => {
     const bound = latest.current.map(({ keys, does }, index) => ({
       keys,
@@ -73,7 +73,7 @@ export function useKeys(bindings: readonly KeyBinding[]): void {
     }))
     activeKeys.set([...bound, ...activeKeys.get()])
     return () => activeKeys.set(activeKeys.get().filter((one) => !bound.includes(one)))
-  }, [named])
+  }, [names])
 }
 
 /** While the component is mounted and `isOn`, the keys of the page are off: it is a dialog or a menu. */
@@ -169,7 +169,7 @@ function onKeyDown(event: KeyboardEvent): void {
     isRepeat,
     hasModifier: ctrlKey || metaKey || altKey,
     isPaletteKey: key.toLowerCase() === 'k' && (ctrlKey || metaKey) && !shiftKey && !altKey,
-    target: button !== undefined ? 'decision' : kindOf(event.target),
+    target: button !== undefined ? 'decision' : kindOfTarget(event.target),
     button,
     bound: new Set(activeKeys.get().map(({ keys }) => keys)),
   })
@@ -233,7 +233,7 @@ function decisionAt(target: EventTarget | null): string | undefined {
   return id !== undefined && targets.has(id) ? id : undefined
 }
 
-function kindOf(target: EventTarget | null): 'field' | 'control' | 'page' {
+function kindOfTarget(target: EventTarget | null): 'field' | 'control' | 'page' {
   if (!(target instanceof HTMLElement)) return 'page'
   if (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return 'field'
   return target.closest('a, button, summary, [role=button], [role=option]') ? 'control' : 'page'

@@ -1,6 +1,6 @@
 import type { ThreadInfo, WaitingItem } from '@skein/runtime'
 import { ClientError, type Client } from '@skein/server/client'
-import { whileVisible } from './connection.ts'
+import { whileVisible } from './while-visible.ts'
 import { createStore, type PageStore } from './store.ts'
 
 /** A list that the page keeps up to date. */
@@ -55,8 +55,8 @@ export function followLists(client: Client): Lists {
       const query = { parentId: null, limit: MORE_THREADS, offset: items.length }
       const page = await client.threads.list(query)
       const now = threads.get()
-      const known = new Set(now.items.map(({ id }) => id))
-      const fresh = page.filter(({ id }) => !known.has(id))
+      const ids = new Set(now.items.map(({ id }) => id))
+      const fresh = page.filter(({ id }) => !ids.has(id))
       threads.set({
         ...now,
         items: [...now.items, ...fresh],

@@ -1,8 +1,8 @@
-import { createContext, useContext, useEffect, useMemo, useState } from 'react'
+import { createContext, useContext, useEffect, useMemo } from 'react'
 import { createConnection, type StudioConnection } from './connection.ts'
 import { followLists, type Lists } from './lists.ts'
-import { createStore, useStore, type PageStore } from './store.ts'
-import { followTree, type FollowedTree } from './follow.ts'
+import { createStore, type PageStore, useStore } from './store.ts'
+import { type FollowedTree, followTree } from './follow.ts'
 import { emptyTree, type TreeState } from './tree.ts'
 
 /** Who uses the page, and what the server allows this person to do. */
@@ -144,47 +144,13 @@ function lazyTree(
       return () => void listeners.delete(listener)
     },
     open() {
-      const opened = (tree = follow())
-      const stop = opened.subscribe(tell)
+      const current = (tree = follow())
+      const stop = current.subscribe(tell)
       tell()
       return () => {
         stop()
-        opened.close()
+        current.close()
       }
     },
-  }
-}
-
-/** The result of a read, with its states: loading, loaded, failed. */
-export interface Resource<T> {
-  readonly value?: T
-  readonly error?: unknown
-  readonly isLoading: boolean
-  reload(): void
-}
-
-/** Reads something when the component is mounted and whenever `key` changes. If `key` is undefined, nothing is read. */
-export function useResource<T>(
-  key: string | undefined,
-  read: (signal: AbortSignal) => Promise<T>,
-): Resource<T> {
-  const [count, setCount] = useState(0)
-  const [state, setState] = useState<{ key?: string; value?: T; error?: unknown }>({})
-  useEffect(() => {
-    if (key === undefined) return
-    const abort = new AbortController()
-    read(abort.signal).then(
-      (value) => !abort.signal.aborted && setState({ key, value }),
-      (error: unknown) => !abort.signal.aborted && setState({ key, error }),
-    )
-    return () => abort.abort()
-    // `read` is a new function at each render, so it is no dependency; `key` identifies what it reads.
-  }, [key, count])
-  const isCurrent = state.key === key
-  return {
-    value: isCurrent ? state.value : undefined,
-    error: isCurrent ? state.error : undefined,
-    isLoading: key !== undefined && !isCurrent,
-    reload: () => setCount(count + 1),
   }
 }

@@ -1,6 +1,6 @@
-import { ViewFold, type ThreadView, type ViewItem } from '@skein/runtime/view'
+import { type ThreadView, ViewFold, type ViewItem } from '@skein/runtime/view'
 import type { NumberedEvent, ThreadInfo } from '@skein/runtime'
-import { FactsFold, type Facts } from './facts.ts'
+import { type Facts, FactsFold } from './facts.ts'
 
 type AnyEvent = NumberedEvent['event']
 
@@ -77,7 +77,7 @@ export class LogFold {
   /** Begins with the end of a log. */
   begin(events: readonly LoggedEvent[]): void {
     this.#earlier = (events[0]?.seq ?? 1) - 1
-    for (const logged of events) this.#store(logged)
+    for (const entry of events) this.#store(entry)
   }
 
   /** Adds an event of the stream. */
@@ -115,12 +115,12 @@ export class LogFold {
     }
     const first = this.#events[0]?.seq ?? Infinity
     for await (const page of pages)
-      for (const logged of page)
-        if (logged.seq < first) {
-          before.push(logged)
-          add(logged)
+      for (const entry of page)
+        if (entry.seq < first) {
+          before.push(entry)
+          add(entry)
         }
-    for (const logged of this.#events) add(logged)
+    for (const entry of this.#events) add(entry)
     for (const event of this.#deltas) add({ seq: this.seq, event })
     this.#earlier = (before[0]?.seq ?? first) - 1
     this.#events = [...before, ...this.#events]
@@ -140,8 +140,8 @@ export class LogFold {
 
   get state(): ShownThread {
     if (this.#state) return this.#state
-    const known = this.#earlier > 0 && this.#info ? knownOf(this.#info) : {}
-    const view = { ...this.#view.view, ...known }
+    const headFacts = this.#earlier > 0 && this.#info ? knownOf(this.#info) : {}
+    const view = { ...this.#view.view, ...headFacts }
     const before = this.#last
     this.#last = { ...view, items: keepEqual(before?.items ?? [], view.items) }
     this.#state = {
@@ -252,4 +252,9 @@ export function isCallOver({ view }: ShownThread, toolCallId: string): boolean {
 /** A tree of which nothing was read yet. */
 export function emptyTree(rootId: string, read: TreeReader): TreeState {
   return { rootId, threads: new Map(), below: new Map(), isLoaded: false, isWhole: false, read }
+}
+
+/** How many decisions people have to make in a thread. */
+export function peopleWaitedFor({ view }: ShownThread): number {
+  return view.waiting.filter((wait) => wait.for === 'person' || wait.for === 'client').length
 }

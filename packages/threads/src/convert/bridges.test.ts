@@ -21,7 +21,8 @@ import type { Thread } from '../document/thread.ts'
 import { validateThread } from '../document/validate.ts'
 import { fromAgUiEvents, toAgUiEvents } from './ag-ui/index.ts'
 import { toOtelMessages } from './otel.ts'
-import { fromUppMessages, toUppMessages } from './upp.ts'
+import { fromUppMessages } from './upp/from-upp.ts'
+import { toUppMessages } from './upp/to-upp.ts'
 
 const options = { agent: { agent_id: 'ada', agent_name: 'Ada' }, clock: manualClock() }
 const numRuns = process.env['SKEIN_DEEP'] ? 1000 : 100

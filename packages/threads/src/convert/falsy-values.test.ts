@@ -20,7 +20,8 @@ import { toolCalls, type AgentTurn, type Thread } from '../index.ts'
 import { toAgUiEvents } from './ag-ui/index.ts'
 import { fromUIMessages, toUIMessages } from './ai-sdk/index.ts'
 import { fromPydanticAI, toPydanticAI } from './pydantic-ai/index.ts'
-import { fromUppMessages, toUppMessages } from './upp.ts'
+import { fromUppMessages } from './upp/from-upp.ts'
+import { toUppMessages } from './upp/to-upp.ts'
 
 const clock = manualClock(Date.UTC(2026, 0, 1))
 /** Each in a list of its own, which `test.each` takes apart. */

@@ -2,7 +2,8 @@ import { manualClock, type MessageJSON } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fromAgUiEvents, type AgUiEvent } from './ag-ui/index.ts'
-import { fromUppMessages, toUppMessages } from './upp.ts'
+import { fromUppMessages } from './upp/from-upp.ts'
+import { toUppMessages } from './upp/to-upp.ts'
 
 const options = { clock: manualClock() }
 const numRuns = process.env['SKEIN_DEEP'] ? 1000 : 100

@@ -14,7 +14,7 @@ import { promisify } from 'node:util'
 import { type FileLock, lockFile } from '@skein/base/file-lock/node'
 import { ThreadError } from '../issue.ts'
 import { openThreadLog, type OpenThreadLogOptions, type ThreadLog } from './thread-log.ts'
-import type { LogStorage } from './thread-log-record.ts'
+import type { LogStorage } from './log-storage.ts'
 
 /**
  * Opens the log in a file, or creates it. Any number of processes may read it; only one may write. The first

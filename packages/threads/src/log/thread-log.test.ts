@@ -3,7 +3,7 @@ import { agentTurn, response, text, thread, userTurn } from '../../test/samples.
 import { parseThread, stringifyThread } from '../document/thread-text.ts'
 import { LogConflictError, LogCorruptError, openThreadLog } from './thread-log.ts'
 import type { Thread, Turn } from '../document/thread.ts'
-import { MemoryLogStorage } from './thread-log-record.ts'
+import { MemoryLogStorage } from './log-storage.ts'
 
 const sample = thread([
   userTurn('Hello', 0),

@@ -1,23 +1,13 @@
 import { parseJson } from '../json/json-parse.ts'
 import { stringifyJson } from '../json/json-stringify.ts'
 import { ThreadError } from '../issue.ts'
-import {
-  checkRecord,
-  encodeRecord,
-  isTorn,
-  LogConflictError,
-  LogCorruptError,
-  recordText,
-  type LogStorage,
-} from './thread-log-record.ts'
+import { checkRecord, encodeRecord, isTorn, recordText } from './thread-log-record.ts'
+import { LogConflictError, LogCorruptError } from './log-error.ts'
+import type { LogStorage } from './log-storage.ts'
 import type { Thread, Turn } from '../document/thread.ts'
 
-export {
-  LogConflictError,
-  LogCorruptError,
-  type LogStorage,
-  MemoryLogStorage,
-} from './thread-log-record.ts'
+export { LogConflictError, LogCorruptError } from './log-error.ts'
+export { type LogStorage, MemoryLogStorage } from './log-storage.ts'
 
 /**
  * A thread without its turns. `updated_at` is computed from the last turn, so that an append does not change
@@ -176,10 +166,10 @@ export class ThreadLog {
       line[0] = 0x0a
       line.set(bytes, 1)
     }
-    const written = this.#storage.append(line, this.#size)
+    const outcome = this.#storage.append(line, this.#size)
     // `await` is used only for a promise: the append to a file is synchronous, and an unnecessary `await`
     // costs more time than the write.
-    if (!(typeof written === 'boolean' ? written : await written)) {
+    if (!(typeof outcome === 'boolean' ? outcome : await outcome)) {
       throw new LogConflictError(this.length, undefined)
     }
     this.#needsNewline = false
@@ -239,14 +229,14 @@ function scanLines(bytes: Uint8Array, repair: boolean): Scan {
   while (start < bytes.length) {
     const feed = bytes.indexOf(0x0a, start)
     const end = feed < 0 ? bytes.length : feed
-    const checked = checkRecord(bytes, start, end, sum)
-    if (checked === undefined) {
+    const nextSum = checkRecord(bytes, start, end, sum)
+    if (nextSum === undefined) {
       if (!repair && (feed >= 0 || !isTorn(bytes, start)))
         throw new LogCorruptError(lines.length + 1)
       break
     }
     lines.push(new Line(start, end, bytes[start + MARK_OFFSET] === TURN_MARK))
-    sum = checked
+    sum = nextSum
     start = feed < 0 ? end : end + 1
   }
   const needsNewline = start === bytes.length && start > 0 && bytes[start - 1] !== 0x0a

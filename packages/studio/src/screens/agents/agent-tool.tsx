@@ -1,13 +1,13 @@
 import { useState, type FormEvent, type ReactNode } from 'react'
 import { GitBranch, Hand } from '../../icons/lucide.ts'
 import { ArgumentsFields, firstArguments, readArguments } from '../../parts/arguments.tsx'
-import { ErrorBox } from '../../parts/basics.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
 import { duration, line } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
 import { Json } from '../../parts/json.tsx'
 import { useStore } from '../../state/store.ts'
 import { useStudio } from '../../state/studio.ts'
-import type { SideDetail } from './agents-screen.tsx'
+import type { SideDetail } from './agent-screen.tsx'
 
 type ToolDetail = SideDetail['tools'][number]
 
@@ -76,7 +76,7 @@ function TryTool({
   const [tried, setTried] = useState<Awaited<ReturnType<typeof client.agents.tryTool>>>()
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
-  const run = async (event: FormEvent): Promise<void> => {
+  const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault()
     setBusy(true)
     setError(undefined)
@@ -89,7 +89,7 @@ function TryTool({
     }
   }
   return (
-    <form className="stack try-tool" onSubmit={(event) => void run(event)}>
+    <form className="stack try-tool" onSubmit={(event) => void submit(event)}>
       <ArgumentsFields text={text} setText={setText} schema={tool.parameters} />
       <div className="btns">
         <button className="btn" disabled={isBusy || typeof readArguments(text) === 'string'}>

@@ -1,12 +1,15 @@
 import { useState, type ReactNode } from 'react'
 import { safeText } from '@skein/base/safe-text'
-import { CommandLine, ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { CommandLine } from '../../parts/copy.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
+import { Skeleton } from '../../parts/placeholder.tsx'
 import { curlText } from '../../parts/curl.ts'
 import { line, plural } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
 import { To } from '../../parts/link.tsx'
 import { useStore } from '../../state/store.ts'
-import { useNeedsKey, useResource, useStudio } from '../../state/studio.ts'
+import { useNeedsKey, useStudio } from '../../state/studio.ts'
+import { useResource } from '../../state/resource.ts'
 import { useTitle } from '../../state/title.ts'
 import {
   readDocument,
@@ -37,11 +40,11 @@ export function ApiScreen({ operation: chosen }: { readonly operation?: string }
     )
   if (!document.value) return <Skeleton lines={8} />
   const { operations } = document.value
-  const wanted = search.trim().toLowerCase()
-  const shown = operations.filter(({ id, path, summary, group }) =>
-    `${id} ${path} ${summary} ${group}`.toLowerCase().includes(wanted),
+  const words = search.trim().toLowerCase()
+  const matches = operations.filter(({ id, path, summary, group }) =>
+    `${id} ${path} ${summary} ${group}`.toLowerCase().includes(words),
   )
-  const groups = [...new Set(shown.map(({ group }) => group))]
+  const groups = [...new Set(matches.map(({ group }) => group))]
   const current = operations.find(({ id }) => id === chosen)
   return (
     <div className={current ? 'api at-operation' : 'api'}>
@@ -58,13 +61,13 @@ export function ApiScreen({ operation: chosen }: { readonly operation?: string }
           />
         </label>
         <p className="hidden" role="status">
-          {plural(shown.length, 'operation')}
+          {plural(matches.length, 'operation')}
         </p>
         {groups.map((group) => (
           <section key={group} aria-labelledby={`group-${group}`}>
             <h2 id={`group-${group}`}>{line(group, 40)}</h2>
             <ul>
-              {shown
+              {matches
                 .filter((one) => one.group === group)
                 .map(({ id, method, path, summary }) => (
                   <li key={id}>
@@ -83,7 +86,7 @@ export function ApiScreen({ operation: chosen }: { readonly operation?: string }
             </ul>
           </section>
         ))}
-        {shown.length === 0 && <p className="soft pad">No operation matches.</p>}
+        {matches.length === 0 && <p className="soft pad">No operation matches.</p>}
       </nav>
       <div className="api-main" tabIndex={0} role="region" aria-label="Operation">
         {current ? (

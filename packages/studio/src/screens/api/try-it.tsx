@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useRef, useState, type FormEvent, type ReactNode } from 'react'
 import { escapeJson, safeText } from '@skein/base/safe-text'
 import { Play, Square } from '../../icons/lucide.ts'
-import { CommandLine, Copy, ErrorBox } from '../../parts/basics.tsx'
+import { CommandLine, Copy } from '../../parts/copy.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
 import { curlText } from '../../parts/curl.ts'
 import { bytes, duration, line } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
@@ -55,13 +56,13 @@ function useSending(): Sending {
       setBusy(true)
       setError(undefined)
       setAnswer(undefined)
-      const started = performance.now()
+      const startedAt = performance.now()
       try {
         const response = await studio.fetch(`${studio.url}${path}`, { ...init, signal: own.signal })
         const { status } = response
         const type = response.headers.get('content-type') ?? ''
         for await (const part of readParts(response, own.signal))
-          setAnswer({ ...part, status, type, ms: performance.now() - started })
+          setAnswer({ ...part, status, type, ms: performance.now() - startedAt })
       } catch (failure) {
         if (!own.signal.aborted) setError(failure)
       } finally {

@@ -1,11 +1,14 @@
 import type { ReactNode } from 'react'
 import type { AuditExport } from '@skein/runtime'
 import { ShieldAlert, ShieldCheck } from '../../icons/lucide.ts'
-import { ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
+import { Skeleton } from '../../parts/placeholder.tsx'
+import { Time } from '../../parts/time.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
 import { readSetting, writeSetting } from '../../state/store.ts'
-import { useResource, useStudio } from '../../state/studio.ts'
+import { useResource } from '../../state/resource.ts'
+import { useStudio } from '../../state/studio.ts'
 
 interface Verified {
   readonly audit: AuditExport
@@ -98,11 +101,11 @@ async function readAudit(
 async function verified(audit: AuditExport): Promise<Verified> {
   const { verifyLog } = await import('@skein/governance/audit')
   const { tree, lines, checkpoint, publicKey } = audit
-  const kept = readSetting(`audit.${tree}`)
+  const lastCheckpoint = readSetting(`audit.${tree}`)
   const verdict = await verifyLog(lines.map((text) => `${text}\n`).join(''), {
     keys: [publicKey],
     checkpoints: [checkpoint],
-    trusted: kept,
+    trusted: lastCheckpoint,
   })
   const isSound = verdict.ok && verdict.sealed === lines.length
   if (isSound) writeSetting(`audit.${tree}`, checkpoint)
@@ -110,6 +113,6 @@ async function verified(audit: AuditExport): Promise<Verified> {
     audit,
     isSound,
     faults: verdict.faults.map(({ index, detail }) => `Entry ${index + 1}: ${detail}`),
-    isContinued: isSound && kept !== undefined,
+    isContinued: isSound && lastCheckpoint !== undefined,
   }
 }

@@ -1,8 +1,9 @@
 import { type ReactNode } from 'react'
 import type { ViewCall, ViewMessage } from '@skein/runtime/view'
 import { X } from '../../icons/lucide.ts'
-import { Time } from '../../parts/basics.tsx'
-import { Checklist, EvidenceList } from '../../parts/evidence.tsx'
+import { Time } from '../../parts/time.tsx'
+import { Checklist } from '../../parts/checklist.tsx'
+import { EvidenceList } from '../../parts/evidence.tsx'
 import { duration, line } from '../../parts/format.ts'
 import { Prose } from '../../parts/prose.tsx'
 import { CallBody, callWords, DecisionLine, LateLine, UndoLine } from '../../parts/tool-call.tsx'
@@ -46,7 +47,7 @@ export function DetailPane({
   readonly onClose: () => void
 }): ReactNode {
   const [, go] = useAddress()
-  const selected = findSelected(tree, thread, address.select ?? '')
+  const selection = findSelected(tree, thread, address.select ?? '')
   const tab = TABS.find((one) => one === address.tab) ?? 'readable'
   const open = (next: Tab): void =>
     go({ ...address, tab: next === 'readable' ? undefined : next }, true)
@@ -95,8 +96,8 @@ export function DetailPane({
         aria-labelledby={`tab-${tab}`}
         tabIndex={0}
       >
-        {selected ? (
-          <TabBody tab={tab} selected={selected} tree={tree} address={address} />
+        {selection ? (
+          <TabBody tab={tab} selected={selection} tree={tree} address={address} />
         ) : (
           <p className="soft pad">
             The selected entry is not in this thread, or has not arrived yet.

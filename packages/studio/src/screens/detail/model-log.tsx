@@ -1,10 +1,14 @@
 import { useState, type ReactNode } from 'react'
-import { CommandLine, Cost, ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { CommandLine } from '../../parts/copy.tsx'
+import { Cost } from '../../parts/cost.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
+import { Skeleton } from '../../parts/placeholder.tsx'
 import { curlText } from '../../parts/curl.ts'
 import { countText, duration, line } from '../../parts/format.ts'
 import { Json } from '../../parts/json.tsx'
 import { Prose } from '../../parts/prose.tsx'
-import { useNeedsKey, useResource, useStudio } from '../../state/studio.ts'
+import { useNeedsKey, useStudio } from '../../state/studio.ts'
+import { useResource } from '../../state/resource.ts'
 import { type Selected } from './detail-pane.tsx'
 import { stepOf } from './events-tab.tsx'
 
@@ -68,7 +72,7 @@ export function ModelLogView({
         <Json value={messageEvent(selected, value.messageId)} label="Message of the model" />
       </section>
     )
-  const called = new Set(
+  const toolNames = new Set(
     thread.view.items.flatMap((item) => (item.type === 'call' ? [item.toolName] : [])),
   )
   return (
@@ -92,8 +96,8 @@ export function ModelLogView({
               const name = String(tool['name'] ?? index)
               return (
                 <li key={name}>
-                  <code className={called.has(name) ? 'tool-ink' : ''}>{line(name, 60)}</code>
-                  {called.has(name) && <span className="soft small"> called</span>}
+                  <code className={toolNames.has(name) ? 'tool-ink' : ''}>{line(name, 60)}</code>
+                  {toolNames.has(name) && <span className="soft small"> called</span>}
                 </li>
               )
             })}
@@ -111,10 +115,10 @@ export function ModelLogView({
 }
 
 function messageEvent({ thread }: Selected, messageId: string | undefined): unknown {
-  const found = thread.events.find(
+  const logEvent = thread.events.find(
     ({ event }) => event.type === 'message_added' && event.message.id === messageId,
   )?.event
-  return found?.type === 'message_added' ? found.message : undefined
+  return logEvent?.type === 'message_added' ? logEvent.message : undefined
 }
 
 /** A request for something that is read, as a command. */

@@ -4,17 +4,20 @@ import type { ThreadInfo, WaitingItem } from '@skein/runtime'
 import type { ViewCall } from '@skein/runtime/view'
 import { Approval } from '../../parts/approval.tsx'
 import { AllGrants } from '../../parts/grants.tsx'
-import { Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
+import { Empty, Skeleton } from '../../parts/placeholder.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
+import { Time } from '../../parts/time.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
 import { Dot } from '../../parts/status.tsx'
 import { useAddress } from '../../state/address.ts'
 import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
-import { useResource, useStudio, useTree } from '../../state/studio.ts'
+import { useResource } from '../../state/resource.ts'
+import { useStudio, useTree } from '../../state/studio.ts'
 import { isCallOver, type ShownThread } from '../../state/tree.ts'
 import { useTitle } from '../../state/title.ts'
-import { sentence } from '../../parts/ask-facts.tsx'
+import { sentence } from '../../parts/ask-text.ts'
 
 /** Everything that waits for a person, in all threads and their descendants. */
 export function InboxScreen({ item: chosen }: { readonly item?: string }): ReactNode {
@@ -159,7 +162,7 @@ function InboxItem({
   const thread = tree.threads.get(item.threadId)
   const root = useRoot(item)
   const calls = useMemo(() => callsOf(thread), [thread])
-  const asked = thread?.view.items.findLast(
+  const question = thread?.view.items.findLast(
     (one) => one.type === 'message' && one.from === 'user' && one.text.trim() !== '',
   )
   return (
@@ -182,12 +185,13 @@ function InboxItem({
           open the thread
         </To>
       </p>
-      {asked?.type === 'message' && (
+      {question?.type === 'message' && (
         <blockquote className="asked">
           <span className="soft small">
-            {item.path.length > 1 ? 'The task' : 'The last message'}: <Time at={asked.at} isAgo />
+            {item.path.length > 1 ? 'The task' : 'The last message'}:{' '}
+            <Time at={question.at} isAgo />
           </span>
-          <p>{line(asked.text, 600)}</p>
+          <p>{line(question.text, 600)}</p>
         </blockquote>
       )}
       {others.length > 0 && (
@@ -223,12 +227,12 @@ function SameCall({ item }: { readonly item: WaitingItem }): ReactNode {
 function useRoot({ rootId }: WaitingItem): ThreadInfo | undefined {
   const { client, lists } = useStudio()
   const { items, isLoaded } = useStore(lists.threads)
-  const listed = items.find(({ id }) => id === rootId)
-  const isMissing = isLoaded && listed === undefined
-  const read = useResource(isMissing ? `root ${rootId}` : undefined, () =>
+  const root = items.find(({ id }) => id === rootId)
+  const isMissing = isLoaded && root === undefined
+  const answer = useResource(isMissing ? `root ${rootId}` : undefined, () =>
     client.threads.get(rootId),
   )
-  return listed ?? read.value
+  return root ?? answer.value
 }
 
 /** The calls of a thread, by their ids. */
@@ -251,18 +255,18 @@ function useStable(
   waiting: readonly WaitingItem[],
   chosen: string | undefined,
 ): readonly WaitingItem[] {
-  const seen = useRef(new Map<string, WaitingItem>())
+  const earlier = useRef(new Map<string, WaitingItem>())
   const items = useMemo(() => {
-    const known = new Map(waiting.map((item) => [item.interruptId, item]))
-    const kept = [...seen.current.values()].flatMap((item) => {
-      const now = known.get(item.interruptId)
-      known.delete(item.interruptId)
+    const current = new Map(waiting.map((item) => [item.interruptId, item]))
+    const stable = [...earlier.current.values()].flatMap((item) => {
+      const now = current.get(item.interruptId)
+      current.delete(item.interruptId)
       return now ?? (item.interruptId === chosen ? item : [])
     })
-    return [...kept, ...known.values()]
+    return [...stable, ...current.values()]
   }, [waiting, chosen])
   useEffect(() => {
-    seen.current = new Map(items.map((item) => [item.interruptId, item]))
+    earlier.current = new Map(items.map((item) => [item.interruptId, item]))
   }, [items])
   return items
 }

@@ -2,7 +2,8 @@ import { useMemo, type ReactNode } from 'react'
 import { ChevronLeft, ChevronRight } from '../../icons/lucide.ts'
 import { To } from '../../parts/link.tsx'
 import { useStore } from '../../state/store.ts'
-import { useResource, useStudio } from '../../state/studio.ts'
+import { useResource } from '../../state/resource.ts'
+import { useStudio } from '../../state/studio.ts'
 import type { ShownThread } from '../../state/tree.ts'
 
 /** The threads that part at one message. */
@@ -15,9 +16,9 @@ export interface Branches {
 export function useBranches(thread: ShownThread): ReadonlyMap<string, Branches> {
   const { client, lists } = useStudio()
   const { threadId, events, view } = thread
-  const known = useStore(lists.threads).items
+  const threads = useStore(lists.threads).items
   // The list of threads is live, so a new fork changes this count and loads the branches again.
-  const forks = known.filter(({ forkedFrom }) => forkedFrom).length
+  const forks = threads.filter(({ forkedFrom }) => forkedFrom).length
   const family = useResource(
     view.parentThreadId === undefined ? `branches ${threadId} ${forks}` : undefined,
     async () => {
@@ -30,8 +31,8 @@ export function useBranches(thread: ShownThread): ReadonlyMap<string, Branches> 
     },
   ).value
   return useMemo(() => {
-    const found = new Map<string, Branches>()
-    if (!family) return found
+    const branches = new Map<string, Branches>()
+    if (!family) return branches
     const place = (messageId: string | null): string | undefined => {
       const after = events.find(
         ({ event }) => event.type === 'message_added' && event.message.id === messageId,
@@ -45,7 +46,7 @@ export function useBranches(thread: ShownThread): ReadonlyMap<string, Branches> 
     const add = (messageId: string | null, ids: readonly string[]): void => {
       const at = place(messageId)
       if (at !== undefined && ids.length > 1)
-        found.set(at, { ids, index: Math.max(0, ids.indexOf(threadId)) })
+        branches.set(at, { ids, index: Math.max(0, ids.indexOf(threadId)) })
     }
     for (const messageId of new Set(family.own.map(({ forkedFrom }) => forkedFrom!.messageId)))
       add(messageId, [
@@ -60,7 +61,7 @@ export function useBranches(thread: ShownThread): ReadonlyMap<string, Branches> 
           .filter((one) => one.forkedFrom!.messageId === forkedFrom.messageId)
           .map(({ id }) => id),
       ])
-    return found
+    return branches
   }, [family, events, view.items, thread.facts, threadId])
 }
 

@@ -11,7 +11,7 @@ import {
 } from 'react'
 import type { ViewMessage } from '@skein/runtime/view'
 import { ArrowDown } from '../../icons/lucide.ts'
-import { Empty } from '../../parts/basics.tsx'
+import { Empty } from '../../parts/placeholder.tsx'
 import { plural } from '../../parts/format.ts'
 import { useKeys } from '../../state/keys.ts'
 import type { ShownThread, TreeState } from '../../state/tree.ts'
@@ -224,17 +224,17 @@ function useEntries(thread: ShownThread, isSilentShown: boolean): readonly ChatE
     const silent = isSilentShown
       ? facts.silent.map(({ id, at, text }) => ({ type: 'silent' as const, id, at, text }))
       : []
-    const called = new Set(view.items.map((item) => 'childId' in item && item.childId))
+    const childIds = new Set(view.items.map((item) => 'childId' in item && item.childId))
     const children = view.children
-      .filter(({ threadId }) => !called.has(threadId))
+      .filter(({ threadId }) => !childIds.has(threadId))
       .map(({ threadId: id, createdAt: at }) => ({ type: 'child' as const, id, at }))
     const others: readonly ChatEntry[] = [...silent, ...children]
-    const said: readonly ChatEntry[] =
+    const entries: readonly ChatEntry[] =
       others.length === 0 || thread.earlier > 0
         ? view.items
         : [...view.items, ...others].toSorted((a, b) => timeOf(a).localeCompare(timeOf(b)))
     return [
-      ...said,
+      ...entries,
       ...(hasDraft ? [{ type: 'draft' as const }] : []),
       ...(hasEnding ? [{ type: 'ending' as const }] : []),
     ]

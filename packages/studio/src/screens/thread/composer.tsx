@@ -8,8 +8,8 @@ import {
 } from 'react'
 import { ArrowUp, Paperclip, Undo2, X } from '../../icons/lucide.ts'
 import { Approval } from '../../parts/approval.tsx'
-import { isAboutUndo } from '../../parts/ask-facts.tsx'
-import { ErrorBox } from '../../parts/basics.tsx'
+import { isAboutUndo } from '../../parts/ask-text.ts'
+import { ErrorBox } from '../../parts/error-box.tsx'
 import { bytes, line, plural } from '../../parts/format.ts'
 import { readSetting, useStore, writeSetting } from '../../state/store.ts'
 import { useMay, useStudio } from '../../state/studio.ts'
@@ -39,10 +39,10 @@ export function Composer({
   const picker = useRef<HTMLInputElement>(null)
   const isOver = view.status === 'terminated' || view.status === 'erased'
   const onPaste = (event: ClipboardEvent): void => {
-    const pasted = [...event.clipboardData.files]
-    if (pasted.length === 0) return
+    const clipboardFiles = [...event.clipboardData.files]
+    if (clipboardFiles.length === 0) return
     event.preventDefault()
-    setFiles([...files, ...pasted])
+    setFiles([...files, ...clipboardFiles])
   }
   if (isOver || isPast || !mayWrite)
     return (

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, type ReactNode } from 'react'
 import { alignSteps, type ViewItem } from '@skein/runtime/view'
-import { ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
+import { Skeleton } from '../../parts/placeholder.tsx'
 import { countText, duration, line, money, plural } from '../../parts/format.ts'
 import { indentedJson } from '../../parts/json.tsx'
 import { To } from '../../parts/link.tsx'

@@ -1,4 +1,4 @@
-import { memo, useEffect, type ComponentType, type ReactNode } from 'react'
+import { type ComponentType, memo, type ReactNode, useEffect } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
 import type { ViewItem, ViewMessage } from '@skein/runtime/view'
 import { duration, line, plural } from '../../parts/format.ts'
@@ -8,16 +8,12 @@ import { Prose } from '../../parts/prose.tsx'
 import { Badge, stateOf, stateOfChild } from '../../parts/status.tsx'
 import { CallView } from '../../parts/tool-call.tsx'
 import { modelTime } from '../../state/facts.ts'
-import type { ShownThread, TreeState } from '../../state/tree.ts'
-import { MessageActs } from './fork.tsx'
-import {
-  Question,
-  DraftEntry,
-  Ending,
-  isSideB,
-  agentName,
-  peopleWaitedFor,
-} from './entry-parts.tsx'
+import { peopleWaitedFor, type ShownThread, type TreeState } from '../../state/tree.ts'
+import { MessageActs } from './message-acts.tsx'
+import { Question } from './question.tsx'
+import { DraftEntry } from './draft-entry.tsx'
+import { Ending } from './ending.tsx'
+import { agentName, isSideB } from './agent-name.ts'
 import type { Branches } from './branches.tsx'
 
 /** What a row of the conversation shows. */
@@ -128,31 +124,31 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
   const { tree, thread, open, toggle, depth } = props
   const child = tree.threads.get(threadId)
   const info = tree.below.get(threadId)
-  const known = thread.view.children.find((one) => one.threadId === threadId)
+  const report = thread.view.children.find((one) => one.threadId === threadId)
   const key = `child ${threadId}`
   const isOpen = open.has(key)
   useEffect(() => {
     if (isOpen) tree.read.thread(threadId)
   }, [isOpen, tree.read, threadId])
   const isBackground = thread.facts.background.has(threadId)
-  const told = stateOfChild(known?.status)
+  const childState = stateOfChild(report?.status)
   const lifecycle =
-    told.lifecycle === 'terminated'
-      ? told.lifecycle
-      : (child?.view.status ?? info?.lifecycle ?? told.lifecycle)
+    childState.lifecycle === 'terminated'
+      ? childState.lifecycle
+      : (child?.view.status ?? info?.lifecycle ?? childState.lifecycle)
   const [shape, words] = stateOf({
     lifecycle,
-    outcome: told.outcome ?? child?.view.result?.outcome,
+    outcome: childState.outcome ?? child?.view.result?.outcome,
     waiting: child ? peopleWaitedFor(child) : info?.waiting,
-    text: known?.statusText,
+    text: report?.statusText,
   })
   const items = child?.view.items ?? []
-  const shown = items.slice(-CHILD_ITEMS)
+  const latest = items.slice(-CHILD_ITEMS)
   return (
     <div className={`child-box ${isBackground ? 'background' : ''}`}>
       <div className="child-line small">
         <button type="button" className="link" aria-expanded={isOpen} onClick={() => toggle(key)}>
-          {isOpen ? 'Close' : 'Open'} {line(known?.name ?? 'the child', 40)} here
+          {isOpen ? 'Close' : 'Open'} {line(report?.name ?? 'the child', 40)} here
         </button>
         <To className="link" address={{ screen: 'thread', threadId }}>
           Open as a page
@@ -172,14 +168,14 @@ function Child({ threadId, ...props }: EntryProps & { readonly threadId: string 
       {isOpen && !child && <p className="soft small">Loading its log …</p>}
       {isOpen && child && (
         <div className="child-log">
-          {shown.length < items.length && (
+          {latest.length < items.length && (
             <p className="soft small">
-              {plural(items.length - shown.length, 'earlier entry', 'earlier entries')}: open it as
+              {plural(items.length - latest.length, 'earlier entry', 'earlier entries')}: open it as
               a page.
             </p>
           )}
           {depth < MAX_DEPTH &&
-            shown.map((item) => (
+            latest.map((item) => (
               <ChatEntryRow
                 key={entryKey(item)}
                 {...props}

@@ -26,12 +26,14 @@ export function useFind(
   const [query, setQuery] = useState<string>()
   const [place, setPlace] = useState(0)
   useKeys([{ keys: 'f', does: 'Find in this thread', run: () => setQuery(query ?? '') }])
-  const wanted = query?.trim().toLowerCase() ?? ''
-  const found = useMemo(() => {
-    if (wanted === '') return []
-    return entries.flatMap((entry, index) => (textOf(entry, tree).includes(wanted) ? [index] : []))
-  }, [entries, tree, wanted])
-  const at = Math.min(place, found.length - 1)
+  const needle = query?.trim().toLowerCase() ?? ''
+  const matches = useMemo(() => {
+    if (needle === '') return []
+    return entries.flatMap((entry, index) =>
+      textOfEntry(entry, tree).includes(needle) ? [index] : [],
+    )
+  }, [entries, tree, needle])
+  const at = Math.min(place, matches.length - 1)
   const go = (next: number, places: readonly number[]): void => {
     if (places.length === 0) return
     const index = (next + places.length) % places.length
@@ -39,15 +41,15 @@ export function useFind(
     show(places[index]!)
   }
   // The last match is shown first, because people mostly read the end of a thread.
-  useEffect(() => go(found.length - 1, found), [wanted])
+  useEffect(() => go(matches.length - 1, matches), [needle])
   if (query === undefined) return undefined
   return {
     query,
     setQuery,
-    count: found.length,
+    count: matches.length,
     place: at,
-    index: found[at],
-    move: (step) => go(at + step, found),
+    index: matches[at],
+    move: (step) => go(at + step, matches),
     close: () => setQuery(undefined),
   }
 }
@@ -57,15 +59,15 @@ const texts = new WeakMap<object, string>()
 /** How many characters of an entry are searched at most. */
 const MAX_CHARS = 100_000
 
-function textOf(entry: ChatEntry, tree: TreeState): string {
+function textOfEntry(entry: ChatEntry, tree: TreeState): string {
   const child = 'childId' in entry ? entry.childId : entry.type === 'child' ? entry.id : undefined
   const below = child === undefined ? undefined : tree.threads.get(child)?.view.items
-  return ownText(entry) + (below ?? []).map((item) => textOf(item, tree)).join('\n')
+  return ownText(entry) + (below ?? []).map((item) => textOfEntry(item, tree)).join('\n')
 }
 
 function ownText(entry: ChatEntry): string {
-  const known = texts.get(entry)
-  if (known !== undefined) return known
+  const cachedText = texts.get(entry)
+  if (cachedText !== undefined) return cachedText
   const { id: _, at: __, ...rest } = entry as unknown as Record<string, unknown> // entries are plain objects
   const text = Object.values(rest)
     .map((value) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? '')))

@@ -1,12 +1,12 @@
-import { useMemo, useState, type ReactNode } from 'react'
+import { type ReactNode, useMemo, useState } from 'react'
 import type { ViewMessage } from '@skein/runtime/view'
-import { GitFork, PanelRight } from '../../icons/lucide.ts'
-import { Dialog, ErrorBox } from '../../parts/basics.tsx'
+import { Dialog } from '../../parts/dialog.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { useAddress } from '../../state/address.ts'
-import { useMay, useResource, useStudio } from '../../state/studio.ts'
+import { useResource } from '../../state/resource.ts'
+import { useStudio } from '../../state/studio.ts'
 import type { LoggedEvent, ShownThread } from '../../state/tree.ts'
-import { type Branches, BranchPicker } from './branches.tsx'
 
 /** Creates a branch (copy) of the thread at a message: with a changed text, with a new answer, or without changes. */
 export function ForkDialog({
@@ -28,11 +28,11 @@ export function ForkDialog({
   const make = async (options: Parameters<typeof client.threads.fork>[1]): Promise<void> => {
     setMaking(true)
     try {
-      const made = await client.threads.fork(thread.threadId, options)
+      const fork = await client.threads.fork(thread.threadId, options)
       lists.refresh()
       notify('This is the new branch. The thread it came from stays as it is.')
       onClose()
-      go({ screen: 'thread', threadId: made.id })
+      go({ screen: 'thread', threadId: fork.id })
     } catch (failure) {
       setMaking(false)
       setError(failure)
@@ -164,50 +164,4 @@ function workText({ modelCalls, children, calls }: Work): string {
     ...parts,
     ...(children > 0 ? [plural(children, 'child', 'children')] : []),
   ].join(', ')
-}
-
-/** The actions on a message: fork the thread there, and go to the branches that part there. */
-export function MessageActs({
-  message,
-  branches,
-  isPast,
-  onFork,
-  onDetails,
-}: {
-  readonly message: ViewMessage
-  readonly branches: Branches | undefined
-  readonly isPast: boolean
-  readonly onFork: (message: ViewMessage) => void
-  readonly onDetails: (id: string) => void
-}): ReactNode {
-  const mayWrite = useMay('threads:write')
-  return (
-    <>
-      {branches && <BranchPicker branches={branches} />}
-      <div className="msg-acts">
-        <button
-          type="button"
-          className="btn quiet tiny"
-          title={
-            message.from === 'user'
-              ? 'When it was read, and its events'
-              : 'The request to the model, its answer, tokens and events'
-          }
-          onClick={() => onDetails(message.id)}
-        >
-          <PanelRight size={13} aria-hidden /> Details
-        </button>
-        {mayWrite && (
-          <button
-            type="button"
-            className="btn quiet tiny"
-            title={isPast ? 'Fork the thread from this message, as it was' : 'Fork the thread here'}
-            onClick={() => onFork(message)}
-          >
-            <GitFork size={13} aria-hidden /> {message.from === 'user' ? 'Edit and fork' : 'Fork'}
-          </button>
-        )}
-      </div>
-    </>
-  )
 }

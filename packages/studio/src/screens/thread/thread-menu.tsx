@@ -1,5 +1,6 @@
 import { useState, type FormEvent, type ReactNode } from 'react'
-import { Dialog, ErrorBox } from '../../parts/basics.tsx'
+import { Dialog } from '../../parts/dialog.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
 import { DeleteDialog } from '../../parts/delete-dialog.tsx'
 import { Menu, MenuItem } from '../../parts/menu.tsx'
 import { useAddress } from '../../state/address.ts'

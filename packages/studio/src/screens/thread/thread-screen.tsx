@@ -1,5 +1,6 @@
 import { lazy, Suspense, useCallback, useEffect, useMemo, type ReactNode } from 'react'
-import { ErrorBox, Skeleton } from '../../parts/basics.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
+import { Skeleton } from '../../parts/placeholder.tsx'
 import { line } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
 import { Split } from '../../parts/split.tsx'
@@ -27,16 +28,16 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
   const { threadId, at, view = 'chat' } = address
   const { lists } = useStudio()
   const [, go] = useAddress()
-  const followed = useTree(threadId)
-  const live = followed.threads.get(threadId)
+  const treeState = useTree(threadId)
+  const live = treeState.threads.get(threadId)
   const isPast = at !== undefined && at <= (live?.view.seq ?? 0)
   const tree = useMemo(
-    () => (at === undefined ? followed : treeAt(followed, at)),
+    () => (at === undefined ? treeState : treeAt(treeState, at)),
     // New events do not change an earlier state, so it is computed again only when more old events were loaded.
-    [isPast ? `${at} ${followed.isLoaded} ${followed.isWhole}` : followed],
+    [isPast ? `${at} ${treeState.isLoaded} ${treeState.isWhole}` : treeState],
   )
   const thread = tree.threads.get(threadId)
-  useDescendants(followed, at !== undefined || view === 'timeline')
+  useDescendants(treeState, at !== undefined || view === 'timeline')
   const info = useStore(lists.threads).items.find(({ id }) => id === threadId)
   const title = thread ? titleOf(thread.view, info) : 'Thread'
   useTitle(`${title} · Studio`)

@@ -1,15 +1,14 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useMemo, useRef, useState, type CSSProperties, type ReactNode } from 'react'
+import { type CSSProperties, type ReactNode, useMemo, useRef, useState } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
 import { ChevronDown, ChevronRight } from '../../icons/lucide.ts'
-import { Cost } from '../../parts/basics.tsx'
+import { Cost } from '../../parts/cost.tsx'
 import { countText, duration, line, plural } from '../../parts/format.ts'
 import { To } from '../../parts/link.tsx'
-import { Dot, stateOf, stateOfChild, type ShownState } from '../../parts/status.tsx'
+import { Dot, type ShownState, stateOf, stateOfChild } from '../../parts/status.tsx'
 import type { ThreadAddress } from '../../state/address.ts'
 import { modelTime } from '../../state/facts.ts'
-import type { ShownThread, TreeState } from '../../state/tree.ts'
-import { peopleWaitedFor } from './entry-parts.tsx'
+import { peopleWaitedFor, type ShownThread, type TreeState } from '../../state/tree.ts'
 
 /** One thread of the tree; its facts come from its log or, if that was not loaded, from the list of threads. */
 interface Branch {
@@ -52,8 +51,8 @@ export function TreeView({
     if (!next.delete(id)) next.add(id)
     setClosed(next)
   }
-  const shown = rows.getVirtualItems()
-  const [first, last] = [shown[0]?.start ?? 0, shown.at(-1)?.end ?? 0]
+  const visible = rows.getVirtualItems()
+  const [first, last] = [visible[0]?.start ?? 0, visible.at(-1)?.end ?? 0]
   return (
     <div className="tree-view" ref={scroll} tabIndex={0} role="region" aria-label="Tree of threads">
       <table aria-rowcount={branches.length + 1}>
@@ -71,7 +70,7 @@ export function TreeView({
         </thead>
         <tbody>
           {first > 0 && <tr className="gap" style={{ height: first }} />}
-          {shown.map(({ index }) => {
+          {visible.map(({ index }) => {
             const branch = branches[index]!
             return (
               <BranchRow
@@ -168,13 +167,13 @@ interface Kin {
 
 /** Returns the rows in order, each thread before its children. Rows below a collapsed row are left out. */
 function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Branch[] {
-  const listed = new Map<string | null, ThreadInfo[]>()
+  const siblingsOf = new Map<string | null, ThreadInfo[]>()
   for (const info of tree.below.values()) {
-    const siblings = listed.get(info.parentId)
+    const siblings = siblingsOf.get(info.parentId)
     if (siblings) siblings.push(info)
-    else listed.set(info.parentId, [info])
+    else siblingsOf.set(info.parentId, [info])
   }
-  const seen = new Set<string>()
+  const ids = new Set<string>()
   const rows: Branch[] = []
   const visit = (
     { id, name, isBackground, over }: Kin,
@@ -182,15 +181,15 @@ function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Bran
     isShown: boolean,
   ): number => {
     const [thread, info] = [tree.threads.get(id), tree.below.get(id)]
-    if ((!thread && !info) || seen.has(id)) return 0
-    seen.add(id)
+    if ((!thread && !info) || ids.has(id)) return 0
+    ids.add(id)
     const own = rowOf(id, thread, info)
     const state = { ...own.state, ...over }
     const row: Branch = { ...own, state, name, isBackground, depth, below: 0 }
     const place = rows.length
     if (isShown) rows.push(row)
     let below = 0
-    for (const child of kinOf(thread, listed.get(id) ?? []))
+    for (const child of kinOf(thread, siblingsOf.get(id) ?? []))
       below += visit(child, depth + 1, isShown && !closed.has(id))
     if (isShown) rows[place] = { ...row, below }
     return below + 1
@@ -204,15 +203,15 @@ function branchesOf(tree: TreeState, closed: ReadonlySet<string>): readonly Bran
  * Returns the children of a thread: first those in its log, with their names, then those only in the list of threads.
  */
 function kinOf(thread: ShownThread | undefined, listed: readonly ThreadInfo[]): readonly Kin[] {
-  const known = (thread?.view.children ?? []).map(({ threadId: id, name, status }) => ({
+  const kin = (thread?.view.children ?? []).map(({ threadId: id, name, status }) => ({
     id,
     name,
     over: status === 'completed' || status === 'failed' ? stateOfChild(status) : undefined,
     isBackground: thread!.facts.background.has(id),
   }))
-  const ids = new Set(known.map(({ id }) => id))
+  const ids = new Set(kin.map(({ id }) => id))
   const others = listed.filter(({ id }) => !ids.has(id))
-  return [...known, ...others.map(({ id, agent: name }) => ({ id, name, isBackground: false }))]
+  return [...kin, ...others.map(({ id, agent: name }) => ({ id, name, isBackground: false }))]
 }
 
 function rowOf(

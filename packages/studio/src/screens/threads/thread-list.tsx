@@ -2,7 +2,10 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { memo, useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import type { ThreadInfo } from '@skein/runtime'
 import { CheckIcon as Check, Plus, Search } from '../../icons/lucide.ts'
-import { CommandLine, Empty, ErrorBox, Skeleton, Time } from '../../parts/basics.tsx'
+import { CommandLine } from '../../parts/copy.tsx'
+import { Empty, Skeleton } from '../../parts/placeholder.tsx'
+import { ErrorBox } from '../../parts/error-box.tsx'
+import { Time } from '../../parts/time.tsx'
 import { DeleteDialog } from '../../parts/delete-dialog.tsx'
 import { countText, line, money } from '../../parts/format.ts'
 import { Dot, STATE_WORDS, stateOf } from '../../parts/status.tsx'
@@ -11,7 +14,8 @@ import { useAddress, type Address } from '../../state/address.ts'
 import { inOrder } from '../../state/agent-order.ts'
 import { useKeys } from '../../state/keys.ts'
 import { useStore } from '../../state/store.ts'
-import { useMay, useResource, useStudio } from '../../state/studio.ts'
+import { useMay, useStudio } from '../../state/studio.ts'
+import { useResource } from '../../state/resource.ts'
 import { matchesQuery, parseQuery } from './query.ts'
 
 const ROW_PX = 57
@@ -29,7 +33,7 @@ export function ThreadList({
   const [, go] = useAddress()
   const { query = '' } = address
   const { shown, isByTool } = useShown(items, query)
-  const selected = address.screen === 'thread' ? address.threadId : undefined
+  const openId = address.screen === 'thread' ? address.threadId : undefined
   const [marked, setMarked] = useState<ReadonlySet<string>>()
   const [isDeleting, setDeleting] = useState(false)
   const mayWrite = useMay('threads:write')
@@ -40,7 +44,7 @@ export function ThreadList({
       return next
     })
   }, [])
-  const chosen = shown.filter(({ id }) => marked?.has(id))
+  const markedThreads = shown.filter(({ id }) => marked?.has(id))
   const scroll = useRef<HTMLDivElement>(null)
   const search = useRef<HTMLInputElement>(null)
   const rows = useVirtualizer({
@@ -55,7 +59,7 @@ export function ThreadList({
     if (query === '' && !isAll && last >= shown.length - NEAR_ROWS) lists.more()
   }, [lists, query, isAll, last, shown.length])
   const move = (step: number): void => {
-    const index = shown.findIndex(({ id }) => id === selected)
+    const index = shown.findIndex(({ id }) => id === openId)
     const next = shown[Math.min(shown.length - 1, Math.max(0, index + step))]
     if (!next) return
     rows.scrollToIndex(shown.indexOf(next))
@@ -69,7 +73,7 @@ export function ThreadList({
   ])
   return (
     <section className="list" aria-label="Threads">
-      {selected === undefined && <h1 className="hidden">Threads</h1>}
+      {openId === undefined && <h1 className="hidden">Threads</h1>}
       <div className="list-head">
         <label className="search-field">
           <Search size={14} aria-hidden />
@@ -117,10 +121,10 @@ export function ThreadList({
           <button
             type="button"
             className="btn tiny no"
-            disabled={chosen.length === 0}
+            disabled={markedThreads.length === 0}
             onClick={() => setDeleting(true)}
           >
-            Delete {chosen.length}…
+            Delete {markedThreads.length}…
           </button>
           <button type="button" className="btn quiet tiny" onClick={() => setMarked(undefined)}>
             Done
@@ -129,14 +133,14 @@ export function ThreadList({
       )}
       {isDeleting && (
         <DeleteDialog
-          threads={chosen.map(({ id, title, firstWords }) => ({
+          threads={markedThreads.map(({ id, title, firstWords }) => ({
             id,
             title: title ?? firstWords ?? 'No message yet',
           }))}
           onClose={() => setDeleting(false)}
           onDeleted={() => {
             setMarked(undefined)
-            if (chosen.some(({ id }) => id === selected)) go({ screen: 'threads', query })
+            if (markedThreads.some(({ id }) => id === openId)) go({ screen: 'threads', query })
           }}
         />
       )}
@@ -155,7 +159,7 @@ export function ThreadList({
                   thread={thread}
                   start={start}
                   query={query}
-                  isSelected={thread.id === selected}
+                  isSelected={thread.id === openId}
                   isMarked={marked?.has(thread.id)}
                   onMark={mark}
                 />
@@ -177,26 +181,26 @@ function useShown(
   query: string,
 ): { readonly shown: readonly ThreadInfo[]; readonly isByTool: boolean } {
   const { client } = useStudio()
-  const parsed = useMemo(() => parseQuery(query), [query])
-  const { tool } = parsed
-  const found = useResource(tool && `tool ${tool}`, () =>
+  const conditions = useMemo(() => parseQuery(query), [query])
+  const { tool } = conditions
+  const byTool = useResource(tool && `tool ${tool}`, () =>
     client.threads.list({ tool, parentId: null, limit: MAX_BY_TOOL }),
   )
   useEffect(() => {
     if (tool === undefined) return undefined
-    const timer = setTimeout(found.reload, RELOAD_MS)
+    const timer = setTimeout(byTool.reload, RELOAD_MS)
     return () => clearTimeout(timer)
     // `reload` is new at each render, so it is no dependency. `items` is one: a changed thread may have
     // called the tool.
   }, [items, tool])
-  const shown = useMemo(() => {
-    if (tool === undefined) return items.filter((thread) => matchesQuery(thread, parsed))
+  const matches = useMemo(() => {
+    if (tool === undefined) return items.filter((thread) => matchesQuery(thread, conditions))
     const latest = new Map(items.map((thread) => [thread.id, thread]))
-    return (found.value ?? [])
+    return (byTool.value ?? [])
       .map((thread) => latest.get(thread.id) ?? thread)
-      .filter((thread) => matchesQuery(thread, parsed))
-  }, [items, parsed, tool, found.value])
-  return { shown, isByTool: tool !== undefined }
+      .filter((thread) => matchesQuery(thread, conditions))
+  }, [items, conditions, tool, byTool.value])
+  return { shown: matches, isByTool: tool !== undefined }
 }
 
 /** The end of a list that is loaded only in part. */

@@ -1,6 +1,7 @@
 import { useMemo, useState, type ReactNode } from 'react'
 import { Maximize, ZoomIn } from '../../icons/lucide.ts'
-import { Empty, useNow } from '../../parts/basics.tsx'
+import { Empty } from '../../parts/placeholder.tsx'
+import { useNow } from '../../parts/time.tsx'
 import { line, plural } from '../../parts/format.ts'
 import { useKeys } from '../../state/keys.ts'
 import type { TreeState } from '../../state/tree.ts'
@@ -44,7 +45,7 @@ export function TimelineView({
   const agents = useMemo(() => [...new Set(all.map((row) => row.agent))], [all])
   const rows = useMemo(() => filtered(all, filter, agent), [all, filter, agent])
   const [range, setRange] = useState<Range>()
-  const shown: Range = range ?? [0, clock.width]
+  const visible: Range = range ?? [0, clock.width]
   const current = rows.findIndex((row) => row.select === selected)
   const zoom = (row: TimelineRow | undefined): void => {
     if (!row) return
@@ -114,8 +115,8 @@ export function TimelineView({
           <Maximize size={13} aria-hidden /> Whole <kbd>0</kbd>
         </button>
       </div>
-      <Axis clock={clock} range={shown} onRange={setRange} count={count} />
-      <Rows {...{ rows, clock, range: shown, current, onSelect, zoom }} />
+      <Axis clock={clock} range={visible} onRange={setRange} count={count} />
+      <Rows {...{ rows, clock, range: visible, current, onSelect, zoom }} />
     </div>
   )
 }
@@ -147,19 +148,19 @@ function filtered(
   filter: Filter,
   agent: string,
 ): readonly TimelineRow[] {
-  const wanted = agent === '' ? rows : rows.filter((row) => row.agent === agent)
+  const rowsOfAgent = agent === '' ? rows : rows.filter((row) => row.agent === agent)
   switch (filter) {
     case 'all':
-      return wanted
+      return rowsOfAgent
     case 'failed':
-      return wanted.filter((row) => row.isFailed)
+      return rowsOfAgent.filter((row) => row.isFailed)
     case 'waiting':
-      return wanted.filter((row) => row.stretches.some(({ kind }) => kind === 'wait'))
+      return rowsOfAgent.filter((row) => row.stretches.some(({ kind }) => kind === 'wait'))
     case 'slow': {
       // The slowest tenth of what is shown.
-      const times = wanted.map((row) => timesOf(row).run).toSorted((a, b) => a - b)
+      const times = rowsOfAgent.map((row) => timesOf(row).run).toSorted((a, b) => a - b)
       const least = times[Math.floor(times.length * 0.9)] ?? 0
-      return wanted.filter((row) => timesOf(row).run >= Math.max(least, 1))
+      return rowsOfAgent.filter((row) => timesOf(row).run >= Math.max(least, 1))
     }
   }
 }

@@ -127,8 +127,13 @@ export class AgUiStreamEncoder {
         const messageId = this.#startBlock('text', chunk.id)
         this.#parent = messageId
         const { agent_id: name } = carried(chunk.providerMetadata)
-        const named = name === undefined ? {} : { name }
-        return this.#send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant', ...named })
+        const nameField = name === undefined ? {} : { name }
+        return this.#send({
+          type: 'TEXT_MESSAGE_START',
+          messageId,
+          role: 'assistant',
+          ...nameField,
+        })
       }
       case 'reasoning-start': {
         const messageId = this.#startBlock('reasoning', chunk.id)
@@ -205,7 +210,7 @@ export class AgUiStreamEncoder {
       case 'tool-output-available': {
         const { toolCallId, output, preliminary } = chunk
         if (preliminary) return this.#custom('tool.progress', { toolCallId, output })
-        return this.#result(toolCallId, textOf(output))
+        return this.#result(toolCallId, jsonTextOf(output))
       }
       case 'tool-output-error':
         return this.#result(chunk.toolCallId, chunk.errorText, true)
@@ -215,8 +220,8 @@ export class AgUiStreamEncoder {
       }
       case 'tool-approval-request': {
         const { approvalId: id, toolCallId, reason: message } = chunk
-        const asked = message === undefined ? {} : { message }
-        const question = { id, reason: 'tool_call', toolCallId, ...asked }
+        const messageField = message === undefined ? {} : { message }
+        const question = { id, reason: 'tool_call', toolCallId, ...messageField }
         this.#interrupts.set(toolCallId, { ...question, responseSchema: DECISION })
         return
       }
@@ -328,12 +333,12 @@ export class AgUiStreamEncoder {
     chunk: Extract<UIMessageChunk, { type: 'tool-input-available' | 'tool-input-error' }>,
   ): void {
     const { toolCallId, toolName, input } = chunk
-    const streamed = this.#inputs.get(toolCallId)
-    if (streamed === undefined) this.#startCall(toolCallId, toolName)
-    const whole = textOf(input ?? {})
-    if (streamed === undefined || streamed === '') this.#args(toolCallId, whole)
+    const argsSoFar = this.#inputs.get(toolCallId)
+    if (argsSoFar === undefined) this.#startCall(toolCallId, toolName)
+    const whole = jsonTextOf(input ?? {})
+    if (argsSoFar === undefined || argsSoFar === '') this.#args(toolCallId, whole)
     this.#endCall(toolCallId)
-    if (streamed === undefined || streamed === '' || isSameJson(streamed, whole)) return
+    if (argsSoFar === undefined || argsSoFar === '' || isSameJson(argsSoFar, whole)) return
     // The call runs with other arguments than those that were streamed, so the client is sent the new ones.
     this.#messages.setArguments(toolCallId, whole)
     this.#snapshot()
@@ -399,11 +404,11 @@ export function toAgUiMessages(chat: readonly UIMessage[]): {
 } {
   const messages: AgUiMessage[] = []
   const places = new Map<string, number>()
-  const answered = new Set<string | undefined>()
+  const callsWithResult = new Set<string | undefined>()
   const put = (message: AgUiMessage, place: number): void => {
     messages[place] = message
     places.set(message.id, place)
-    if (message.role === 'tool') answered.add(message.toolCallId)
+    if (message.role === 'tool') callsWithResult.add(message.toolCallId)
   }
   let outcome: AgUiOutcome = { type: 'success' }
   for (const message of chat) {
@@ -418,10 +423,10 @@ export function toAgUiMessages(chat: readonly UIMessage[]): {
     for (const chunk of encodeUIMessage(message)) if (chunk.type !== 'finish') encoder.push(chunk)
     ;({ outcome } = encoder)
     // What a person said and the results of calls stay as they were sent first; other messages are replaced.
-    const made = encoder.messages.filter(({ id, role, toolCallId }) =>
-      role === 'user' ? !places.has(id) : role !== 'tool' || !answered.has(toolCallId),
+    const additions = encoder.messages.filter(({ id, role, toolCallId }) =>
+      role === 'user' ? !places.has(id) : role !== 'tool' || !callsWithResult.has(toolCallId),
     )
-    for (const own of made) put(own, places.get(own.id) ?? messages.length)
+    for (const own of additions) put(own, places.get(own.id) ?? messages.length)
   }
   return { messages, outcome }
 }
@@ -438,7 +443,7 @@ function contentOf({ parts }: UIMessage): NonNullable<AgUiMessage['content']> {
 }
 
 /** Returns text unchanged, and any other value as JSON text. */
-function textOf(value: unknown): string {
+function jsonTextOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value ?? null) ?? 'null')
 }
 

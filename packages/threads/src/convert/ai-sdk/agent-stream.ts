@@ -9,7 +9,7 @@ import {
 import type { InterruptRecord, ThreadEvent } from '../../events/event.ts'
 import { UIStreamEncoder } from './encode-events.ts'
 import type { UIMessage, UIMessageChunk } from './types.ts'
-import { encodeUIChunk, UI_STREAM_DONE, UI_STREAM_HEADERS } from './ui-stream.ts'
+import { encodeUIChunk, UI_STREAM_DONE, UI_STREAM_HEADERS } from './ui-chunks.ts'
 
 /**
  * One event of an agent's stream, as `@skein/agents` yields it. Only the shape counts, so that this package
@@ -101,7 +101,7 @@ export function uiAnswers(messages: readonly UIMessage[]): UIAnswers {
       const answer: UIAnswers[string] =
         approved === true
           ? { type: 'approve' }
-          : { type: 'deny', reason: textOf(reason) || 'The person said no.' }
+          : { type: 'deny', reason: textField(reason) || 'The person said no.' }
       return [[toolCallId, answer]]
     }),
   )
@@ -179,7 +179,7 @@ class AgentEventReader {
       case 'object_delta':
       case 'reasoning_delta': {
         const kind = type === 'reasoning_delta' ? 'reasoning' : 'text'
-        const text = textOf(delta.text)
+        const text = textField(delta.text)
         const block = this.#blocks.get(index)
         if (block?.type === kind) block.text += text
         else this.#blocks.set(index, { type: kind, text })
@@ -187,8 +187,8 @@ class AgentEventReader {
         return [{ ...base, type: `${kind}_delta`, blockId, text }]
       }
       case 'tool_call_delta': {
-        const [id, name] = [textOf(delta.toolCallId), textOf(delta.toolName)]
-        const json = textOf(delta.argumentsJson)
+        const [id, name] = [textField(delta.toolCallId), textField(delta.toolName)]
+        const json = textField(delta.argumentsJson)
         const block = this.#blocks.get(index)
         if (block?.type === 'call') block.json += json
         else this.#blocks.set(index, { type: 'call', id, name, json })
@@ -197,11 +197,11 @@ class AgentEventReader {
         ]
       }
       case 'message_stop': {
-        const finishReason = FINISH[textOf(delta.stopReason)]
+        const finishReason = FINISH[textField(delta.stopReason)]
         return [{ ...base, type: 'message_added', message: this.#message(), finishReason }]
       }
       case 'tool_execution_end': {
-        const [toolCallId, toolName] = [textOf(delta.toolCallId), textOf(delta.toolName)]
+        const [toolCallId, toolName] = [textField(delta.toolCallId), textField(delta.toolName)]
         const outcome = delta.isError === true ? 'failed' : 'success'
         const { result } = delta
         return [{ ...base, type: 'tool_execution_end', toolCallId, toolName, outcome, result }]
@@ -213,8 +213,8 @@ class AgentEventReader {
 
   #agent(type: string, data: Delta): readonly ThreadEvent[] {
     const base = { at: this.#options.at(), turnId: this.#options.turnId }
-    const toolCallId = textOf(data.toolCallId ?? data.parentToolCallId)
-    const reference = textOf(data.subagentId)
+    const toolCallId = textField(data.toolCallId ?? data.parentToolCallId)
+    const reference = textField(data.subagentId)
     switch (type) {
       case 'tool_progress':
         return [{ ...base, type: 'tool_execution_progress', toolCallId, output: data.output }]
@@ -224,7 +224,7 @@ class AgentEventReader {
             ...base,
             type: 'subagent_created',
             reference,
-            name: textOf(data.subagentType),
+            name: textField(data.subagentType),
             toolCallId,
           },
         ]
@@ -259,7 +259,7 @@ class AgentEventReader {
 /** The data of an event, whose fields are checked when they are used. */
 type Delta = Readonly<Partial<Record<string, unknown>>>
 
-function textOf(value: unknown): string {
+function textField(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { parsePartialJson } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { assemble } from '../../../test/arbitrary-chunk.ts'
-import { decodeUIStream, encodeUIChunk, UIChunkReader } from './ui-stream.ts'
+import { decodeUIStream, encodeUIChunk, UIChunkReader } from './ui-chunks.ts'
 import type { UIMessage, UIMessageChunk } from './types.ts'
 import { processorMs } from '../../../../../conformance/support/processor-time.ts'
 

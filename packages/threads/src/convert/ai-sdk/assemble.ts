@@ -80,7 +80,7 @@ export class UIMessageAssembler {
         const part: TextUIPart = {
           type: 'text',
           text: '',
-          ...metadataOf(chunk),
+          ...chunkMetadata(chunk),
           state: 'streaming',
         }
         this.#texts.set(chunk.id, part)
@@ -93,7 +93,7 @@ export class UIMessageAssembler {
           type: 'reasoning',
           id,
           text: '',
-          ...metadataOf(chunk),
+          ...chunkMetadata(chunk),
           state: 'streaming',
         }
         this.#reasonings.set(id, part)
@@ -176,9 +176,9 @@ export class UIMessageAssembler {
 
   #pushData(chunk: DataUIPart & { transient?: boolean }): void {
     if (chunk.transient) return this.#drop(chunk.type, 'transient data is shown, never history')
-    const known = chunk.id === undefined ? undefined : this.#data.get(dataKey(chunk))
-    if (known) {
-      known.data = chunk.data
+    const earlier = chunk.id === undefined ? undefined : this.#data.get(dataKey(chunk))
+    if (earlier) {
+      earlier.data = chunk.data
       return
     }
     const part = { ...chunk }
@@ -242,7 +242,7 @@ function dataKey(part: { readonly type: string; readonly id?: string }): string 
   return `${part.type}\0${part.id ?? ''}`
 }
 
-function metadataOf<T>(chunk: { providerMetadata?: T }): { providerMetadata?: T } {
+function chunkMetadata<T>(chunk: { providerMetadata?: T }): { providerMetadata?: T } {
   return chunk.providerMetadata === undefined ? {} : { providerMetadata: chunk.providerMetadata }
 }
 
@@ -262,17 +262,17 @@ function contentPart(chunk: ContentChunk): UIMessagePart {
   const { type } = chunk
   switch (type) {
     case 'custom':
-      return { type, kind: chunk.kind, ...metadataOf(chunk) }
+      return { type, kind: chunk.kind, ...chunkMetadata(chunk) }
     case 'file':
     case 'reasoning-file':
-      return { type, mediaType: chunk.mediaType, url: chunk.url, ...metadataOf(chunk) }
+      return { type, mediaType: chunk.mediaType, url: chunk.url, ...chunkMetadata(chunk) }
     case 'source-url': {
       const { sourceId, url, title } = chunk
-      return { type, sourceId, url, title, ...metadataOf(chunk) }
+      return { type, sourceId, url, title, ...chunkMetadata(chunk) }
     }
     case 'source-document': {
       const { sourceId, mediaType, title, filename } = chunk
-      return { type, sourceId, mediaType, title, filename, ...metadataOf(chunk) }
+      return { type, sourceId, mediaType, title, filename, ...chunkMetadata(chunk) }
     }
     case 'steering-message':
       return { type, id: chunk.id, parts: chunk.parts }
@@ -284,12 +284,12 @@ function contentPart(chunk: ContentChunk): UIMessagePart {
 /** Merges message metadata as the client does: objects are merged key by key, any other value is replaced. */
 function mergeMetadata(base: unknown, change: unknown): unknown {
   if (!isObject(base) || !isObject(change)) return change
-  const merged: Record<string, unknown> = { ...base }
+  const result: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(change)) {
     // The client skips these keys too, so that a stream cannot change a prototype.
     if (key === '__proto__' || key === 'constructor' || key === 'prototype' || value === undefined)
       continue
-    merged[key] = key in merged ? mergeMetadata(merged[key], value) : value
+    result[key] = key in result ? mergeMetadata(result[key], value) : value
   }
-  return merged
+  return result
 }

@@ -90,7 +90,7 @@ export function* encodePart(
 ): Generator<UIMessageChunk, void, undefined> {
   switch (part.type) {
     case 'text': {
-      yield { type: 'text-start', id, ...metadataOf(part) }
+      yield { type: 'text-start', id, ...providerMetadataOf(part) }
       if (part.text !== '') yield { type: 'text-delta', id, delta: part.text }
       const citations = part.citations ? { citations: part.citations } : {}
       if (part.state !== 'streaming') yield { type: 'text-end', id, ...citations }
@@ -98,14 +98,19 @@ export function* encodePart(
     }
     case 'reasoning': {
       const reasoningId = part.id ?? id
-      yield { type: 'reasoning-start', id: reasoningId, ...metadataOf(part) }
+      yield { type: 'reasoning-start', id: reasoningId, ...providerMetadataOf(part) }
       if (part.text !== '') yield { type: 'reasoning-delta', id: reasoningId, delta: part.text }
       if (part.state !== 'streaming') yield { type: 'reasoning-end', id: reasoningId }
       return
     }
     case 'file':
       // The chunk has no fields for `filename` and `providerReference`; only files from a person have them.
-      yield { type: part.type, url: part.url, mediaType: part.mediaType, ...metadataOf(part) }
+      yield {
+        type: part.type,
+        url: part.url,
+        mediaType: part.mediaType,
+        ...providerMetadataOf(part),
+      }
       return
     case 'reasoning-file':
     case 'custom':
@@ -123,7 +128,9 @@ export function* encodePart(
   }
 }
 
-function metadataOf<T>({ providerMetadata }: { providerMetadata?: T }): { providerMetadata?: T } {
+function providerMetadataOf<T>({ providerMetadata }: { providerMetadata?: T }): {
+  providerMetadata?: T
+} {
   return providerMetadata === undefined ? {} : { providerMetadata }
 }
 
@@ -151,7 +158,7 @@ function* encodeTool(part: OpenToolPart): Generator<UIMessageChunk, void, undefi
       ...call,
       input: undefined,
       errorText: part.errorText ?? '',
-      ...resultOf(part),
+      ...resultMetadataOf(part),
     }
   } else {
     yield { type: 'tool-input-available', ...call, input: part.input }
@@ -204,7 +211,7 @@ function* encodeOutcome(part: OpenToolPart): Generator<UIMessageChunk, void, und
       output,
       ...early,
       ...dynamic,
-      ...resultOf(part),
+      ...resultMetadataOf(part),
     }
   } else if (state === 'output-error') {
     yield {
@@ -212,14 +219,14 @@ function* encodeOutcome(part: OpenToolPart): Generator<UIMessageChunk, void, und
       toolCallId,
       errorText: errorText ?? '',
       ...dynamic,
-      ...resultOf(part),
+      ...resultMetadataOf(part),
     }
   } else if (state === 'output-denied') {
     yield { type: 'tool-output-denied', toolCallId }
   }
 }
 
-function resultOf({ resultProviderMetadata }: OpenToolPart): {
+function resultMetadataOf({ resultProviderMetadata }: OpenToolPart): {
   providerMetadata?: NonNullable<typeof resultProviderMetadata>
 } {
   return resultProviderMetadata ? { providerMetadata: resultProviderMetadata } : {}

@@ -7,15 +7,12 @@ import { carried, messageCarrier, omitKeys } from './carrier.ts'
 import {
   approvalEvents,
   callPart,
-  endEvents,
-  finishFields,
   foreignMetadata,
-  interruption,
   outcomePart,
   providerFields,
-  type StreamNotes,
   userPrompt,
 } from './from-ui-parts.ts'
+import { endEvents, finishFields, interruption, type StreamNotes } from './stream-ending.ts'
 import { contentOfUrl } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
@@ -209,8 +206,8 @@ class TurnReader {
       if (notes && returns.size > 1) {
         // Outcomes come in the order in which they were streamed; outcomes that were not streamed follow in
         // the order of their parts.
-        const streamed = [...notes.outcomes].filter((part) => returns.has(part))
-        const order = new Set<object>([...streamed, ...returns.keys()])
+        const inStreamOrder = [...notes.outcomes].filter((part) => returns.has(part))
+        const order = new Set<object>([...inStreamOrder, ...returns.keys()])
         results = [...order].map((part) => returns.get(part)!)
       }
       this.#messages.push({ message_type: 'request', timestamp, agent_id, parts: results })
@@ -272,10 +269,10 @@ function emptyStep(): Step {
  * `outcome`.
  */
 function withStatus(part: MessagePart): MessagePart {
-  const shown = part as { part_kind: string; status?: string; outcome?: string }
-  if (shown.part_kind !== 'tool-return' || shown.status) return part
-  if (shown.outcome === 'validation_error') {
-    return { ...omitKeys(shown, 'outcome'), status: 'validation_error' } as MessagePart
+  const fields = part as { part_kind: string; status?: string; outcome?: string }
+  if (fields.part_kind !== 'tool-return' || fields.status) return part
+  if (fields.outcome === 'validation_error') {
+    return { ...omitKeys(fields, 'outcome'), status: 'validation_error' } as MessagePart
   }
-  return { ...shown, status: shown.outcome === 'success' ? 'success' : 'error' } as MessagePart
+  return { ...fields, status: fields.outcome === 'success' ? 'success' : 'error' } as MessagePart
 }

@@ -17,7 +17,8 @@ import {
   type TurnCarrier,
 } from './carrier.ts'
 import { agentTurns, type AssistantContext } from './from-ui-assistant.ts'
-import { approvalEvents, endEvents, interruption, outcomePart } from './from-ui-parts.ts'
+import { approvalEvents, outcomePart } from './from-ui-parts.ts'
+import { endEvents, interruption } from './stream-ending.ts'
 import { dataUrlBody } from '../bridge/media.ts'
 import type { DataUIPart, OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
@@ -37,14 +38,14 @@ export interface RebuiltTurns {
  * because a tool return is stored in the message of its call, which may belong to another turn.
  */
 export function rebuildTurns(messages: readonly UIMessage[]): RebuiltTurns {
-  const placed = new Placements()
-  for (const message of messages) for (const part of message.parts) placed.read(part)
+  const placements = new Placements()
+  for (const message of messages) for (const part of message.parts) placements.read(part)
   const first = messageCarrier(messages[0])
   return {
     thread: first.thread as Partial<Thread> | undefined,
     covers: (message) => entriesOf(message).length > 0,
     turnsOf: (message, context) => {
-      const turns = entriesOf(message).map((entry) => rebuildTurn(entry, placed))
+      const turns = entriesOf(message).map((entry) => rebuildTurn(entry, placements))
       if (message.role === 'assistant') return withAdditions(message, turns, context)
       for (const [index, part] of message.parts.entries())
         if (!isPlaced(part)) {
@@ -108,8 +109,8 @@ class Placements {
     const call = carried(tool.callProviderMetadata)
     this.#place(call, tool.input)
     if (call.result) this.#place(call.result, undefined)
-    const shown = tool.state === 'output-available' ? tool.output : tool.errorText
-    this.#place(carried(tool.resultProviderMetadata), shown)
+    const output = tool.state === 'output-available' ? tool.output : tool.errorText
+    this.#place(carried(tool.resultProviderMetadata), output)
   }
 
   #readData(part: DataUIPart): void {
@@ -189,9 +190,9 @@ function withAdditions(
 function withEnd(turn: AgentTurn, { notes, at }: AssistantContext): AgentTurn {
   const events = notes ? endEvents(notes, at) : []
   const marks = notes && turn.completion_status === undefined ? interruption(notes, at) : {}
-  const ended = { ...turn, ...marks }
-  if (events.length === 0) return ended
-  return { ...ended, completed_at: at, messages: [...turn.messages, ...events] }
+  const turnWithEnd = { ...turn, ...marks }
+  if (events.length === 0) return turnWithEnd
+  return { ...turnWithEnd, completed_at: at, messages: [...turn.messages, ...events] }
 }
 
 /**
@@ -226,14 +227,18 @@ function addedByClient(
   turns: readonly Turn[],
   { agent_id, at }: { readonly agent_id: string; readonly at: string },
 ): (SystemMessage | ThreadMessage)[] {
-  const answered = answeredApprovals(turns)
+  const approvalIds = answeredApprovals(turns)
   const events: SystemMessage[] = []
   const outcomes: MessagePart[] = []
   for (const part of parts) {
     if (!isToolPart(part)) continue
     const tool = part as OpenToolPart
     const call = carried(tool.callProviderMetadata)
-    if (tool.approval?.approved !== undefined && !answered.has(tool.approval.id) && !call.result) {
+    if (
+      tool.approval?.approved !== undefined &&
+      !approvalIds.has(tool.approval.id) &&
+      !call.result
+    ) {
       events.push(...approvalEvents(tool, at).slice(1))
     }
     if (call.result || carried(tool.resultProviderMetadata).at !== undefined) continue

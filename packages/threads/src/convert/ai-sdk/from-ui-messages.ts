@@ -6,7 +6,8 @@ import { isToolPart } from './assemble-tools.ts'
 import { CARRIER, carried, messageCarrier, omitKeys } from './carrier.ts'
 import { rebuildTurns } from './from-ui-carried.ts'
 import { agentTurns } from './from-ui-assistant.ts'
-import { outcomePart, userPrompt, type StreamNotes } from './from-ui-parts.ts'
+import { outcomePart, userPrompt } from './from-ui-parts.ts'
+import type { StreamNotes } from './stream-ending.ts'
 import type { OpenToolPart, UIMessage, UIMessagePart } from './types.ts'
 
 /** Settings of `fromUIMessages`: values for data that the messages do not contain. */
@@ -40,8 +41,8 @@ export function fromUIMessages(
   const messages = isTrusted ? given : given.map(withoutCarrier)
   const { clock = systemClock, agent = { agent_id: 'assistant', agent_name: 'Assistant' } } =
     options
-  const lost: Loss[] = []
-  if (!isTrusted) lost.push(...unreadCarriers(given, agent.agent_id, options.notes))
+  const losses: Loss[] = []
+  if (!isTrusted) losses.push(...unreadCarriers(given, agent.agent_id, options.notes))
   const turns: Turn[] = []
   const times = turnTimes(messages, clock)
   const rebuilt = rebuildTurns(messages)
@@ -56,7 +57,7 @@ export function fromUIMessages(
     const context = {
       at,
       pointer,
-      lost,
+      lost: losses,
       agent: agent.agent_id,
       notes,
       isTrusted,
@@ -66,7 +67,7 @@ export function fromUIMessages(
       const own = rebuilt.turnsOf(message, context)
       turns.push(...own.slice(0, -1), withClient(own.at(-1)!, message, own))
     } else if (message.role === 'user') {
-      const parts = userPrompt(message.parts, pointer, lost)
+      const parts = userPrompt(message.parts, pointer, losses)
       const turn = { turn_type: 'user', turn_id: message.id, submitted_at: at, parts } as const
       turns.push(withClient(turn, message))
     } else if (message.role === 'assistant') {
@@ -74,7 +75,7 @@ export function fromUIMessages(
       turns.push(...(first ? [withClient(first, message)] : []), ...more)
     } else {
       const reason = 'system prompts are configuration and are not stored in a thread'
-      lost.push({ pointer, reason })
+      losses.push({ pointer, reason })
     }
     nameAgents(agents, message, { ...agent, created_at: at })
   })
@@ -90,7 +91,7 @@ export function fromUIMessages(
     agents,
     turns,
   }
-  return { value, lost }
+  return { value, lost: losses }
 }
 
 /**
@@ -145,15 +146,15 @@ const METADATA = ['providerMetadata', 'callProviderMetadata', 'resultProviderMet
 
 function partWithout(part: UIMessagePart): UIMessagePart {
   const fields = part as { readonly [key in (typeof METADATA)[number]]?: unknown }
-  const changed: Record<string, unknown> = {}
+  const changes: Record<string, unknown> = {}
   for (const name of METADATA) {
     const metadata = fields[name]
     if (!isObject(metadata) || !Object.hasOwn(metadata, CARRIER)) continue
     const rest = omitKeys(metadata, CARRIER)
-    changed[name] = Object.keys(rest).length === 0 ? undefined : rest
+    changes[name] = Object.keys(rest).length === 0 ? undefined : rest
   }
-  if (part.type === 'steering-message') changed['parts'] = part.parts.map(partWithout)
-  return Object.keys(changed).length === 0 ? part : ({ ...part, ...changed } as UIMessagePart)
+  if (part.type === 'steering-message') changes['parts'] = part.parts.map(partWithout)
+  return Object.keys(changes).length === 0 ? part : ({ ...part, ...changes } as UIMessagePart)
 }
 
 /**
@@ -167,12 +168,12 @@ function withClient<T extends Turn>(
 ): T {
   if (metadata === undefined || metadata === null) return turn
   const client = typeof metadata === 'object' ? omitKeys(metadata, CARRIER) : { value: metadata }
-  const known = Object.assign({}, ...restored.map(clientMetadata)) as Record<string, unknown>
-  const added = Object.entries(client).filter(
-    ([key, value]) => JSON.stringify(value) !== JSON.stringify(known[key]),
+  const earlier = Object.assign({}, ...restored.map(clientMetadata)) as Record<string, unknown>
+  const additions = Object.entries(client).filter(
+    ([key, value]) => JSON.stringify(value) !== JSON.stringify(earlier[key]),
   )
-  if (added.length === 0) return turn
-  return { ...turn, client_metadata: { ...clientMetadata(turn), ...Object.fromEntries(added) } }
+  if (additions.length === 0) return turn
+  return { ...turn, client_metadata: { ...clientMetadata(turn), ...Object.fromEntries(additions) } }
 }
 
 function clientMetadata(turn: Turn): object | undefined {
@@ -203,11 +204,13 @@ function nameAgents(
  * message, else now.
  */
 function turnTimes(messages: readonly UIMessage[], clock: Clock): string[] {
-  const known = messages.map(({ metadata }) => {
-    const told = (metadata as { pydantic_ai?: { timestamp?: unknown } } | null | undefined)
+  const timestamps = messages.map(({ metadata }) => {
+    const timestamp = (metadata as { pydantic_ai?: { timestamp?: unknown } } | null | undefined)
       ?.pydantic_ai?.timestamp
-    return typeof told === 'string' && !Number.isNaN(instantOf(told)) ? told : undefined
+    return typeof timestamp === 'string' && !Number.isNaN(instantOf(timestamp))
+      ? timestamp
+      : undefined
   })
-  let time = known.find((value) => value !== undefined) ?? new Date(clock.now()).toISOString()
-  return known.map((value) => (time = value ?? time))
+  let time = timestamps.find((value) => value !== undefined) ?? new Date(clock.now()).toISOString()
+  return timestamps.map((value) => (time = value ?? time))
 }

@@ -1,27 +1,10 @@
 import { joinPointer, type Loss } from '../../issue.ts'
-import type {
-  AgentTurn,
-  FinishReason,
-  SystemMessage,
-  ThreadMessage,
-} from '../../document/thread.ts'
+import type { SystemMessage } from '../../document/thread.ts'
 import type { MessagePart, UserContent } from '../../document/part.ts'
 import { systemMessage } from '../../events/system-message.ts'
 import { carried, CARRIER, omitKeys } from './carrier.ts'
 import { contentOfUrl } from '../bridge/media.ts'
-import type { OpenToolPart, UIProviderMetadata, UIFinishReason, UIMessagePart } from './types.ts'
-
-/** Data of a stream that the message built from it does not contain. */
-export interface StreamNotes {
-  readonly rawInputs: ReadonlyMap<UIMessagePart, string>
-  readonly outcomes: ReadonlySet<UIMessagePart>
-  readonly refusals: ReadonlySet<UIMessagePart>
-  readonly finishReason: UIFinishReason | undefined
-  readonly isFinished: boolean
-  readonly isAborted: boolean
-  readonly abortReason: string | undefined
-  readonly errors: readonly string[]
-}
+import type { OpenToolPart, UIMessagePart, UIProviderMetadata } from './types.ts'
 
 /** Converts a person's parts to one prompt: a plain string if there is only text, else a list. */
 export function userPrompt(
@@ -36,9 +19,9 @@ export function userPrompt(
       const { text: content } = part
       items.push(others ? ({ kind: 'text-content', content, ...others } as UserContent) : content)
     } else if (part.type === 'file') {
-      const unnamed = { filename: part.filename, provider_reference: part.providerReference }
+      const reference = { filename: part.filename, provider_reference: part.providerReference }
       const others = foreignMetadata(part.providerMetadata)
-      items.push({ ...contentOfUrl(part.url, part.mediaType), ...unnamed, ...others })
+      items.push({ ...contentOfUrl(part.url, part.mediaType), ...reference, ...others })
     } else {
       const reason = `a user turn has no place for a part of type ${part.type}`
       lost.push({ pointer: joinPointer(pointer, 'parts', index), reason })
@@ -65,8 +48,8 @@ export function foreignMetadata(
  */
 export function providerFields(metadata: unknown, idName: 'id' | 'thinking_id'): object {
   const all = metadata as Parameters<typeof foreignMetadata>[0]
-  const told = all?.['pydantic_ai'] ?? {}
-  const { id, signature, provider_name, provider_details, ...rest } = told
+  const fields = all?.['pydantic_ai'] ?? {}
+  const { id, signature, provider_name, provider_details, ...rest } = fields
   return {
     ...(id !== undefined && { [idName]: id }),
     signature,
@@ -179,53 +162,8 @@ export function approvalEvents(tool: OpenToolPart, timestamp: string): SystemMes
     is_automatic: isAutomatic,
     signature,
   }
-  const asked = systemMessage('tool.approval.requested', request, timestamp)
-  if (approved === undefined) return [asked]
+  const question = systemMessage('tool.approval.requested', request, timestamp)
+  if (approved === undefined) return [question]
   const answer = { approval_id, tool_call_id: toolCallId, approved, reason }
-  return [asked, systemMessage('tool.approval.responded', answer, timestamp)]
-}
-
-/** Returns the events that record how the stream ended: errors and an abort. */
-export function endEvents(notes: StreamNotes, timestamp: string): SystemMessage[] {
-  const failed = notes.errors.map((message) =>
-    systemMessage('stream.error', { message }, timestamp),
-  )
-  if (!notes.isAborted) return failed
-  const why = notes.abortReason === undefined ? {} : { reason: notes.abortReason }
-  return [...failed, systemMessage('stream.aborted', why, timestamp)]
-}
-
-const FINISH: Readonly<Partial<Record<UIFinishReason, FinishReason>>> = {
-  stop: 'stop',
-  length: 'length',
-  'content-filter': 'content_filter',
-  'tool-calls': 'tool_call',
-  error: 'error',
-}
-
-/**
- * Converts a finish reason. ThreadProtocol has five finish reasons; other reasons of the client are stored in
- * `ui_finish_reason`.
- */
-export function finishFields(reason: UIFinishReason | undefined): Partial<ThreadMessage> {
-  if (reason === undefined || reason === 'interrupted') return {}
-  const known = FINISH[reason]
-  return known ? { finish_reason: known } : ({ ui_finish_reason: reason } as Partial<ThreadMessage>)
-}
-
-/**
- * Returns the fields that mark a turn as interrupted, or none. A stream without `finish` was cut off,
- * whatever its last chunk was.
- */
-export function interruption(notes: StreamNotes, at: string): Partial<AgentTurn> {
-  const { isFinished, isAborted, errors, finishReason, abortReason } = notes
-  if (isFinished && !isAborted && finishReason !== 'interrupted') return {}
-  const reason = isAborted
-    ? (abortReason ?? 'user_cancelled')
-    : isFinished
-      ? 'user_cancelled'
-      : errors.length > 0
-        ? 'error'
-        : 'network_failure'
-  return { completion_status: 'interrupted', interruption: { reason, interrupted_at: at } }
+  return [question, systemMessage('tool.approval.responded', answer, timestamp)]
 }

@@ -11,5 +11,5 @@ export {
   UI_STREAM_HEADERS,
   decodeUIStream,
   encodeUIChunk,
-} from './ui-stream.ts'
+} from './ui-chunks.ts'
 export type { UIMessage, UIMessagePart, UIMessageChunk } from './types.ts'

@@ -72,9 +72,11 @@ function userMessage(
     // A user message must have a part, even when the turn contains only tool results.
     if (parts.length === 0) parts.push({ type: 'data-tp-turn', id: `tp-${start}`, data: {} })
     const entry = { index: start, turn: omitKeys(turn, 'parts') as Record<string, unknown> }
-    return message('user', thread, start, parts, metadataOf(turns, { turns: [entry] }))
+    return message('user', thread, start, parts, messageMetadata(turns, { turns: [entry] }))
   }
-  return parts.length === 0 ? undefined : message('user', thread, start, parts, metadataOf(turns))
+  return parts.length === 0
+    ? undefined
+    : message('user', thread, start, parts, messageMetadata(turns))
 }
 
 function assistantMessage(
@@ -98,7 +100,7 @@ function assistantMessage(
     if (offset > 0) parts.push({ type: 'data-tp-turn', id: who.turn_id, data: { ...who } })
     return { ...who, ...addAgentTurn(builder, turn as AgentTurn, index) }
   })
-  return message('assistant', thread, start, parts, metadataOf(turns, { turns: entries }))
+  return message('assistant', thread, start, parts, messageMetadata(turns, { turns: entries }))
 }
 
 /** Adds the parts of a turn to the message, and returns the data about the turn that belongs in the metadata. */
@@ -116,7 +118,7 @@ function addAgentTurn(builder: UIPartBuilder, turn: AgentTurn, index: number): T
   return { index, turn: omitKeys(turn, 'messages') as Record<string, unknown>, messages }
 }
 
-function metadataOf(turns: readonly Turn[], carrier?: MessageCarrier): object | undefined {
+function messageMetadata(turns: readonly Turn[], carrier?: MessageCarrier): object | undefined {
   const client = turns.map((turn) => (turn as UserTurn).client_metadata)
   const metadata = Object.assign({}, ...client, carrier && { [CARRIER]: carrier }) as object
   return Object.keys(metadata).length === 0 ? undefined : metadata

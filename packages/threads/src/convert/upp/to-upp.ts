@@ -9,13 +9,11 @@ import {
   type ToolResultJSON,
   tryParseJson,
 } from '@skein/base'
-import { assistantParts, extrasOf, userParts } from '../events/message-parts.ts'
-import { type Converted, joinPointer } from '../issue.ts'
-import type { Thread } from '../document/thread.ts'
-import type { MessagePart, UserPromptPart } from '../document/part.ts'
-import { type ImportOptions, ThreadBuilder } from './bridge/build.ts'
-import { Losses, type WalkedMessage, walkMessages } from './bridge/walk.ts'
-import { mediaBlock, mediaLosses, NO_PLACE } from './bridge/media.ts'
+import { type Converted, joinPointer } from '../../issue.ts'
+import type { Thread } from '../../document/thread.ts'
+import type { MessagePart, UserPromptPart } from '../../document/part.ts'
+import { Losses, type WalkedMessage, walkMessages } from '../bridge/walk.ts'
+import { mediaBlock, mediaLosses, NO_PLACE } from '../bridge/media.ts'
 
 const FORMAT = 'a UPP conversation'
 
@@ -33,54 +31,6 @@ export function toUppMessages(thread: Thread): Converted<MessageJSON[]> {
     else messages.push(...requestMessages(walked, losses))
   }
   return { value: messages, lost: losses.list }
-}
-
-/**
- * Converts UPP messages to a thread. Fields that only UPP has are stored on the message or part, and
- * `toUppMessages` restores them.
- */
-export function fromUppMessages(
-  messages: readonly MessageJSON[],
-  options?: ImportOptions,
-): Converted<Thread> {
-  const losses = new Losses()
-  const builder = new ThreadBuilder(options)
-  const names = new Map<string, string>()
-  for (const [index, message] of messages.entries()) {
-    const { id, timestamp, metadata } = message
-    const fields: object = { message_id: id, upp_metadata: metadata }
-    switch (message.type) {
-      case 'user': {
-        const parts = userParts(message.content, (block, reason) =>
-          losses.add(`/${index}/content/${block}`, reason),
-        )
-        builder.user(parts, timestamp, fields)
-        break
-      }
-      case 'assistant':
-        for (const call of message.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
-        builder.response(assistantParts(message), timestamp, fields)
-        break
-      case 'tool_result': {
-        const parts = message.results.map((entry): MessagePart => {
-          const { toolCallId, result, isError, toolName } = entry
-          return {
-            part_kind: 'tool-return',
-            tool_name: toolName ?? names.get(toolCallId) ?? '',
-            tool_call_id: toolCallId,
-            status: isError ? 'error' : 'success',
-            content: result ?? null,
-            ...extrasOf(entry),
-          }
-        })
-        builder.request(parts, timestamp, fields)
-        break
-      }
-      default:
-        message satisfies never
-    }
-  }
-  return { value: builder.build(), lost: losses.list }
 }
 
 type Spoken = Exclude<WalkedMessage, { kind: 'system' }>
@@ -103,7 +53,7 @@ function messageBase(
 ): { id: string; timestamp: string; metadata?: MetadataJSON } {
   losses.rest(message, pointer, CARRIED, NO_PLACE)
   const { message_id } = message as { message_id?: string } // our own field, which is not in the types
-  return { id: message_id ?? id, timestamp: at, ...metadataOf(message) }
+  return { id: message_id ?? id, timestamp: at, ...uppMetadataOf(message) }
 }
 
 function assistantMessage(walked: Spoken, losses: Losses): MessageJSON {
@@ -130,23 +80,23 @@ function assistantBlock(
   pointer: string,
   losses: Losses,
 ): ContentBlockJSON | undefined {
-  const carried = ['part_kind', 'content', 'upp_metadata']
+  const fields = ['part_kind', 'content', 'upp_metadata']
   switch (part.part_kind) {
     case 'text':
-      losses.rest(part, pointer, carried, NO_PLACE)
-      return { type: 'text', text: part.content, ...metadataOf(part) }
+      losses.rest(part, pointer, fields, NO_PLACE)
+      return { type: 'text', text: part.content, ...uppMetadataOf(part) }
     case 'thinking':
       // The signature is not copied: it is valid only for the vendor that wrote it, and the code for that
       // vendor's format reads it from the metadata.
-      losses.rest(part, pointer, carried, NO_PLACE)
-      return { type: 'reasoning', text: part.content ?? '', ...metadataOf(part) }
+      losses.rest(part, pointer, fields, NO_PLACE)
+      return { type: 'reasoning', text: part.content ?? '', ...uppMetadataOf(part) }
     case 'file': {
       const block = mediaBlock(part.content)
       // UPP §6.3: an assistant message must not contain documents or arbitrary bytes.
       if (!block || block.type === 'document' || block.type === 'binary') break
-      losses.rest(part, pointer, carried, NO_PLACE)
+      losses.rest(part, pointer, fields, NO_PLACE)
       mediaLosses(part.content, joinPointer(pointer, 'content'), losses)
-      return { ...block, ...metadataOf(part) }
+      return { ...block, ...uppMetadataOf(part) }
     }
     case 'user-prompt':
     case 'tool-return':
@@ -176,8 +126,8 @@ function nativeBlock(part: unknown): NativeBlockJSON | undefined {
 
 function toolCall(part: PartOf<'tool-call'>, pointer: string, losses: Losses): ToolCallJSON {
   const { tool_call_id: toolCallId, tool_name: toolName, args } = part
-  const carried = ['part_kind', 'tool_call_id', 'tool_name', 'args', 'upp_metadata']
-  losses.rest(part, pointer, carried, NO_PLACE)
+  const fields = ['part_kind', 'tool_call_id', 'tool_name', 'args', 'upp_metadata']
+  losses.rest(part, pointer, fields, NO_PLACE)
   if (typeof args === 'string' || args === null)
     losses.add(joinPointer(pointer, 'args'), 'UPP arguments are a value: their text is not kept')
   else if (!isPlainObject(args))
@@ -190,7 +140,7 @@ function toolCall(part: PartOf<'tool-call'>, pointer: string, losses: Losses): T
   const readable = isPlainObject(value)
     ? (value as JsonObject) // a thread document is JSON
     : { text: typeof args === 'string' ? args : JSON.stringify(args) }
-  return { toolCallId, toolName, arguments: readable, ...metadataOf(part) }
+  return { toolCallId, toolName, arguments: readable, ...uppMetadataOf(part) }
 }
 
 function* requestMessages(walked: Spoken, losses: Losses): Generator<MessageJSON, void, undefined> {
@@ -261,8 +211,8 @@ function toolResult(
 ): ToolResultJSON {
   const toolCallId = part.tool_call_id ?? ''
   const names = part.tool_name ? { toolName: part.tool_name } : {}
-  const carried = ['part_kind', 'tool_call_id', 'tool_name', 'content', 'status', 'upp_metadata']
-  losses.rest(part, pointer, carried, NO_PLACE)
+  const fields = ['part_kind', 'tool_call_id', 'tool_name', 'content', 'status', 'upp_metadata']
+  losses.rest(part, pointer, fields, NO_PLACE)
   if (part.part_kind === 'retry-prompt') {
     const reason = 'UPP knows one kind of error: a retry becomes an error'
     losses.add(joinPointer(pointer, 'part_kind'), reason)
@@ -271,11 +221,11 @@ function toolResult(
   if (part.status === 'validation_error')
     losses.add(joinPointer(pointer, 'status'), 'UPP knows one kind of error')
   const isError = part.status === 'success' ? {} : { isError: true }
-  return { toolCallId, result: part.content, ...isError, ...names, ...metadataOf(part) }
+  return { toolCallId, result: part.content, ...isError, ...names, ...uppMetadataOf(part) }
 }
 
 /** Returns the vendor data that came from UPP, so that it is written back to UPP. */
-function metadataOf(source: object): { metadata?: MetadataJSON } {
+function uppMetadataOf(source: object): { metadata?: MetadataJSON } {
   const { upp_metadata } = source as { upp_metadata?: MetadataJSON } // our own field, which is not in the types
   return upp_metadata ? { metadata: upp_metadata } : {}
 }

@@ -1,109 +1,13 @@
-import { isPlainObject } from '@skein/base'
 import type { ApprovalAnswer, ApprovalRequest, Redemption } from '../contract/approval.ts'
 import { actionDigest, type Actor, type Hash } from '../contract/envelope.ts'
-import { combineDecisions, type Action, type Decision } from '../contract/policy.ts'
-import {
-  thrownText,
-  reason,
-  REASON_CODES,
-  type Reason,
-  type ReasonCode,
-} from '../contract/reason.ts'
-import type { AnswerData, ShadowData } from '../journal/events.ts'
-import { timestampOf } from '../journal/journal.ts'
-import type { ReviewState } from '../journal/journal.ts'
+import type { Action, Decision } from '../contract/policy.ts'
+import { reason, type Reason, thrownText } from '../contract/reason.ts'
+import type { AnswerData } from '../journal/events.ts'
+import type { ReviewState } from '../journal/governor-state.ts'
+import { timestampOf } from '../journal/line-writer.ts'
 import { namesOf } from './call-names.ts'
 import type { Candidate } from './candidate.ts'
-import { withTimeout } from './options.ts'
 import type { GovernedRequest } from './request.ts'
-
-/** The part of an action that differs from call to call. */
-type Act = Pick<Action, 'tool' | 'risk' | 'args' | 'args_hash' | 'native' | 'rollback'> & {
-  readonly call: string
-}
-
-/** Builds the description of a call that policies and people are shown. */
-export function toAction({ state, task, policyHash }: GovernedRequest, act: Act): Action {
-  const { call, tool, risk, args, args_hash, rollback, native } = act
-  const round = state.calls.get(call)?.round ?? 1
-  return Object.freeze({
-    request_id: state.request_id,
-    trace_id: state.trace_id,
-    call_id: call,
-    task: task.name,
-    tool,
-    risk,
-    args,
-    args_hash,
-    identity: state.identity,
-    depth: state.opened.depth,
-    // Absent members are left out rather than set to undefined, because an action is plain data that
-    // receivers may compare.
-    ...(rollback && { rollback }),
-    policy_hash: policyHash,
-    ...(round > 1 && { round }),
-    ...(native && { native }),
-  })
-}
-
-/**
- * The combined decision of the policies, and the decisions of policies in shadow mode, which have no
- * effect.
- */
-export interface Judgement {
-  readonly decision: Decision
-  readonly shadow: readonly ShadowData[]
-}
-
-/**
- * Asks all policies. A policy that throws, takes too long or returns something other than a decision
- * counts as a denial. The action is also denied when no policy returns a decision (UAICP §5.3).
- */
-export async function judge(
-  { core: { limits, timer }, policies }: GovernedRequest,
-  action: Action,
-): Promise<Judgement> {
-  const asked = policies.map(async (policy): Promise<Decision | undefined> => {
-    let problem: string
-    try {
-      const decide = async (): Promise<Decision | undefined> => policy.decide(action)
-      const said = await withTimeout(decide, limits.policyTimeoutMs, timer)
-      if (said === undefined) return undefined
-      if (isDecision(said)) {
-        const cut = said.reasons?.map(({ code, subject, detail }) => reason(code, subject, detail))
-        return cut ? { ...said, reasons: cut } : said
-      }
-      problem = 'its answer is not a decision'
-    } catch (error) {
-      problem = thrownText(error)
-    }
-    return { effect: 'deny', reasons: [reason('POLICY_ERROR', policy.id, problem)] }
-  })
-  const shadow: ShadowData[] = []
-  const counting: Decision[] = []
-  const answers = await Promise.all(asked)
-  for (const [index, { mode, id }] of policies.entries()) {
-    const said = answers[index]
-    if (mode === 'shadow') shadow.push({ policy: id, effect: said?.effect ?? 'deny' })
-    else if (said) counting.push(said)
-  }
-  const decision = combineDecisions(counting) ?? {
-    effect: 'deny' as const,
-    reasons: [reason('POLICY_BLOCKED', action.tool, 'no policy allows this action')],
-  }
-  return { decision, shadow }
-}
-
-function isDecision(value: unknown): value is Decision {
-  if (!isPlainObject(value)) return false
-  const { effect, quorum, reasons } = value
-  if (effect !== 'allow' && effect !== 'deny' && effect !== 'review') return false
-  if (quorum !== undefined && !(Number.isInteger(quorum) && (quorum as number) >= 1)) return false
-  if (reasons === undefined) return true
-  const isReason = (one: unknown): boolean =>
-    isPlainObject(one) && REASON_CODES.includes(one['code'] as ReasonCode)
-  return Array.isArray(reasons) && reasons.every(isReason)
-}
 
 interface Question {
   readonly made: Candidate
@@ -127,14 +31,14 @@ type Reviewed =
 export async function review(request: GovernedRequest, question: Question): Promise<Reviewed> {
   const { action, answer, decision } = question
   const digest = actionDigest(action)
-  const asked = await ask(request, question, digest)
-  const approval = { review: asked.review, digest }
+  const pendingReview = await ask(request, question, digest)
+  const approval = { review: pendingReview.review, digest }
   // An earlier process recorded the approval and then died. The call may run now, because its tool was never
   // started, a probe found no effect, or the tool is idempotent. The recorded approval counts, because its
   // tokens are spent and could not be used again. If a person found that there was no effect, `round` makes
   // this another action with another approval request.
-  if (asked.answer?.answer === 'approved') return { type: 'approved', approval }
-  const { review: id, call, expires_at, quorum, excluded } = asked
+  if (pendingReview.answer?.answer === 'approved') return { type: 'approved', approval }
+  const { review: id, call, expires_at, quorum, excluded } = pendingReview
   const { sent } = question.made
   const asking = { id, digest, action, expires_at, quorum, excluded }
   const approvalRequest = sent ? { ...asking, sent: sent.value } : asking
@@ -147,29 +51,29 @@ export async function review(request: GovernedRequest, question: Question): Prom
     await request.submit({ type: 'review_answered', data }, { outcome, actor })
   }
   if (answer?.type === 'deny') {
-    const denied = reason('APPROVAL_DENIED', action.tool, answer.reason)
+    const denial = reason('APPROVAL_DENIED', action.tool, answer.reason)
     const { by = { type: 'human', id: 'unknown' } } = answer
     // Answers are those of people or systems. If the agent itself says no, the governor records that.
     const isAgent = by.type === 'agent' || by.id === request.agent.id
-    await record({ answer: 'denied', reasons: [denied] }, isAgent ? request.system : by)
-    return { type: 'denied', reason: denied }
+    await record({ answer: 'denied', reasons: [denial] }, isAgent ? request.system : by)
+    return { type: 'denied', reason: denial }
   }
   const tokens = answer?.type === 'approve' ? answer.tokens : []
-  // A grant is a consent in advance. It does not cover repeating a call whose effect was unknown (in doubt).
+  // A grant is a consent in advance. It does not cover repeating a call that was in doubt.
   const grant = action.round === undefined ? decision.grant : undefined
   if (tokens.length === 0 && grant === undefined) {
     return { type: 'waiting', request: approvalRequest }
   }
-  const redeemed = await redeem(request, approvalRequest, tokens, grant)
-  if (!redeemed.ok) {
-    const rejected = redeemed.reason
-    const { refused } = redeemed
-    await record({ answer: 'rejected', refused, reasons: [rejected] }, request.system)
-    return { type: 'waiting', request: approvalRequest, rejected }
+  const redemption = await redeem(request, approvalRequest, tokens, grant)
+  if (!redemption.ok) {
+    const rejection = redemption.reason
+    const { refused } = redemption
+    await record({ answer: 'rejected', refused, reasons: [rejection] }, request.system)
+    return { type: 'waiting', request: approvalRequest, rejected: rejection }
   }
-  const approvers = redeemed.approvers.map(({ type, id: name }): Actor => ({ type, id: name }))
-  const spent = redeemed.approvers.map(({ jti }) => jti)
-  await record({ answer: 'approved', approvers, tokens: spent }, approvers[0] ?? request.system)
+  const approvers = redemption.approvers.map(({ type, id: name }): Actor => ({ type, id: name }))
+  const tokenIds = redemption.approvers.map(({ jti }) => jti)
+  await record({ answer: 'approved', approvers, tokens: tokenIds }, approvers[0] ?? request.system)
   return { type: 'approved', approval }
 }
 
@@ -184,18 +88,19 @@ async function ask(
 ): Promise<ReviewState> {
   const { state, core } = request
   const { call } = made
-  const known = state.reviews.get(call)
+  const previous = state.reviews.get(call)
   const now = core.clock.now()
   // A call that was undone needs a new approval, because the old one was for the effect that has been
   // undone.
   const isUndone = state.calls.get(call)?.status === 'undone'
-  if (known?.digest === digest && !isUndone && Date.parse(known.expires_at) > now) return known
+  if (previous?.digest === digest && !isUndone && Date.parse(previous.expires_at) > now)
+    return previous
   // No agent approves for itself or for a descendant, through which it acts.
-  const excluded = new Set<string>()
+  const exclusions = new Set<string>()
   for (let at: GovernedRequest | undefined = request; at; at = at.parent)
-    excluded.add(at.state.identity.agent_id)
+    exclusions.add(at.state.identity.agent_id)
   const { user_id } = state.identity
-  if (decision.fourEyes && user_id !== undefined) excluded.add(user_id)
+  if (decision.fourEyes && user_id !== undefined) exclusions.add(user_id)
   const deadline = state.opened.limits.deadline ?? Infinity
   const expires_at = timestampOf(Math.min(now + core.limits.approvalTtlMs, deadline))
   await putArguments(request, made)
@@ -206,7 +111,7 @@ async function ask(
     digest,
     policy_hash: request.policyHash,
     quorum: decision.quorum ?? 1,
-    excluded: [...excluded],
+    excluded: [...exclusions],
     expires_at,
     reasons: decision.reasons,
   }
@@ -240,21 +145,21 @@ async function redeem(
     reason: reason(...why),
   })
   try {
-    const redeemed =
+    const redemption =
       tokens.length > 0
         ? await approvals?.redeem(tokens, asked)
         : await approvals?.checkGrant?.(grant ?? '', asked)
-    if (!redeemed) return refuse('APPROVAL_REQUIRED', action.tool, 'nobody can check it')
-    if (redeemed.ok === false) return redeemed
-    if (redeemed.ok !== true) return refuse('APPROVAL_INVALID')
+    if (!redemption) return refuse('APPROVAL_REQUIRED', action.tool, 'nobody can check it')
+    if (redemption.ok === false) return redemption
+    if (redemption.ok !== true) return refuse('APPROVAL_INVALID')
     // These rules are checked here again, in case the `approvals` implementation does not: no excluded
     // person may approve, and there must be enough approvers.
-    const ids = new Set(redeemed.approvers.map(({ id }) => id))
+    const ids = new Set(redemption.approvers.map(({ id }) => id))
     const self = excluded.find((id) => ids.has(id))
     const refuseAll = (...why: Parameters<typeof reason>): Redemption => ({
       ok: false,
       reason: reason(...why),
-      refused: redeemed.approvers.map(({ id, issuer, jti }) => ({
+      refused: redemption.approvers.map(({ id, issuer, jti }) => ({
         approver: id,
         issuer,
         jti,
@@ -263,7 +168,7 @@ async function redeem(
       })),
     })
     if (self !== undefined) return refuseAll('APPROVAL_SELF', self)
-    if (ids.size >= quorum) return redeemed
+    if (ids.size >= quorum) return redemption
     return refuseAll('APPROVAL_REQUIRED', action.tool, `${ids.size} of ${quorum} approvers`)
   } catch (error) {
     return refuse('APPROVAL_INVALID', action.tool, thrownText(error))

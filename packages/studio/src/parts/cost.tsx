@@ -1,0 +1,15 @@
+import type { ReactNode } from 'react'
+import { money } from './format.ts'
+
+/** A cost in US dollars, or the word unknown. */
+export function Cost({ usd }: { readonly usd: number | null | undefined }): ReactNode {
+  const isKnown = usd !== null && usd !== undefined
+  return (
+    <span
+      className="num"
+      title={isKnown ? `${usd} US dollars` : 'No price is known for a model that was used.'}
+    >
+      {money(usd)}
+    </span>
+  )
+}

@@ -1,0 +1,2 @@
+export { toUppMessages } from './to-upp.ts'
+export { fromUppMessages } from './from-upp.ts'
