@@ -17,7 +17,7 @@ import { inheritedEnv } from '../thread/changes.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectScheduled } from '../contract/event.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
-import { openForPeople, waitingCount } from '../contract/state.ts'
+import { openForPeople, waitingCount } from '../state/kernel-state.ts'
 
 /** Creates the file functions of the API. They make the same checks as the file functions of tools. */
 export function filesApi(context: ApiContext): ThreadFiles {

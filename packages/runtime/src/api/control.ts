@@ -10,7 +10,7 @@ import {
   isOver,
   type LoadedThread,
 } from './api-context.ts'
-import { openCalls } from '../contract/state.ts'
+import { openCalls } from '../state/kernel-state.ts'
 import { asTold } from '../session/session.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import type { MessageJSON } from '@skein/base'

@@ -7,7 +7,7 @@ import {
   type RuntimeEvent,
 } from '../contract/event.ts'
 import type { CreateThread, ForkedThread, ForkThread } from '../contract/runtime-api.ts'
-import { startsSomething, type EnvEntry, type KernelState } from '../contract/state.ts'
+import { startsSomething, type EnvEntry, type KernelState } from '../state/kernel-state.ts'
 import { noPrice, unpricedFor } from '../definitions/load/prices.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 import { envContext } from '../secrets/vault.ts'

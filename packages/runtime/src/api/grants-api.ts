@@ -1,7 +1,7 @@
 import type { StandingGrant, ThreadGrants } from '../contract/runtime-api.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { GrantMade } from '../contract/event.ts'
-import { type KernelState, registryOf } from '../contract/state.ts'
+import { type KernelState, registryOf } from '../state/kernel-state.ts'
 import {
   type ApiContext,
   checkLabel,

@@ -6,7 +6,7 @@ import {
   type RuntimeOnlyEvent,
   type StoredEvent,
 } from '../contract/event.ts'
-import { KernelFold } from '../fold/fold.ts'
+import { KernelFold } from '../state/fold.ts'
 import { upcastEvent } from '../contract/upcast.ts'
 import { nextTurn } from '../store/next-turn.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'

@@ -13,7 +13,7 @@ import {
   sideOf,
   registryOf,
   waitingCount,
-} from '../contract/state.ts'
+} from '../state/kernel-state.ts'
 import {
   type ApprovalDecision,
   FOUND_EFFECTS,
@@ -50,7 +50,7 @@ import { messageToJSON, type ToolCall } from '@skein/ai'
 import { foreseeAdmission } from '../calls/gate.ts'
 import { type CutOff, cutOffOf } from '../governance/in-doubt.ts'
 import { checkSchema, type NamedSchemas } from '@skein/base/shape'
-import { argumentsToRun, callIdOf, findCall, sentArguments } from '../fold/calls.ts'
+import { argumentsToRun, callIdOf, findCall, sentArguments } from '../state/calls.ts'
 import type { Commit, ThreadHead } from '../store/store.ts'
 
 /** Signs an approval for an authenticated person; returns the token. */

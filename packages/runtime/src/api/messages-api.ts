@@ -1,5 +1,5 @@
 import { IF_BUSY, type SendMessage, type Sent, type Threads } from '../contract/runtime-api.ts'
-import { CHOSEN_RUN, isFromPerson, registryOf } from '../contract/state.ts'
+import { CHOSEN_RUN, isFromPerson, registryOf } from '../state/kernel-state.ts'
 import { modelNamed, modelNames } from '../definitions/resolved.ts'
 import { type FacadeBuffer, facadeFiles, jsonCopy } from '../thread/values.ts'
 import {

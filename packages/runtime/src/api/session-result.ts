@@ -1,4 +1,4 @@
-import type { KernelState } from '../contract/state.ts'
+import type { KernelState } from '../state/kernel-state.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { SessionEnd } from '../contract/event.ts'
 import type { SessionResult, Threads, WaitingItem } from '../contract/runtime-api.ts'

@@ -7,7 +7,7 @@ import {
   type KernelState,
   type PendingVariables,
   waitingCount,
-} from '../contract/state.ts'
+} from '../state/kernel-state.ts'
 import { modelLogs, rebuildRequest } from '../model/read-log.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import { envSet } from '../thread/env.ts'

@@ -1,4 +1,4 @@
-import { registryOf } from '../contract/state.ts'
+import { registryOf } from '../state/kernel-state.ts'
 import { liveParent, statusToParent, writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'

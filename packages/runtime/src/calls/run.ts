@@ -28,7 +28,7 @@ import type { ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import type { FailureCause, RuntimeEvent } from '../contract/event.ts'
 import type { FileStat } from '../contract/thread-state.ts'
-import { callIdOf, findCall, toLogged, toLoggedResult } from '../fold/calls.ts'
+import { callIdOf, findCall, toLogged, toLoggedResult } from '../state/calls.ts'
 import { answerInDoubt, effectiveRisk, settleCutOff } from '../governance/in-doubt.ts'
 import { afterStored, hasHook, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
 import {
@@ -38,8 +38,8 @@ import {
   isWaiting,
   type KernelState,
   openCalls,
-} from '../contract/state.ts'
-import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.ts'
+} from '../state/kernel-state.ts'
+import { boundAttachments, boundMessage, orderedCalls } from '../state/step-decision.ts'
 import { failureCause } from '../session/session.ts'
 import { loggedError, rememberRedactor } from '../telemetry/logger.ts'
 import type { LogWrites } from '../model/log.ts'

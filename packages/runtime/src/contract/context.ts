@@ -24,7 +24,8 @@ import type {
 } from '../store/store.ts'
 import type { ThreadState } from './thread-state.ts'
 import { StoppingError } from './error.ts'
-import type { KernelState } from './state.ts'
+import type { KernelState } from '../state/kernel-state.ts'
+import type { KernelAction } from '../loop/next.ts'
 import type { DrainTrace } from '../telemetry/drain-trace.ts'
 import type { RuntimeLogger } from '../telemetry/logger.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -55,6 +56,8 @@ export interface DrainContext {
    * claimed the thread in the meantime.
    */
   commit(point: string, write: Write): Promise<void>
+  /** Returns what `next` decides now. An action that runs long asks whether it is still the right one. */
+  nextAction(): KernelAction
   /** Reads the events that other writers have appended to the log, and applies them to `state`. */
   catchUp(): Promise<void>
   /** Returns the variables as a side of the conversation sees them; `agent` is that of the thread unless given. */

@@ -24,7 +24,7 @@ import { afterStored, beforeCreate, hasHook } from '../hooks/hooks.ts'
 import { endSession, stepStart } from '../session/session.ts'
 import { isStoreError } from '../store/store.ts'
 import { type RuntimeError, spendingLimitOf } from '../contract/error.ts'
-import { cutOf, type Step, type SideTurn } from '../contract/state.ts'
+import { cutOf, type Step, type SideTurn } from '../state/kernel-state.ts'
 import { costOf, toThreadUsage } from '../contract/usage.ts'
 import type { StrategyRequest } from './infer.ts'
 import {

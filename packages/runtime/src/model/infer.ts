@@ -38,7 +38,13 @@ import {
   takeQueue,
   waitText,
 } from '../session/session.ts'
-import { type ChosenRun, chosenRun, cutOf, type SideTurn, type Step } from '../contract/state.ts'
+import {
+  type ChosenRun,
+  chosenRun,
+  cutOf,
+  type SideTurn,
+  type Step,
+} from '../state/kernel-state.ts'
 import { childNote } from '../children/child-list.ts'
 import { overBudget } from '../contract/usage.ts'
 import { askModel, type Prepared } from './ask.ts'

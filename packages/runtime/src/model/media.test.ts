@@ -11,7 +11,7 @@ import type { PromptDefinition } from '../definitions/types.ts'
 import { defineAgent, defineHook, defineModel, definePrompt } from '../definitions/define.ts'
 import { defineTool } from '../definitions/define-tool.ts'
 import { createRuntime } from '../runtime.ts'
-import { foldKernel } from '../fold/fold.ts'
+import { foldKernel } from '../state/fold.ts'
 import { mediaItems, viewOf } from './view.ts'
 
 const PNG = Buffer.from(

@@ -18,17 +18,17 @@ import {
   sideOf,
   type Step,
   waitingCount,
-} from '../contract/state.ts'
+} from '../state/kernel-state.ts'
 import type { Side } from '../contract/thread-state.ts'
 import type { Reason } from '@skein/governance'
 import type { DeliveryChanged } from '@skein/threads'
 import { type JsonValue, messageOf, redactSecrets, SkeinError } from '@skein/base'
-import { callIdOf } from '../fold/calls.ts'
+import { callIdOf } from '../state/calls.ts'
 import { questionsAbout, undoneEvents, textOfWrites } from '../governance/failed-writes.ts'
 import type { FailedSession } from '../governance/session-governors.ts'
 import { hasEnded, stopBelow } from '../children/running-below.ts'
 import { reportToParent } from '../children/report.ts'
-import type { KernelAction } from '../next.ts'
+import type { KernelAction } from '../loop/next.ts'
 import { settleLateCalls } from './late.ts'
 import { endOpenCalls } from './open-calls.ts'
 import { isStoreError, type ThreadChange, type ThreadLifecycle } from '../store/store.ts'

@@ -2,7 +2,7 @@ import type { Relation, ResolvedAgent, ResolvedSide } from '../definitions/resol
 import type { VariableDefinition } from '../definitions/types.ts'
 import type { KernelEnvironment } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
-import { type EnvEntry, type KernelState, registryOf } from '../contract/state.ts'
+import { type EnvEntry, type KernelState, registryOf } from '../state/kernel-state.ts'
 import type { Side, ThreadState } from '../contract/thread-state.ts'
 import { envContext, type Vault } from '../secrets/vault.ts'
 import type { EnvSet } from '../contract/event.ts'

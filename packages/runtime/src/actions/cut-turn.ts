@@ -1,8 +1,14 @@
 import type { DrainContext } from '../contract/context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { type CallState, type Entry, openCalls, sideOf, waitingAfter } from '../contract/state.ts'
+import {
+  type CallState,
+  type Entry,
+  openCalls,
+  sideOf,
+  waitingAfter,
+} from '../state/kernel-state.ts'
 import type { Side } from '../contract/thread-state.ts'
-import { argumentsToRun, callIdOf } from '../fold/calls.ts'
+import { argumentsToRun, callIdOf } from '../state/calls.ts'
 import { settleUnknownEffect as settle } from '../governance/in-doubt.ts'
 import { afterStored } from '../hooks/hooks.ts'
 import {
@@ -16,8 +22,8 @@ import {
 import { endLate } from '../session/late.ts'
 import { endOpenCalls, goneTool } from '../session/open-calls.ts'
 import { listedAs } from '../thread/changes.ts'
-import { answerToApproval, withdrawReview } from './gate.ts'
-import { settledCalls } from './run.ts'
+import { answerToApproval, withdrawReview } from '../calls/gate.ts'
+import { settledCalls } from '../calls/run.ts'
 
 /**
  * Ends the running turn because a message asked for it (`ifBusy`), and begins the turn in which `side` of the

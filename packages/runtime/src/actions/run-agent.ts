@@ -24,20 +24,19 @@ import {
   readCut,
   RunningCall,
   settledCalls,
-} from './calls/run.ts'
-import type { DrainContext } from './contract/context.ts'
-import type { ResolvedSide } from './definitions/resolved.ts'
-import { RuntimeError } from './contract/error.ts'
-import type { InferenceRecorded } from './contract/event.ts'
-import { compactIfLong } from './model/compact.ts'
-import { answerableView, infer } from './model/infer.ts'
-import { viewOf } from './model/view.ts'
-import { type CallState, cutOf, type Entry, isWaiting, openCalls } from './contract/state.ts'
-import { next } from './next.ts'
-import type { Redactor } from './secrets/vault.ts'
-import { endByTool, isWrite, limitOf, mustFollow } from './session/decide.ts'
-import { endStep } from './session/end-step.ts'
-import { endSession } from './session/session.ts'
+} from '../calls/run.ts'
+import type { DrainContext } from '../contract/context.ts'
+import type { ResolvedSide } from '../definitions/resolved.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { InferenceRecorded } from '../contract/event.ts'
+import { compactIfLong } from '../model/compact.ts'
+import { answerableView, infer } from '../model/infer.ts'
+import { viewOf } from '../model/view.ts'
+import { type CallState, cutOf, type Entry, isWaiting, openCalls } from '../state/kernel-state.ts'
+import type { Redactor } from '../secrets/vault.ts'
+import { endByTool, isWrite, limitOf, mustFollow } from '../state/step-decision.ts'
+import { endStep } from './end-step.ts'
+import { endSession } from '../session/session.ts'
 
 /**
  * Continues the turn of a side of the conversation that is an `agent()` of `@skein/agents`.
@@ -251,12 +250,11 @@ class StrategyReplay {
   async #ask(request: LLMRequest, digest: string): Promise<InferenceRecorded | undefined> {
     const context = this.#context
     const side = this.#side
-    const { agent, epoch, signal, environment } = context
-    const { clock, limits } = environment
+    const { signal, environment } = context
+    const { limits } = environment
     try {
       if (signal.aborted || this.#controller.signal.aborted) return undefined
-      const action = next(context.state, { agent, epoch, now: clock.now(), limits })
-      if (action.type !== 'run_agent') return undefined
+      if (context.nextAction().type !== 'run_agent') return undefined
       const session = context.state.session! // `run_agent` is returned only within a session
       const limit = limitOf({ session, side, limits })
       if (limit) {

@@ -9,8 +9,8 @@ import {
   type KernelState,
   type Session,
   spentBy,
-} from '../contract/state.ts'
-import { argumentsToRun } from '../fold/calls.ts'
+} from './kernel-state.ts'
+import { argumentsToRun } from './calls.ts'
 
 /** The decision about what happens after a finished step. */
 export type StepDecision =

@@ -1,8 +1,8 @@
-import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
-import type { MessageQueued } from './contract/event.ts'
-import type { Side } from './contract/thread-state.ts'
-import { callsToRun, decideStep, endByTool, type StepDecision } from './session/decide.ts'
-import type { RuntimeLimits } from './contract/context.ts'
+import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { MessageQueued } from '../contract/event.ts'
+import type { Side } from '../contract/thread-state.ts'
+import { callsToRun, decideStep, endByTool, type StepDecision } from '../state/step-decision.ts'
+import type { RuntimeLimits } from '../contract/context.ts'
 import {
   cutOf,
   isWaiting,
@@ -16,7 +16,7 @@ import {
   type Session,
   type Step,
   openVariables,
-} from './contract/state.ts'
+} from '../state/kernel-state.ts'
 
 /**
  * One action of a drain, the loop that works on one thread. A function in `drain.ts` performs each

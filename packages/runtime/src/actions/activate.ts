@@ -2,7 +2,7 @@ import { messageOf } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../contract/event.ts'
-import { requestedRelation, type OwnedRelation } from '../contract/state.ts'
+import { requestedRelation, type OwnedRelation } from '../state/kernel-state.ts'
 import { runHooks } from '../hooks/hooks.ts'
 import { envContext } from '../secrets/vault.ts'
 import { type Blob, isStoreError, type ThreadChange } from '../store/store.ts'
@@ -15,8 +15,8 @@ import {
   type NewChild,
   type SpawnPlan,
   refuseBeyondLimits,
-} from './spawn.ts'
-import { payloadOf } from './tools.ts'
+} from '../children/spawn.ts'
+import { payloadOf } from '../children/tools.ts'
 
 /**
  * Creates the agent's immediate children, which start by themselves, after the thread was created or handed

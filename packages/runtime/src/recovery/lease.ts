@@ -1,7 +1,7 @@
 import { linkAbort } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
 import type { Claim, ClaimOptions, HeldThread, Store } from '../store/store.ts'
-import type { TimerHandle, Timers, Suspect, Trial, GatePlace } from './dispatcher.ts'
+import type { TimerHandle, Timers, Suspect, Trial, GatePlace } from '../dispatch/dispatcher.ts'
 
 /** A claimed thread whose lease (the sole right to work on it) is renewed until `end` is called. */
 export interface KeptLease {

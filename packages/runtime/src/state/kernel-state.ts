@@ -24,10 +24,10 @@ import type {
   VariablesProvided,
   VariablesRequested,
   WriteLeft,
-} from './event.ts'
+} from '../contract/event.ts'
 import type { Budget } from '../definitions/types.ts'
 import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
-import type { FileStat, Side } from './thread-state.ts'
+import type { FileStat, Side } from '../contract/thread-state.ts'
 
 /**
  * The state of a thread as the work on the thread and the API use it. It is computed from the events of the log

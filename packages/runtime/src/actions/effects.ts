@@ -11,7 +11,7 @@ import { type AdmittedCall, GovernanceError, type GovernedOutcome, reason } from
 import { type DrainContext, isShutdown, isStop, type Write } from '../contract/context.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectEnded, RuntimeEvent } from '../contract/event.ts'
-import { attemptId, type EffectState } from '../contract/state.ts'
+import { attemptId, type EffectState } from '../state/kernel-state.ts'
 import type { AgentTaskClass, EffectContext, EffectDefinition } from '../definitions/types.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import {
@@ -28,9 +28,9 @@ import type { SessionGovernor } from '../governance/session-governors.ts'
 import { afterStored, hookedWriteOf, TimeLimitError, within } from '../hooks/hooks.ts'
 import { isStoreError } from '../store/store.ts'
 import { nextCronTime } from '../contract/cron.ts'
-import { sentArguments } from '../fold/calls.ts'
+import { sentArguments } from '../state/calls.ts'
 import { queuedTool } from '../thread/effects.ts'
-import { answerToApproval } from './gate.ts'
+import { answerToApproval } from '../calls/gate.ts'
 
 /** How many attempts a scheduled effect without `retry` has, if it may run again after a crash. */
 const CRASH_ATTEMPTS = 5

@@ -8,7 +8,7 @@ import {
   NOTHING_SPENT,
   type Session,
   spentBy,
-} from '../contract/state.ts'
+} from './kernel-state.ts'
 
 type SessionEvent = Extract<
   RuntimeEvent,

@@ -11,10 +11,10 @@ import {
   stepStart,
   turnEnd,
   turnStart,
-} from './session.ts'
-import { messageText, type StepDecision } from './decide.ts'
-import { settleLateCalls } from './late.ts'
-import { type KernelState, spentBy } from '../contract/state.ts'
+} from '../session/session.ts'
+import { messageText, type StepDecision } from '../state/step-decision.ts'
+import { settleLateCalls } from '../session/late.ts'
+import { type KernelState, spentBy } from '../state/kernel-state.ts'
 import type { JsonValue } from '@skein/base'
 
 /** Carries out the decision about a finished step and commits it. */

@@ -21,14 +21,14 @@ import {
 } from '@skein/ai'
 import { calls, fails, type ScriptFunction, says, scripted } from '@skein/ai/testing'
 import { manualClock } from '@skein/base'
-import { defineAgent, definePrompt } from './definitions/define.ts'
-import { toolFrom } from './definitions/define-tool.ts'
-import type { AgentDefinition, SideConfig } from './definitions/types.ts'
-import { foldKernel } from './fold/fold.ts'
-import { createRuntime, type EmbeddedRuntime, type RuntimeOptions } from './runtime.ts'
-import type { Commit, Store } from './store/store.ts'
-import { memoryStore } from './store/memory-store.ts'
-import { manualTimers } from './testing/simulation.ts'
+import { defineAgent, definePrompt } from '../definitions/define.ts'
+import { toolFrom } from '../definitions/define-tool.ts'
+import type { AgentDefinition, SideConfig } from '../definitions/types.ts'
+import { foldKernel } from '../state/fold.ts'
+import { createRuntime, type EmbeddedRuntime, type RuntimeOptions } from '../runtime.ts'
+import type { Commit, Store } from '../store/store.ts'
+import { memoryStore } from '../store/memory-store.ts'
+import { manualTimers } from '../testing/simulation.ts'
 
 const START = Date.UTC(2026, 0, 1)
 

@@ -1,11 +1,11 @@
 import { canonicalJson, sha256Hex } from '@skein/base'
 import type { DrainContext } from '../contract/context.ts'
-import type { OpenInterrupt } from '../contract/state.ts'
+import type { OpenInterrupt } from '../state/kernel-state.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { findDelegate } from '../governance/delegates.ts'
 import { uuidFrom } from '../governance/session-journal.ts'
 import { undoneEvents } from '../governance/failed-writes.ts'
-import { governedSession } from './gate.ts'
+import { governedSession } from '../calls/gate.ts'
 
 /**
  * Carries out a person's answer about a write that was left when its session failed. A write in doubt that has taken

@@ -20,7 +20,7 @@ import {
   type Entry,
   type KernelState,
   type RequestLog,
-} from '../contract/state.ts'
+} from './kernel-state.ts'
 
 /** Must be raised when the same events give another state, or when a snapshot is written in another form. */
 const FOLD_VERSION = 8

@@ -22,7 +22,7 @@ import {
   NOTHING_SPENT,
   type Entry,
   type KernelState,
-} from '../contract/state.ts'
+} from './kernel-state.ts'
 import { messageFromJSON } from '@skein/ai'
 
 /** Computes the state of a thread from its log. Pure: the same events give the same state in any process. */

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { manualTimers } from '../testing/simulation.ts'
 import { createTrialGate } from './lease.ts'
-import type { Suspect, Trial, GatePlace } from './dispatcher.ts'
+import type { Suspect, Trial, GatePlace } from '../dispatch/dispatcher.ts'
 
 const suspect = (more: Partial<Suspect> = {}): Suspect => ({
   open: 'call',

@@ -13,7 +13,7 @@ import {
   findLateEffect,
   type KernelState,
   type OpenInterrupt,
-} from '../contract/state.ts'
+} from './kernel-state.ts'
 import type { LateResult, LoggedOutcome } from '@skein/threads'
 
 type CallEvent = Extract<

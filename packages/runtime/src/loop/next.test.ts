@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { testLimits } from '../test/api/harness.ts'
-import type { RuntimeEvent } from './contract/event.ts'
-import type { ResolvedAgent } from './definitions/resolved.ts'
-import { foldKernel } from './fold/fold.ts'
+import { testLimits } from '../../test/api/harness.ts'
+import type { RuntimeEvent } from '../contract/event.ts'
+import type { ResolvedAgent } from '../definitions/resolved.ts'
+import { foldKernel } from '../state/fold.ts'
 import { next } from './next.ts'
 
 test('a thread whose effect was approved waits for its agent, and is not parked without a time', () => {

@@ -1,9 +1,9 @@
 import { linkAbort } from '@skein/base'
 import { llm, type Message, type Tool, type Turn } from '@skein/ai'
-import { hasUnnotedChildren } from './children/child-list.ts'
-import { CLIENT_TOOLS, openGovernor, toolsOf } from './calls/gate.ts'
-import type { ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
-import type { PromptToolConfig } from './definitions/types.ts'
+import { hasUnnotedChildren } from '../children/child-list.ts'
+import { CLIENT_TOOLS, openGovernor, toolsOf } from '../calls/gate.ts'
+import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { PromptToolConfig } from '../definitions/types.ts'
 import type {
   Drain,
   DrainEnd,
@@ -12,13 +12,13 @@ import type {
   Suspect,
   Trial,
   GatePlace,
-} from './dispatch/dispatcher.ts'
-import type { KeptLease, LeaseKeeper, TrialGate } from './dispatch/lease.ts'
-import { RuntimeError } from './contract/error.ts'
-import type { FailureCause, RuntimeEvent } from './contract/event.ts'
-import type { SessionGovernor } from './governance/session-governors.ts'
-import { createEnvReader, type EnvReader, envSet, threadSecrets } from './thread/env.ts'
-import type { Redactor } from './secrets/vault.ts'
+} from '../dispatch/dispatcher.ts'
+import type { KeptLease, LeaseKeeper, TrialGate } from '../recovery/lease.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { FailureCause, RuntimeEvent } from '../contract/event.ts'
+import type { SessionGovernor } from '../governance/session-governors.ts'
+import { createEnvReader, type EnvReader, envSet, threadSecrets } from '../thread/env.ts'
+import type { Redactor } from '../secrets/vault.ts'
 import {
   type Commit,
   type CommitResult,
@@ -26,14 +26,14 @@ import {
   StoreError,
   type ThreadChange,
   type ThreadHead,
-} from './store/store.ts'
-import { activate, bootChild } from './children/activate.ts'
-import { runCalls } from './calls/run.ts'
-import { cutTurn, settleInDoubt } from './calls/cut.ts'
-import { runEffect, settleEffect } from './calls/effects.ts'
-import { decideUndo } from './calls/undo-decision.ts'
-import { infer } from './model/infer.ts'
-import { askLogged } from './model/ask.ts'
+} from '../store/store.ts'
+import { activate, bootChild } from '../actions/activate.ts'
+import { runCalls } from '../calls/run.ts'
+import { cutTurn, settleInDoubt } from '../actions/cut-turn.ts'
+import { runEffect, settleEffect } from '../actions/effects.ts'
+import { decideUndo } from '../actions/decide-undo.ts'
+import { infer } from '../model/infer.ts'
+import { askLogged } from '../model/ask.ts'
 import {
   awaitAgent,
   beginSession,
@@ -49,9 +49,9 @@ import {
   park,
   tellParent,
   waitsForAgent,
-} from './session/session.ts'
-import { endStep } from './session/end-step.ts'
-import { runStrategy } from './run-agent.ts'
+} from '../session/session.ts'
+import { endStep } from '../actions/end-step.ts'
+import { runStrategy } from '../actions/run-agent.ts'
 import {
   type DrainContext,
   type Facade,
@@ -59,8 +59,8 @@ import {
   isStop,
   type KernelEnvironment,
   type Write,
-} from './contract/context.ts'
-import { liveParent, openFacade } from './thread/changes.ts'
+} from '../contract/context.ts'
+import { liveParent, openFacade } from '../thread/changes.ts'
 import {
   checkReads,
   freshUserValues,
@@ -68,9 +68,9 @@ import {
   userChanges,
   withUpdates,
   writtenKeys,
-} from './thread/values.ts'
-import { findCall } from './fold/calls.ts'
-import { catchUpFold, KernelFold } from './fold/fold.ts'
+} from '../thread/values.ts'
+import { findCall } from '../state/calls.ts'
+import { catchUpFold, KernelFold } from '../state/fold.ts'
 import { type KernelAction, next } from './next.ts'
 import {
   asksPeople,
@@ -78,9 +78,9 @@ import {
   openCalls,
   registryOf,
   waitingAfter,
-} from './contract/state.ts'
-import { DrainTrace } from './telemetry/drain-trace.ts'
-import { logEvents, rememberRedactor } from './telemetry/logger.ts'
+} from '../state/kernel-state.ts'
+import { DrainTrace } from '../telemetry/drain-trace.ts'
+import { logEvents, rememberRedactor } from '../telemetry/logger.ts'
 
 /** Keeps the state folded (computed) from a thread's log for the next work on it, so that no event is folded twice. */
 export interface FoldMemory {
@@ -443,6 +443,12 @@ class ThreadDrain implements DrainContext {
 
   async #endFailing(): Promise<void> {
     if (!(await endFailing(this))) this.#looksAt = this.environment.clock.now() + LOOK_AGAIN_MS
+  }
+
+  nextAction(): KernelAction {
+    const { agent, epoch, environment } = this
+    const { clock, limits } = environment
+    return next(this.state, { agent, epoch, now: clock.now(), limits })
   }
 
   at(): string {
