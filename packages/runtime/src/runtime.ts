@@ -8,15 +8,11 @@ import {
 } from '@skein/base'
 import type { GovernorLimits, Policy } from '@skein/governance'
 import type { ApprovalIssuer } from '@skein/governance/approvals'
-import {
-  type ApiContext,
-  createApiContext,
-  createCommit,
-  createFoldCache,
-  EditListeners,
-  Outage,
-  threadInfos,
-} from './api/api-context.ts'
+import { type ApiContext, createApiContext } from './api/api-context.ts'
+import { createCommit, EditListeners } from './commit/publish.ts'
+import { createFoldCache } from './state/fold-cache.ts'
+import { Outage } from './commit/outage.ts'
+import { threadInfos } from './api/thread-info.ts'
 import { createInbox } from './api/inbox.ts'
 import { reportLate } from './api/late-result.ts'
 import { waitingLists } from './api/waiting-lists.ts'
@@ -41,7 +37,7 @@ import {
 } from './dispatch/dispatcher.ts'
 import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
 import { createLeaseKeeper } from './recovery/lease.ts'
-import { createTrialGate } from './recovery/lease.ts'
+import { createTrialGate } from './recovery/trial-gate.ts'
 import { createApprovalDesk } from './governance/approval-desk.ts'
 import { AuditReader } from './governance/audit-export.ts'
 import { type GovernanceKeys, openGovernanceKeys } from './governance/governance-keys.ts'

@@ -4,6 +4,7 @@ import type { ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../contract/event.ts'
 import { requestedRelation, type OwnedRelation } from '../state/kernel-state.ts'
 import { runHooks } from '../hooks/hooks.ts'
+import { askLogged } from '../model/ask.ts'
 import { envContext } from '../secrets/vault.ts'
 import { type Blob, isStoreError, type ThreadChange } from '../store/store.ts'
 import { isEnabled, refuseDisabled } from '../thread/env.ts'
@@ -116,7 +117,7 @@ async function spawnImmediate(
     if (description !== undefined) lines.push(`Task: ${description}`)
     const system =
       'You write the first instruction for a subagent. Answer with the instruction alone.'
-    const { turn, error, log } = await context.askSide(side, { system, input: lines.join('\n') })
+    const { turn, error, log } = await askLogged(context, side, { system, input: lines.join('\n') })
     events.push(...log.events)
     blobs.push(...log.blobs)
     if (turn) {

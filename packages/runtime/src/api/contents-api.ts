@@ -5,13 +5,8 @@ import type {
   ThreadFiles,
   ThreadValues,
 } from '../contract/runtime-api.ts'
-import {
-  type ApiContext,
-  bufferOf,
-  editThread,
-  editWith,
-  load,
-} from './api-context.ts'
+import { type ApiContext, load } from './api-context.ts'
+import { bufferOf, editThread, editWith } from './edit-thread.ts'
 import { envSet, isSecret } from '../thread/env.ts'
 import { inheritedEnv } from '../thread/changes.ts'
 import { RuntimeError } from '../contract/error.ts'

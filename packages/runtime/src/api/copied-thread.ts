@@ -9,7 +9,9 @@ import type {
 import { KernelFold } from '../state/fold.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
-import { type ApiContext, headOf, redacted, toRuntimeError } from './api-context.ts'
+import { type ApiContext, headOf } from './api-context.ts'
+import { redacted } from './redacted-changes.ts'
+import { toRuntimeError } from './edit-thread.ts'
 
 interface Copy {
   readonly id: string

@@ -14,15 +14,10 @@ import { envContext } from '../secrets/vault.ts'
 import { isStoreError, type ThreadHead } from '../store/store.ts'
 import { createEnvReader, envSet } from '../thread/env.ts'
 import { checkedValue, checkValueKey } from '../thread/values.ts'
-import {
-  checkedMetadata,
-  checkLabel,
-  checkTags,
-  load,
-  redacted,
-  toRuntimeError,
-  type ApiContext,
-} from './api-context.ts'
+import { checkedMetadata, checkLabel, checkTags } from './labels.ts'
+import { load, type ApiContext } from './api-context.ts'
+import { redacted } from './redacted-changes.ts'
+import { toRuntimeError } from './edit-thread.ts'
 import { editsAfter, rootCreated, storeCopy } from './copied-thread.ts'
 import { isCopied } from './import-thread.ts'
 import { queuedMessage } from './messages-api.ts'

@@ -24,16 +24,9 @@ import {
 import { queuedTool } from '../thread/effects.ts'
 import { isSecret } from '../thread/env.ts'
 import { jsonCopy } from '../thread/values.ts'
-import {
-  type ApiContext,
-  type ApiEnvironment,
-  createApiContext,
-  editThread,
-  isOver,
-  load,
-  type LoadedThread,
-  threadIsOver,
-} from './api-context.ts'
+import { type ApiContext, type ApiEnvironment, createApiContext, load } from './api-context.ts'
+import { editThread, isOver, threadIsOver } from './edit-thread.ts'
+import type { LoadedThread } from '../state/fold-cache.ts'
 import { newGrant } from './grants-api.ts'
 import {
   argumentParserOf,

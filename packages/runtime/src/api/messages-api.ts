@@ -9,17 +9,10 @@ import {
   storedMessage,
   storedMessages,
 } from '../thread/messages.ts'
-import {
-  type ApiContext,
-  bufferOf,
-  checkedMetadata,
-  checkLabel,
-  editThread,
-  editWith,
-  headOf,
-  load,
-  redacted,
-} from './api-context.ts'
+import { type ApiContext, headOf, load } from './api-context.ts'
+import { bufferOf, editThread, editWith } from './edit-thread.ts'
+import { checkedMetadata, checkLabel } from './labels.ts'
+import { redacted } from './redacted-changes.ts'
 import { type Message, messageToJSON, UserMessage } from '@skein/ai'
 import type { HookName } from '../definitions/hooks.ts'
 import type { HookDefinition } from '../definitions/types.ts'

@@ -15,16 +15,10 @@ import { RuntimeError } from '../contract/error.ts'
 import type { UserValues } from '../contract/runtime-api.ts'
 import { isStoreError } from '../store/store.ts'
 import { rememberRedactor } from '../telemetry/logger.ts'
-import {
-  checkLabel,
-  isOver,
-  load,
-  redacted,
-  redactorOf,
-  threadIsOver,
-  toRuntimeError,
-  type ApiContext,
-} from './api-context.ts'
+import { checkLabel } from './labels.ts'
+import { isOver, threadIsOver, toRuntimeError } from './edit-thread.ts'
+import { load, type ApiContext } from './api-context.ts'
+import { redacted, redactorOf } from './redacted-changes.ts'
 
 interface WithStateOptions {
   readonly allowsOver?: boolean

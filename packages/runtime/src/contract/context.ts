@@ -1,4 +1,4 @@
-import type { LateOutcome, Message, Tool, Turn } from '@skein/ai'
+import type { LateOutcome, Tool } from '@skein/ai'
 import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptToolConfig, ToolDefinition } from '../definitions/types.ts'
 import type { RuntimeEvent } from './event.ts'
@@ -75,24 +75,6 @@ export interface DrainContext {
    * that affects it.
    */
   tools(side: ResolvedSide): readonly Tool[]
-  /** Sends a request of the runtime itself, e.g. for a summary, to the first model of an agent, without tools. */
-  generateAside(
-    side: ResolvedSide,
-    input: readonly Message[],
-    options?: { readonly system?: string },
-  ): Promise<Turn>
-  /**
-   * Asks the first model of a side of the conversation one question. `log` holds the request and its answer or
-   * failure; the caller adds `log` to its next commit.
-   */
-  askSide(
-    side: ResolvedSide,
-    question: { readonly system: string; readonly input: string },
-  ): Promise<{
-    readonly turn?: Turn
-    readonly error?: unknown
-    readonly log: Required<Pick<Write, 'events' | 'blobs'>>
-  }>
   /**
    * Runs user code. The spans that it makes are children of the span of its call or scheduled effect (`id`), and the
    * watchdog can name the code if it blocks the event loop.

@@ -27,6 +27,7 @@ import { type RuntimeError, spendingLimitOf } from '../contract/error.ts'
 import { cutOf, type Step, type SideTurn } from '../state/kernel-state.ts'
 import { costOf, toThreadUsage } from '../contract/usage.ts'
 import type { StrategyRequest } from './infer.ts'
+import { generateForRuntime } from './runtime-request.ts'
 import {
   logAnswer,
   logFailure,
@@ -596,7 +597,7 @@ export async function askLogged(
   const facts = { side, model, system, tools: [], params, messages, structure: undefined }
   const log = logRequest(context, facts)
   try {
-    const turn = await context.generateAside(side, messages, { system })
+    const turn = await generateForRuntime(context, side, messages, { system })
     const costUsd = costOf(model, turn.usage)
     const answered = logAnswer(context, log, { turn, costUsd })
     return { turn, log: withLoss(context, { log, model }, answered, turn.usage) }

@@ -1,3 +1,4 @@
+import { generateForRuntime } from './runtime-request.ts'
 import { messageOf } from '@skein/base'
 import { type Message, messageToJSON, UserMessage } from '@skein/ai'
 import type { ResolvedSide } from '../definitions/resolved.ts'
@@ -29,7 +30,7 @@ export async function compactIfLong(context: DrainContext, side: ResolvedSide): 
     // A secret may be younger than the messages that contain its value.
     const safe = context.redactor()?.text(text) ?? text
     const request = new UserMessage(safe, { clock, ids })
-    const turn = await context.generateAside(side, [request])
+    const turn = await generateForRuntime(context, side, [request])
     const at = context.at()
     const summary = turn.response.text
     const events = [

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { manualTimers } from '../testing/simulation.ts'
-import { createTrialGate } from './lease.ts'
-import type { Suspect, Trial, GatePlace } from '../dispatch/dispatcher.ts'
+import { createTrialGate } from './trial-gate.ts'
+import type { Suspect, Trial, GatePlace } from './trial-gate.ts'
 
 const suspect = (more: Partial<Suspect> = {}): Suspect => ({
   open: 'call',

@@ -1,13 +1,9 @@
 import { expect } from 'vitest'
 import { aesVault } from '../../src/secrets/vault.ts'
 import { manualClock, type ManualClock, sequentialIds } from '@skein/base'
-import {
-  type ApiEnvironment,
-  createCommit,
-  createFoldCache,
-  EditListeners,
-  type FoldCache,
-} from '../../src/api/api-context.ts'
+import type { ApiEnvironment } from '../../src/api/api-context.ts'
+import { createCommit, EditListeners } from '../../src/commit/publish.ts'
+import { createFoldCache, type FoldCache } from '../../src/state/fold-cache.ts'
 import { waitingLists } from '../../src/api/waiting-lists.ts'
 import { createInbox } from '../../src/api/inbox.ts'
 import { createThreads } from '../../src/api/threads.ts'
