@@ -22,7 +22,7 @@ import { sentArguments } from './state/calls.ts'
 import { catchUpFold, KernelFold } from './state/fold.ts'
 import { effectiveRisk } from './governance/in-doubt.ts'
 import { needsAgent } from './loop/next.ts'
-import { missingHere } from './session/session.ts'
+import { missingHere } from './recovery/missing-agent.ts'
 import type { Store, ThreadHead, ThreadLifecycle } from './store/store.ts'
 
 /** Something that a thread relies on and the new definitions lack; `docs/decisions/0019` says what happens then. */

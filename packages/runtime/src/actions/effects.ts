@@ -12,8 +12,12 @@ import { type DrainContext, isShutdown, isStop, type Write } from '../contract/c
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectEnded, RuntimeEvent } from '../contract/event.ts'
 import { attemptId, type EffectState } from '../state/kernel-state.ts'
-import type { AgentTaskClass, EffectContext, EffectDefinition } from '../definitions/types.ts'
-import type { ToolDefinition } from '../definitions/types.ts'
+import type {
+  AgentTaskClass,
+  EffectContext,
+  EffectDefinition,
+  ToolDefinition,
+} from '../definitions/types.ts'
 import {
   answerInDoubt,
   type CutOff,

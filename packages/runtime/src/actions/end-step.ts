@@ -1,17 +1,15 @@
 import type { DrainContext } from '../contract/context.ts'
 import { checksAnswers, type ResolvedSide } from '../definitions/resolved.ts'
 import { agentRegistrations, type RuntimeEvent } from '../contract/event.ts'
+import { endSession, notDelivered, type SessionEnding } from '../session/end-session.ts'
 import {
-  endSession,
   judged,
   noteMessage,
-  notDelivered,
-  type SessionEnding,
   stepEnd,
   stepStart,
   turnEnd,
   turnStart,
-} from '../session/session.ts'
+} from '../session/turn-events.ts'
 import { messageText, type StepDecision } from '../state/step-decision.ts'
 import { settleLateCalls } from '../session/late.ts'
 import { type KernelState, spentBy } from '../state/kernel-state.ts'

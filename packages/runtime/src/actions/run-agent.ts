@@ -36,7 +36,7 @@ import { type CallState, cutOf, type Entry, isWaiting, openCalls } from '../stat
 import type { Redactor } from '../secrets/vault.ts'
 import { endByTool, isWrite, limitOf, mustFollow } from '../state/step-decision.ts'
 import { endStep } from './end-step.ts'
-import { endSession } from '../session/session.ts'
+import { endSession } from '../session/end-session.ts'
 
 /**
  * Continues the turn of a side of the conversation that is an `agent()` of `@skein/agents`.

@@ -6,7 +6,7 @@ import { type ApiContext, headOf } from './api-context.ts'
 import { type Edit, editThread, isOver } from './edit-thread.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
 import { openCalls } from '../state/kernel-state.ts'
-import { asTold } from '../session/session.ts'
+import { asTold } from '../children/tell-parent.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import type { MessageJSON } from '@skein/base'
 

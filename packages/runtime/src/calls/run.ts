@@ -40,7 +40,7 @@ import {
   openCalls,
 } from '../state/kernel-state.ts'
 import { boundAttachments, boundMessage, orderedCalls } from '../state/step-decision.ts'
-import { failureCause } from '../session/session.ts'
+import { failureCause } from '../contract/failure-cause.ts'
 import { loggedError, rememberRedactor } from '../telemetry/logger.ts'
 import type { LogWrites } from '../model/log.ts'
 import { shownAs } from '../model/view.ts'

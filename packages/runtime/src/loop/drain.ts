@@ -5,15 +5,11 @@ import type { Drain, DrainEnd, Timers } from '../dispatch/dispatcher.ts'
 import { CrashQuarantine, deathCause } from '../recovery/crash-quarantine.ts'
 import type { KeptLease, LeaseKeeper } from '../recovery/lease.ts'
 import type { GatePlace, TrialGate } from '../recovery/trial-gate.ts'
-import {
-  awaitAgent,
-  failStuck,
-  failWithoutProgress,
-  failureCause,
-  missingHere,
-  park,
-  tellParent,
-} from '../session/session.ts'
+import { awaitAgent, missingHere } from '../recovery/missing-agent.ts'
+import { failStuck, failWithoutProgress } from '../recovery/stuck.ts'
+import { failureCause } from '../contract/failure-cause.ts'
+import { park } from '../actions/park.ts'
+import { tellParent } from '../children/tell-parent.ts'
 import { KernelFold } from '../state/fold.ts'
 import type { FoldMemory } from '../state/fold-cache.ts'
 import { isStoreError } from '../store/store.ts'

@@ -21,7 +21,8 @@ import type {
   StepFailed,
 } from '../contract/event.ts'
 import { afterStored, beforeCreate, hasHook } from '../hooks/hooks.ts'
-import { endSession, stepStart } from '../session/session.ts'
+import { endSession } from '../session/end-session.ts'
+import { stepStart } from '../session/turn-events.ts'
 import { isStoreError } from '../store/store.ts'
 import { type RuntimeError, spendingLimitOf } from '../contract/error.ts'
 import { cutOf, type Step, type SideTurn } from '../state/kernel-state.ts'

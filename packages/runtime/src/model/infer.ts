@@ -29,15 +29,10 @@ import {
   within,
 } from '../hooks/hooks.ts'
 import { HookAnswerError } from '../hooks/read-answer.ts'
-import {
-  commitTaken,
-  endSession,
-  noteMessage,
-  stepEnd,
-  stepStart,
-  takeQueue,
-  waitText,
-} from '../session/session.ts'
+import { commitTaken, takeQueue } from '../session/take-queue.ts'
+import { endSession } from '../session/end-session.ts'
+import { noteMessage, stepEnd, stepStart } from '../session/turn-events.ts'
+import { waitText } from './retry-text.ts'
 import {
   type ChosenRun,
   chosenRun,

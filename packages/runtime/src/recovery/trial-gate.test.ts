@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { manualTimers } from '../testing/simulation.ts'
-import { createTrialGate } from './trial-gate.ts'
-import type { Suspect, Trial, GatePlace } from './trial-gate.ts'
+import { createTrialGate, type Suspect, type Trial, type GatePlace } from './trial-gate.ts'
 
 const suspect = (more: Partial<Suspect> = {}): Suspect => ({
   open: 'call',

@@ -1,0 +1,55 @@
+import type { DrainContext, Write } from '../contract/context.ts'
+import type { RuntimeMessageAdded } from '../contract/event.ts'
+import type { ResolvedSide } from '../definitions/resolved.ts'
+import { beforeCreate } from '../hooks/hooks.ts'
+import { isStoreError } from '../store/store.ts'
+
+/**
+ * Commits events that take messages from the queue. Returns false if somebody has written to the log
+ * meanwhile: a taken message may have been withdrawn, so the caller must decide again what to do.
+ */
+export async function commitTaken(
+  context: DrainContext,
+  point: string,
+  write: Write,
+): Promise<boolean> {
+  try {
+    await context.commit(point, write)
+    return true
+  } catch (error) {
+    if (!isStoreError(error, 'LOG_MOVED')) throw error
+    await context.catchUp()
+    return false
+  }
+}
+
+/**
+ * Returns the events that move every queued message into the history, in order, and before them the news of earlier
+ * calls. The hooks of `side`, the side of the conversation that will answer, process them. Messages that these hooks
+ * queue stay queued until the next step.
+ */
+export async function takeQueue(
+  context: DrainContext,
+  side: ResolvedSide,
+): Promise<RuntimeMessageAdded[]> {
+  const taken: RuntimeMessageAdded[] = []
+  const waiting = [...context.state.news, ...context.state.queue]
+  for (const queued of waiting) {
+    const { queueId, role, message, attachments, subagentId, metadata, userId } = queued
+    const added: RuntimeMessageAdded = {
+      type: 'message_added',
+      at: context.at(),
+      turnId: queueId,
+      message,
+      side: role === 'user' ? 'b' : 'a',
+      queueId,
+      isSilent: queued.isSilent || undefined,
+      attachments,
+      subagentId,
+      metadata,
+      userId,
+    }
+    taken.push(await beforeCreate(context, side, added))
+  }
+  return taken
+}
