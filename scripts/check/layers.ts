@@ -52,6 +52,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'definitions dispatch state live secrets telemetry',
     'governance',
     'definitions/load nodes thread',
+    'context',
     'commit',
     'hooks',
     'children',

@@ -7,7 +7,7 @@ import {
   type SpawnPlan,
   refuseBeyondLimits,
 } from '../children/spawn.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { runHooks } from '../hooks/hooks.ts'

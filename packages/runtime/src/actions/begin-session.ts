@@ -1,5 +1,5 @@
 import { turnStart } from '../session/turn-events.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Side } from '../contract/thread-state.ts'
 import { afterStored } from '../hooks/hooks.ts'

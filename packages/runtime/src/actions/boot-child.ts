@@ -1,7 +1,7 @@
 import { spawnImmediate } from './spawn-immediate.ts'
 import { afterSpawn, planSpawn, type SpawnPlan, refuseBeyondLimits } from '../children/spawn.ts'
 import { payloadOf } from '../children/tools.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../contract/event.ts'
 import { envContext } from '../secrets/vault.ts'
 import { requestedRelation, type OwnedRelation } from '../state/kernel-state.ts'

@@ -1,4 +1,4 @@
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ThreadChange } from '../store/store.ts'
 

@@ -1,5 +1,5 @@
 import { reportToParent } from '../children/report.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { endSession } from '../session/end-session.ts'
 

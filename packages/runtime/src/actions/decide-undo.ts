@@ -1,10 +1,10 @@
 import { canonicalJson, sha256Hex } from '@skein/base'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { OpenInterrupt } from '../state/kernel-state.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { findDelegate } from '../governance/delegates.ts'
 import { uuidFrom } from '../governance/session-journal.ts'
-import { undoneEvents } from '../governance/failed-writes.ts'
+import { undoneEvents } from '../session/failed-writes.ts'
 import { governedSession } from '../calls/gate.ts'
 
 /**

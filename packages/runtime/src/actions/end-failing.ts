@@ -1,5 +1,5 @@
 import { hasEnded } from '../children/running-below.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import { endSession } from '../session/end-session.ts'
 
 /** Ends a session that fails if the subagents that work for it have stopped; returns whether they have. */

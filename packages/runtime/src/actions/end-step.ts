@@ -1,4 +1,4 @@
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import { checksAnswers, type ResolvedSide } from '../definitions/resolved.ts'
 import { agentRegistrations, type RuntimeEvent } from '../contract/event.ts'
 import { endSession, notDelivered, type SessionEnding } from '../session/end-session.ts'

@@ -1,4 +1,4 @@
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 
 /** Answers an interrupt (a waiting call) that has expired with an error, which the model gets as the call's result. */
 export async function expire(context: DrainContext, interruptId: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { toldToParent } from '../children/tell-parent.ts'
-import type { DrainContext } from '../contract/context.ts'
-import type { KernelAction } from '../loop/next.ts'
+import type { DrainContext } from '../context/drain-context.ts'
+import type { KernelAction } from '../state/kernel-action.ts'
 import { waitText } from '../model/retry-text.ts'
 import { isWaiting, openCalls, waitingCount } from '../state/kernel-state.ts'
 import { isStoreError, type ThreadLifecycle } from '../store/store.ts'

@@ -25,7 +25,7 @@ import {
   RunningCall,
   settledCalls,
 } from '../calls/run.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { InferenceRecorded } from '../contract/event.ts'

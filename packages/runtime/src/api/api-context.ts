@@ -1,5 +1,5 @@
 import { Outage } from '../commit/outage.ts'
-import type { KernelEnvironment } from '../contract/context.ts'
+import type { KernelEnvironment } from '../context/environment.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { AuditReader } from '../governance/audit-export.ts'

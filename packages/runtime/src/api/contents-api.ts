@@ -1,10 +1,5 @@
 import { facadeFiles, facadeValues } from '../thread/values.ts'
-import type {
-  ThreadEffects,
-  ThreadEnv,
-  ThreadFiles,
-  ThreadValues,
-} from '../contract/runtime-api.ts'
+import type { ThreadEffects, ThreadEnv, ThreadFiles, ThreadValues } from '../contract/runtime-api.ts'
 import { type ApiContext, load } from './api-context.ts'
 import { bufferOf, editThread, editWith } from './edit-thread.ts'
 import { envSet, isSecret } from '../thread/env.ts'

@@ -14,13 +14,7 @@ import {
   registryOf,
   waitingCount,
 } from '../state/kernel-state.ts'
-import {
-  type ApprovalDecision,
-  FOUND_EFFECTS,
-  type Inbox,
-  type WaitingDetail,
-  type WaitingItem,
-} from '../contract/runtime-api.ts'
+import { type ApprovalDecision, FOUND_EFFECTS, type Inbox, type WaitingDetail, type WaitingItem } from '../contract/runtime-api.ts'
 import { queuedTool } from '../thread/effects.ts'
 import { isSecret } from '../thread/env.ts'
 import { jsonCopy } from '../thread/values.ts'

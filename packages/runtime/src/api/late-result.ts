@@ -1,7 +1,7 @@
 import { isPlainObject, messageOf } from '@skein/base'
 import type { LateOutcome } from '@skein/ai'
 import { contentOf } from '@skein/ai/engine'
-import type { LateReport } from '../contract/context.ts'
+import type { LateReport } from '../context/environment.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { type CallState, findLateEffect, type KernelState, waitingCount } from '../state/kernel-state.ts'
 import { findCall, isNewsOf } from '../state/calls.ts'

@@ -15,7 +15,7 @@ import {
   type JsonValue,
 } from '@skein/base'
 import { type Admission, type AdmittedCall, type ApprovalAnswer, reason } from '@skein/governance'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { OpenInterrupt } from '../state/kernel-state.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import { callIdOf, findCall, sentArguments, wordsOf } from '../state/calls.ts'

@@ -1,5 +1,5 @@
 import { answerToApproval, withdrawReview } from './gate.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { CallState } from '../state/kernel-state.ts'
 
 /**

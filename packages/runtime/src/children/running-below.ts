@@ -1,4 +1,4 @@
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { SessionName } from '../contract/event.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import { catchUpFold, KernelFold } from '../state/fold.ts'

@@ -1,5 +1,5 @@
 import { awaitedChildren } from './awaited-children.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import { type KernelState, openForPeople } from '../state/kernel-state.ts'
 import type { ThreadChange } from '../store/store.ts'
 import { listedAs } from '../thread/changes.ts'

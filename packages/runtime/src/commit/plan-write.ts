@@ -1,4 +1,5 @@
-import type { DrainContext, Write } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
+import type { Write } from '../context/write.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { findCall } from '../state/calls.ts'
 import { asksPeople, type KernelState, waitingAfter } from '../state/kernel-state.ts'

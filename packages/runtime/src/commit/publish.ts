@@ -1,8 +1,7 @@
-import type { ObsoletingEvent } from '../contract/context.ts'
+import type { ObsoletingEvent } from '../contract/obsoleting-event.ts'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { LiveBus } from '../live/live-bus.ts'
-import type { RuntimeNode } from '../nodes/nodes.ts'
 import type { Commit, CommitResult, Store, ThreadChange } from '../store/store.ts'
 import type { Outage } from './outage.ts'
 
@@ -14,7 +13,7 @@ interface CommitParts {
   readonly edits: EditListeners
   readonly outage?: Outage
   /** Tells the other nodes that share the store what was committed. */
-  readonly node?: Pick<RuntimeNode, 'committed'> | undefined
+  readonly node?: { committed(commit: Commit, result: CommitResult): void } | undefined
 }
 
 /** Tells the running requests and calls of a thread about edits and messages that make them obsolete. */

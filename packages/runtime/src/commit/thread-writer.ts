@@ -1,4 +1,4 @@
-import type { Write } from '../contract/context.ts'
+import type { Write } from '../context/write.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { GovernanceWrites } from '../governance/session-governors.ts'
 import { catchUpFold, KernelFold } from '../state/fold.ts'

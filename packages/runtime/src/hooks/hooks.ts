@@ -1,7 +1,7 @@
 import { readHookAnswer, HookAnswerError } from './read-answer.ts'
 import type { HookName, HookSignatures } from '../definitions/hooks.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import { type ChangesWrite, writeOf } from '../thread/changes.ts'
 import { type Message, messageFromJSON, messageToJSON } from '@skein/ai'
 import { linkAbort, type MessageJSON, messageOf } from '@skein/base'

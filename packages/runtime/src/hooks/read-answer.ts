@@ -9,7 +9,7 @@ import {
   toResultJson,
   UserMessage,
 } from '@skein/ai'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { HookDefinition } from '../definitions/types.ts'
 

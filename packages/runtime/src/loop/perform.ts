@@ -7,14 +7,14 @@ import { runEffect, settleEffect } from '../actions/effects.ts'
 import { endStep } from '../actions/end-step.ts'
 import { runStrategy } from '../actions/run-agent.ts'
 import { runCalls } from '../calls/run.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import { infer } from '../model/infer.ts'
 import { beginSession } from '../actions/begin-session.ts'
 import { cascade } from '../actions/cascade.ts'
 import { close } from '../actions/close.ts'
 import { endFailing } from '../actions/end-failing.ts'
 import { expire } from '../actions/expire.ts'
-import type { KernelAction } from './next.ts'
+import type { KernelAction } from '../state/kernel-action.ts'
 
 /** An action that the loop performs; the others end its work. */
 export type Performable = Exclude<KernelAction, { readonly type: 'park' | 'await_agent' }>

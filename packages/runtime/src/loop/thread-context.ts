@@ -3,13 +3,9 @@ import { CLIENT_TOOLS, openGovernor, toolsOf } from '../calls/gate.ts'
 import { hasUnnotedChildren } from '../children/child-list.ts'
 import type { WrittenThread } from '../commit/thread-writer.ts'
 import { ThreadWriter } from '../commit/thread-writer.ts'
-import type {
-  DrainContext,
-  Facade,
-  FacadeUse,
-  KernelEnvironment,
-  Write,
-} from '../contract/context.ts'
+import type { DrainContext, Facade, FacadeUse } from '../context/drain-context.ts'
+import type { KernelEnvironment } from '../context/environment.ts'
+import type { Write } from '../context/write.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptToolConfig } from '../definitions/types.ts'
@@ -24,7 +20,8 @@ import type { ThreadHead } from '../store/store.ts'
 import { DrainTrace } from '../telemetry/drain-trace.ts'
 import { openFacade } from '../thread/changes.ts'
 import { createEnvReader, type EnvReader, threadSecrets } from '../thread/env.ts'
-import { type KernelAction, next } from './next.ts'
+import type { KernelAction } from '../state/kernel-action.ts'
+import { next } from './next.ts'
 
 /** What one drain keeps of its thread besides the folded state: what its agent, user code and governor need. */
 export class ThreadContext implements DrainContext, WrittenThread {

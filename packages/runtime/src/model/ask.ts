@@ -12,7 +12,9 @@ import {
 } from '@skein/ai'
 import { judgeRetry } from '@skein/ai/engine'
 import { type JsonObject, linkAbort, type MessageJSON } from '@skein/base'
-import { type DrainContext, isStop, type KernelEnvironment } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
+import { isStop } from '../contract/abort-reason.ts'
+import type { KernelEnvironment } from '../context/environment.ts'
 import { checksAnswers, type ResolvedModel, type ResolvedSide } from '../definitions/resolved.ts'
 import type {
   InferenceRecorded,

@@ -9,7 +9,7 @@ import {
   type Params,
 } from '@skein/ai'
 import { messageOf, toJsonSchema } from '@skein/base'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import { RuntimeError } from '../contract/error.ts'
 import {
   checksAnswers,
@@ -41,7 +41,7 @@ import {
   type Step,
 } from '../state/kernel-state.ts'
 import { childNote } from '../children/child-list.ts'
-import { overBudget } from '../contract/usage.ts'
+import { overBudget } from './over-budget.ts'
 import { askModel, type Prepared } from './ask.ts'
 import { compactIfLong } from './compact.ts'
 import { logRequest } from './log.ts'

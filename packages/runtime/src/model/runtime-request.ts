@@ -1,6 +1,6 @@
 import { llm, type Message, type Turn } from '@skein/ai'
 import { linkAbort } from '@skein/base'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 
 /** Sends a request of the runtime itself, e.g. for a summary, to the first model of an agent, without tools. */

@@ -1,5 +1,5 @@
 import { withdraw } from '../calls/withdraw.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { settleUnknownEffect as settle } from '../governance/in-doubt.ts'
 import { endLate } from '../session/late.ts'

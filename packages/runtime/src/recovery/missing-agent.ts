@@ -1,5 +1,6 @@
 import { asTold } from '../children/tell-parent.ts'
-import type { DrainContext, KernelEnvironment } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
+import type { KernelEnvironment } from '../context/environment.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 

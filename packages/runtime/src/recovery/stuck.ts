@@ -1,5 +1,6 @@
 import { reportToParent } from '../children/report.ts'
-import type { DrainContext, Write } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
+import type { Write } from '../context/write.ts'
 import type { FailureCause, RuntimeEvent } from '../contract/event.ts'
 import { endSession, isDisposable, reportedEnd } from '../session/end-session.ts'
 import { isAwaited } from '../state/kernel-state.ts'

@@ -1,4 +1,5 @@
-import type { DrainContext, Write } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
+import type { Write } from '../context/write.ts'
 import type { RuntimeMessageAdded } from '../contract/event.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { beforeCreate } from '../hooks/hooks.ts'

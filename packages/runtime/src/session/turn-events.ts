@@ -1,5 +1,5 @@
 import type { DeliveryChanged } from '@skein/threads'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Side } from '../contract/thread-state.ts'
 import type { Step } from '../state/kernel-state.ts'

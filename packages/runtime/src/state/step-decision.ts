@@ -1,7 +1,7 @@
 import type { ToolCall } from '@skein/ai'
 import { isPlainObject } from '@skein/base'
 import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../definitions/resolved.ts'
-import type { RuntimeLimits } from '../contract/context.ts'
+import type { RuntimeLimits } from '../contract/limits.ts'
 import {
   type CallState,
   type Entry,

@@ -1,6 +1,6 @@
 import type { Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { VariableDefinition } from '../definitions/types.ts'
-import type { KernelEnvironment } from '../contract/context.ts'
+import type { KernelEnvironment } from '../context/environment.ts'
 import { RuntimeError } from '../contract/error.ts'
 import { type EnvEntry, type KernelState, registryOf } from '../state/kernel-state.ts'
 import type { Side, ThreadState } from '../contract/thread-state.ts'

@@ -4,7 +4,7 @@ import { AssistantMessage, messageToJSON, ToolResultMessage, UserMessage } from 
 import { manualClock, sequentialIds, sha256Hex, type JsonValue } from '@skein/base'
 import type { Registry, ResolvedAgent } from '../definitions/resolved.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { KernelEnvironment } from '../contract/context.ts'
+import type { KernelEnvironment } from '../context/environment.ts'
 import { foldKernel } from '../state/fold.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import { memoryStore } from '../store/memory-store.ts'

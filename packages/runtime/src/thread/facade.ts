@@ -1,7 +1,7 @@
 import { deepFreeze, type JsonValue } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { KernelEnvironment } from '../contract/context.ts'
+import type { KernelEnvironment } from '../context/environment.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
 import type { SubagentRegistryEntry, ThreadState } from '../contract/thread-state.ts'

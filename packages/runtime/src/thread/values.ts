@@ -1,7 +1,7 @@
 import { canonicalJson, deepFreeze, type JsonValue, sha256Hex } from '@skein/base'
 import { RuntimeError, type RuntimeErrorCode } from '../contract/error.ts'
 import type { FileStat, ThreadState, UserState } from '../contract/thread-state.ts'
-import type { KernelEnvironment } from '../contract/context.ts'
+import type { KernelEnvironment } from '../context/environment.ts'
 import type { RuntimeEvent, ValueSet } from '../contract/event.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import type { Blob, Store, ThreadHead, UserOf, UserValueChange } from '../store/store.ts'
