@@ -31,7 +31,8 @@ import {
   settleUnknownEffect,
 } from '../governance/in-doubt.ts'
 import type { SessionGovernor } from '../governance/session-governors.ts'
-import { afterStored, hookedWriteOf, TimeLimitError, within } from '../hooks/hooks.ts'
+import { afterStored, hookedWriteOf } from '../hooks/hooks.ts'
+import { TimeLimitError, within } from '../hooks/time-limit.ts'
 import { isStoreError } from '../store/store.ts'
 import { nextCronTime } from '../contract/cron.ts'
 import { sentArguments } from '../state/calls.ts'

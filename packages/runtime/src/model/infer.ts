@@ -19,15 +19,9 @@ import {
   type ResolvedSide,
 } from '../definitions/resolved.ts'
 import type { InferenceRecorded, RuntimeEvent } from '../contract/event.ts'
-import {
-  afterStored,
-  beforeCreate,
-  HookBlockedError,
-  hookedWriteOf,
-  reportAnswer,
-  runHooks,
-  within,
-} from '../hooks/hooks.ts'
+import { afterStored, beforeCreate, hookedWriteOf, reportAnswer, runHooks } from '../hooks/hooks.ts'
+import { HookBlockedError } from '../hooks/run-hook.ts'
+import { within } from '../hooks/time-limit.ts'
 import { HookAnswerError } from '../hooks/read-answer.ts'
 import { commitTaken, takeQueue } from '../session/take-queue.ts'
 import { endSession } from '../session/end-session.ts'
