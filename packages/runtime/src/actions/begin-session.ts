@@ -1,9 +1,10 @@
+import { unlessLogMoved } from '../commit/log-moved.ts'
 import { turnStart } from '../session/turn-events.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Side } from '../contract/thread-state.ts'
 import { afterStored } from '../hooks/hooks.ts'
-import { takeQueue, commitTaken } from '../session/take-queue.ts'
+import { takeQueue } from '../session/take-queue.ts'
 import { sideOf } from '../state/kernel-state.ts'
 import { listedAs } from '../thread/changes.ts'
 
@@ -26,6 +27,6 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
   const isAsked = state.queue.some(({ metadata }) => metadata?.['from'] === 'parent')
   const others = isAsked || state.session ? [] : listedAs(context, { status: 'running' })
   const write = { events, others, head, isLazy: true, expectsNoMail: taken.length > 0 }
-  if (await commitTaken(context, 'session_start', write))
+  if (await unlessLogMoved(context, () => context.commit('session_start', write)))
     await afterStored(context, answering, taken)
 }

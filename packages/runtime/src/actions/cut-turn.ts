@@ -1,3 +1,4 @@
+import { unlessLogMoved } from '../commit/log-moved.ts'
 import { stepEnd, turnEnd, turnStart } from '../session/turn-events.ts'
 import { stopAwaited } from '../children/awaited-children.ts'
 import { settledCalls } from '../calls/run.ts'
@@ -7,7 +8,7 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import type { Side } from '../contract/thread-state.ts'
 import { afterStored } from '../hooks/hooks.ts'
 import { endOpenCalls } from '../session/open-calls.ts'
-import { commitTaken, takeQueue } from '../session/take-queue.ts'
+import { takeQueue } from '../session/take-queue.ts'
 import { type Entry, openCalls, sideOf, waitingAfter } from '../state/kernel-state.ts'
 import { listedAs } from '../thread/changes.ts'
 
@@ -54,7 +55,8 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
   const listed = state.isToldAwaiting ? listedAs(context, { status: 'running' }) : []
   const others = [...stopAwaited(context), ...listed]
   const write = { events, others, head, isProgress: true, expectsNoMail: true }
-  if (await commitTaken(context, 'turn_cut', write)) await afterStored(context, answering, taken)
+  if (await unlessLogMoved(context, () => context.commit('turn_cut', write)))
+    await afterStored(context, answering, taken)
 }
 
 /**

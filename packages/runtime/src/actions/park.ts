@@ -1,9 +1,11 @@
+import { unlessLogMoved } from '../commit/log-moved.ts'
 import { toldToParent } from '../children/tell-parent.ts'
 import type { DrainContext } from '../context/drain-context.ts'
+import type { Write } from '../context/write.ts'
 import type { KernelAction } from '../state/kernel-action.ts'
 import { waitText } from '../model/retry-text.ts'
 import { isWaiting, openCalls, waitingCount } from '../state/kernel-state.ts'
-import { isStoreError, type ThreadLifecycle } from '../store/store.ts'
+import type { ThreadLifecycle } from '../store/store.ts'
 
 /**
  * A thread that waits longer than this for its model's vendor, before a retry, has the status `waiting`
@@ -34,20 +36,14 @@ export async function park(
   const { startedAt: _, ...usage } = state.usage
   const told = toldToParent(context)
   const status = { type: 'status_changed', at: context.at(), status: lifecycle, text } as const
-  try {
-    await context.commit('park', {
-      events: isNew || told.others.length > 0 ? [{ ...status, ...told.field }] : [],
-      others: told.others,
-      head: { lifecycle, waiting, ...usage },
-      wake: { exactly: wakeAt },
-      expectsNoMail: true,
-      isProgress: true,
-      releases: true,
-    })
-    return true
-  } catch (error) {
-    if (!isStoreError(error, 'LOG_MOVED')) throw error
-    await context.catchUp()
-    return false
+  const write: Write = {
+    events: isNew || told.others.length > 0 ? [{ ...status, ...told.field }] : [],
+    others: told.others,
+    head: { lifecycle, waiting, ...usage },
+    wake: { exactly: wakeAt },
+    expectsNoMail: true,
+    isProgress: true,
+    releases: true,
   }
+  return unlessLogMoved(context, () => context.commit('park', write))
 }

@@ -1,3 +1,4 @@
+import { retryWhenLogMoved } from '../commit/log-moved.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
 import type { KernelState } from '../state/kernel-state.ts'
@@ -36,7 +37,7 @@ export async function editThread<T>(
   { threadId, point, allowsOver = false }: EditTarget,
   decide: (thread: LoadedThread) => Edit<T> | Promise<Edit<T>>,
 ): Promise<{ readonly result: T; readonly seq: number }> {
-  for (let tries = 1; ; tries++) {
+  const editOnce = async (): Promise<{ readonly result: T; readonly seq: number }> => {
     const thread = await load(context, threadId)
     const expectSeq = thread.state.seq
     if (!allowsOver && isOver(thread)) throw threadIsOver(thread)
@@ -44,15 +45,16 @@ export async function editThread<T>(
     if (!change) return { result, seq: expectSeq }
     const own = { ...change, id: threadId, expectSeq, mustBeLive: !allowsOver || undefined }
     const threads = redacted(context, thread.state, [own, ...others])
-    const commit = { point, threads, blobs, audit }
-    try {
-      const { seqs } = await context.commit(commit)
-      return { result, seq: seqs.get(threadId) ?? expectSeq }
-    } catch (error) {
-      // Another writer committed first, so the edit is decided again from the current log.
-      if (!isStoreError(error, 'LOG_MOVED') || tries >= MAX_TRIES) throw toRuntimeError(error)
-    }
+    const { seqs } = await context.commit({ point, threads, blobs, audit }).catch(rethrow)
+    return { result, seq: seqs.get(threadId) ?? expectSeq }
   }
+  // If another writer commits first, the edit is decided again from the current log.
+  return retryWhenLogMoved(editOnce, { maxTries: MAX_TRIES })
+}
+
+/** Throws a store error in the form that callers of the API get. */
+function rethrow(error: unknown): never {
+  throw toRuntimeError(error)
 }
 
 /** Converts store errors that a caller can act on into runtime errors; returns all other errors unchanged. */

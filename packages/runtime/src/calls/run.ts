@@ -1,3 +1,4 @@
+import { unlessLogMoved } from '../commit/log-moved.ts'
 import {
   type CallPorts,
   type DeferRequest,
@@ -667,12 +668,9 @@ export class RunningCall implements CallPorts {
     this.#turnId = started.turnId
     try {
       const write = { events: [started], isLazy: this.#onlyReads, expectsNoMail }
-      await drain.commit('call_start', write)
+      const isStarted = await unlessLogMoved(drain, () => drain.commit('call_start', write))
+      if (!isStarted) throw new CallSettledError() // nothing was written: the call is judged again
     } catch (error) {
-      if (expectsNoMail && isStoreError(error, 'LOG_MOVED')) {
-        await drain.catchUp()
-        throw new CallSettledError() // nothing was written: the call is judged again
-      }
       if (!isStoreError(error, 'TOKEN_SPENT')) throw error
       await refuseReplayed(drain, call)
       const reason = 'The call was refused: APPROVAL_REPLAYED (the approval was used before).'

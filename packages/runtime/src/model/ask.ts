@@ -1,3 +1,5 @@
+import { retryWhenLogMoved } from '../commit/log-moved.ts'
+import type { CommitWrite } from '../context/write.ts'
 import {
   AssistantMessage,
   ErrorCode,
@@ -25,7 +27,6 @@ import type {
 import { afterStored, beforeCreate, hasHook } from '../hooks/hooks.ts'
 import { endSession } from '../session/end-session.ts'
 import { stepStart } from '../session/turn-events.ts'
-import { isStoreError } from '../store/store.ts'
 import { type RuntimeError, spendingLimitOf } from '../contract/error.ts'
 import { cutOf, type Step, type SideTurn } from '../state/kernel-state.ts'
 import { costOf, toThreadUsage } from '../contract/usage.ts'
@@ -241,35 +242,30 @@ async function commitAnswer(
     !hasHook(asking.side, 'after_create_message', 'after_tool_call_failure') &&
     !hasHook(asking.side, 'before_store_tool_result')
   /** Returns true if the answer was stored; false if it was dropped because a message of its request was edited. */
-  const store = async (commit: DrainContext['commit'], joins: boolean): Promise<boolean> => {
-    for (;;) {
-      if (isOutdated(context, basis)) {
-        const message = 'A message of this request was edited, so its answer was dropped.'
-        await askAgain(context, asking, cancelledBy(message, asking, turn), commit)
-        return false
-      }
-      if (cutOf(context.state)) {
-        const message = 'A message cut the answer, so its calls were dropped.'
-        await keepCut(context, asking, cancelledBy(message, asking, turn), commit)
-        return false
-      }
-      const { tokens, costUsd } = context.state.usage
-      const head = {
-        tokens: tokens + (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0),
-        costUsd: costUsd + (answer.costUsd ?? 0),
-      }
-      const joinsNext = joins ? (again: typeof commit) => store(again, false) : undefined
-      try {
-        // `expectsNoMail`: another writer may just have edited a message of the request, so the log must be unchanged.
-        const write = { events, blobs: log.blobs, head, isProgress: true, expectsNoMail: true }
-        await commit('answer', { ...write, joinsNext })
-        return true
-      } catch (error) {
-        if (!isStoreError(error, 'LOG_MOVED')) throw error
-        await context.catchUp()
-      }
+  const storeOnce = async (commit: CommitWrite, joins: boolean): Promise<boolean> => {
+    if (isOutdated(context, basis)) {
+      const message = 'A message of this request was edited, so its answer was dropped.'
+      await askAgain(context, asking, cancelledBy(message, asking, turn), commit)
+      return false
     }
+    if (cutOf(context.state)) {
+      const message = 'A message cut the answer, so its calls were dropped.'
+      await keepCut(context, asking, cancelledBy(message, asking, turn), commit)
+      return false
+    }
+    const { tokens, costUsd } = context.state.usage
+    const head = {
+      tokens: tokens + (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0),
+      costUsd: costUsd + (answer.costUsd ?? 0),
+    }
+    const joinsNext = joins ? (again: CommitWrite) => store(again, false) : undefined
+    // `expectsNoMail`: another writer may just have edited a message of the request, so the log must be unchanged.
+    const write = { events, blobs: log.blobs, head, isProgress: true, expectsNoMail: true }
+    await commit('answer', { ...write, joinsNext })
+    return true
   }
+  const store = (commit: CommitWrite, joins: boolean): Promise<boolean> =>
+    retryWhenLogMoved(() => storeOnce(commit, joins), { thread: context })
   if (!(await store((point, write) => context.commit(point, write), mayJoin))) return
   if (!asking.asked?.isPrivate) await afterStored(context, asking.side, [answer])
 }

@@ -1,3 +1,4 @@
+import { unlessLogMoved } from '../commit/log-moved.ts'
 import {
   AssistantMessage,
   llm,
@@ -23,7 +24,7 @@ import { afterStored, beforeCreate, hookedWriteOf, reportAnswer, runHooks } from
 import { HookBlockedError } from '../hooks/run-hook.ts'
 import { within } from '../hooks/time-limit.ts'
 import { HookAnswerError } from '../hooks/read-answer.ts'
-import { commitTaken, takeQueue } from '../session/take-queue.ts'
+import { takeQueue } from '../session/take-queue.ts'
 import { endSession } from '../session/end-session.ts'
 import { noteMessage, stepEnd, stepStart } from '../session/turn-events.ts'
 import { waitText } from './retry-text.ts'
@@ -227,7 +228,11 @@ async function beginStep(
   if (isOver) events.push(...stepEnd(context))
   if (before?.epoch === epoch) {
     const write = { events, isLazy: true, expectsNoMail: taken.length > 0 }
-    if (events.length > 0 && !(await commitTaken(context, 'take_queue', write))) return undefined
+    if (
+      events.length > 0 &&
+      !(await unlessLogMoved(context, () => context.commit('take_queue', write)))
+    )
+      return undefined
     await afterStored(context, side, taken)
     return { turn, step: before }
   }
@@ -239,7 +244,7 @@ async function beginStep(
   events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
   const head = wasWaiting ? ({ lifecycle: 'running' } as const) : undefined
   const write = { events, head, isLazy: true, expectsNoMail: taken.length > 0 }
-  if (!(await commitTaken(context, 'step_start', write))) return undefined
+  if (!(await unlessLogMoved(context, () => context.commit('step_start', write)))) return undefined
   await afterStored(context, side, taken)
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }

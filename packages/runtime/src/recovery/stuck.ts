@@ -1,10 +1,10 @@
+import { retryWhenLogMoved, unlessLogMoved } from '../commit/log-moved.ts'
 import { reportToParent } from '../children/report.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { Write } from '../context/write.ts'
 import type { FailureCause, RuntimeEvent } from '../contract/event.ts'
 import { endSession, isDisposable, reportedEnd } from '../session/end-session.ts'
 import { isAwaited } from '../state/kernel-state.ts'
-import { isStoreError } from '../store/store.ts'
 
 /**
  * Fails a thread for which `next` returned the same action twice, although the first one changed nothing: `next`
@@ -27,14 +27,8 @@ export async function failWithoutProgress(context: DrainContext, action: string)
   }
   const head = { lifecycle: 'failed' } as const
   const write: Write = { events: [error], head, wake: { exactly: null }, isProgress: true }
-  try {
-    await context.commit('park', { ...write, expectsNoMail: true, releases: true })
-    return true
-  } catch (error) {
-    if (!isStoreError(error, 'LOG_MOVED')) throw error
-    await context.catchUp()
-    return false
-  }
+  const last: Write = { ...write, expectsNoMail: true, releases: true }
+  return unlessLogMoved(context, () => context.commit('park', last))
 }
 
 /**
@@ -67,17 +61,12 @@ export async function failStuck(context: DrainContext, cause: FailureCause): Pro
   const events = isOver && !context.state.terminated ? [error, reportedEnd(context)] : [error]
   const lifecycle = isOver ? 'terminated' : 'failed'
   const write: Write = { events, others, blobs, head: { lifecycle }, releases: true }
-  for (;;) {
+  const giveUp = async (): Promise<void> => {
     // A request to resume may just have arrived; its wake-up must not be removed. A child that is over
     // must run once more to terminate its own children.
     const mustGoOn = context.state.resume !== undefined || isOver
     const wake = mustGoOn ? { by: environment.clock.now() } : { exactly: null }
-    try {
-      await context.commit('fail_stuck', { ...write, wake, expectsNoMail: true, isProgress: true })
-      return
-    } catch (error) {
-      if (!isStoreError(error, 'LOG_MOVED')) throw error
-      await context.catchUp()
-    }
+    await context.commit('fail_stuck', { ...write, wake, expectsNoMail: true, isProgress: true })
   }
+  await retryWhenLogMoved(giveUp, { thread: context })
 }

@@ -1,3 +1,4 @@
+import { unlessLogMoved } from '../commit/log-moved.ts'
 import { asTold } from '../children/tell-parent.ts'
 import type { JsonValue } from '@skein/base'
 import type { Reason } from '@skein/governance'
@@ -163,16 +164,10 @@ async function waitsForStops(context: DrainContext, ending: SessionEnding): Prom
       { type: 'session_failing', at, sessionId: session.id, ...failing },
       { type: 'status_changed', at, status: 'stopping', ...asTold(state) },
     ]
-    try {
-      const head = { lifecycle: 'stopping' } as const
-      // The commit must not be made again with the same changes: a subagent may have taken the message meanwhile.
-      const write = { events, others, head, isProgress: true, expectsNoMail: true }
-      await context.commit('session_failing', write)
-      return true
-    } catch (error) {
-      if (!isStoreError(error, 'LOG_MOVED')) throw error
-      await context.catchUp()
-    }
+    const head = { lifecycle: 'stopping' } as const
+    // The commit must not be made again with the same changes: a subagent may have taken the message meanwhile.
+    const write = { events, others, head, isProgress: true, expectsNoMail: true }
+    if (await unlessLogMoved(context, () => context.commit('session_failing', write))) return true
   }
   return false
 }

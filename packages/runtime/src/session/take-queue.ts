@@ -1,28 +1,7 @@
 import type { DrainContext } from '../context/drain-context.ts'
-import type { Write } from '../context/write.ts'
 import type { RuntimeMessageAdded } from '../contract/event.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { beforeCreate } from '../hooks/hooks.ts'
-import { isStoreError } from '../store/store.ts'
-
-/**
- * Commits events that take messages from the queue. Returns false if somebody has written to the log
- * meanwhile: a taken message may have been withdrawn, so the caller must decide again what to do.
- */
-export async function commitTaken(
-  context: DrainContext,
-  point: string,
-  write: Write,
-): Promise<boolean> {
-  try {
-    await context.commit(point, write)
-    return true
-  } catch (error) {
-    if (!isStoreError(error, 'LOG_MOVED')) throw error
-    await context.catchUp()
-    return false
-  }
-}
 
 /**
  * Returns the events that move every queued message into the history, in order, and before them the news of earlier
