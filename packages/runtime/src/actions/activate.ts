@@ -46,7 +46,7 @@ export async function activate(context: DrainContext): Promise<void> {
   // children are created later.
   if (context.signal.aborted) return
   events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })
-  await context.commit('activate', { events, others, blobs, isProgress: true })
+  await context.commit('activate', { kind: 'outcome', events, others, blobs })
   for (const [plan, side] of created) await afterSpawn(context, plan, side)
 }
 

@@ -1,3 +1,4 @@
+import type { Write } from '../context/write.ts'
 import { unlessLogMoved } from '../commit/log-moved.ts'
 import { turnStart } from '../session/turn-events.ts'
 import type { DrainContext } from '../context/drain-context.ts'
@@ -26,7 +27,7 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
   // If the parent sent the message, its list of children already says that this child is running.
   const isAsked = state.queue.some(({ metadata }) => metadata?.['from'] === 'parent')
   const others = isAsked || state.session ? [] : listedAs(context, { status: 'running' })
-  const write = { events, others, head, isLazy: true, expectsNoMail: taken.length > 0 }
+  const write: Write = { kind: 'begin', events, others, head, expectsNoMail: taken.length > 0 }
   if (await unlessLogMoved(context, () => context.commit('session_start', write)))
     await afterStored(context, answering, taken)
 }

@@ -32,12 +32,12 @@ export async function bootChild(context: DrainContext, requestId: string): Promi
     if (context.signal.aborted) return
     const { others, blobs = [] } = plan
     const events = [...plan.events, settled({ reference: plan.reference })]
-    await context.commit('boot_child', { events, others, blobs, isProgress: true })
+    await context.commit('boot_child', { kind: 'outcome', events, others, blobs })
     await afterSpawn(context, plan, side)
   } catch (error) {
     if (!(error instanceof Error) || isStoreError(error)) throw error
     const events = [settled({ error: error.message })]
-    await context.commit('boot_child', { events, isProgress: true })
+    await context.commit('boot_child', { kind: 'outcome', events })
   }
 }
 

@@ -19,5 +19,5 @@ export async function cascade(context: DrainContext, references: readonly string
   const events = references.map(
     (reference) => ({ type: 'subagent_ended', at, reference, outcome: 'terminated' }) as const,
   )
-  await context.commit('cascade', { events, others, isProgress: true })
+  await context.commit('cascade', { kind: 'outcome', events, others })
 }

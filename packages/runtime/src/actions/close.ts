@@ -25,5 +25,5 @@ export async function close(
   for (const { interrupt, turnId, isDropped, write } of interrupts.values())
     if (isDropped) events.push({ type: 'interrupt_opened', at, turnId, interrupt, write })
   const { changes: others, blobs } = await reportToParent(context, ending)
-  await context.commit('session_end', { events, others, blobs, isProgress: true })
+  await context.commit('session_end', { kind: 'outcome', events, others, blobs })
 }

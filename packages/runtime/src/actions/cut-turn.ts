@@ -1,3 +1,4 @@
+import type { Write } from '../context/write.ts'
 import { unlessLogMoved } from '../commit/log-moved.ts'
 import { stepEnd, turnEnd, turnStart } from '../session/turn-events.ts'
 import { stopAwaited } from '../children/awaited-children.ts'
@@ -54,7 +55,7 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
   // for a person.
   const listed = state.isToldAwaiting ? listedAs(context, { status: 'running' }) : []
   const others = [...stopAwaited(context), ...listed]
-  const write = { events, others, head, isProgress: true, expectsNoMail: true }
+  const write: Write = { kind: 'outcome', events, others, head, expectsNoMail: true }
   if (await unlessLogMoved(context, () => context.commit('turn_cut', write)))
     await afterStored(context, answering, taken)
 }

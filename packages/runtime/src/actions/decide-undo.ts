@@ -19,7 +19,7 @@ export async function decideUndo(context: DrainContext, interruptId: string): Pr
   const found = foundBy(open)
   if (write.status !== 'in_doubt' || found === 'unknown') {
     const events = [{ type: 'undo_decided', at, interruptId, status: 'closed' } as const]
-    return context.commit('undo_decided', { events, isProgress: true })
+    return context.commit('undo_decided', { kind: 'outcome', events })
   }
   const { environment, head } = context
   const { store, registry } = environment
@@ -40,7 +40,7 @@ export async function decideUndo(context: DrainContext, interruptId: string): Pr
     events: [...own, decided],
     others,
     governance,
-    isProgress: true,
+    kind: 'outcome',
   })
 }
 

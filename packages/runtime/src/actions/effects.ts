@@ -396,7 +396,7 @@ async function endRun(context: DrainContext, run: EffectRun, ending: Ending): Pr
     events,
     ...writesOf(run),
     // A retry after a crash is no progress, or a scheduled effect that kills every process would be repeated for ever.
-    isProgress: !(isRetry && run.effect.runningEpoch !== context.epoch),
+    kind: isRetry && run.effect.runningEpoch !== context.epoch ? 'change' : 'outcome',
     onConflict: (conflict) => {
       isStored = false
       const failed = { ...ended, outcome: 'failed', error: messageOf(conflict) } as const
@@ -404,7 +404,7 @@ async function endRun(context: DrainContext, run: EffectRun, ending: Ending): Pr
       const waitMs = run.governor ? undefined : retryAfter(run, run.effect.attempts)
       const runAt = waitMs === undefined ? undefined : new Date(now + waitMs).toISOString()
       const again = runAt === undefined ? failed : { ...failed, runAt, isRetry: true }
-      return { events: [again], isProgress: true }
+      return { kind: 'outcome', events: [again] }
     },
   })
   if (outcome === 'unknown')
@@ -430,7 +430,7 @@ async function ask(
     interrupt: { id: ids(), toolCallId: effectId, kind, request },
     expiresAt: expires === undefined ? undefined : new Date(expires).toISOString(),
   }
-  await context.commit('effect_waits', { events: [opened], ...writesOf(run), isProgress: true })
+  await context.commit('effect_waits', { events: [opened], ...writesOf(run), kind: 'outcome' })
 }
 
 type Gate =

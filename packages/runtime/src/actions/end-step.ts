@@ -29,7 +29,7 @@ export async function endStep(
       if (decision.nudge !== undefined) events.push(noteMessage(context, decision.nudge, 'nudge'))
       const turn = context.state.session?.turn
       if (turn) events.push(stepStart(context, { turnId: turn.id, side: turn.side }))
-      return context.commit('step_end', { events, isProgress: true })
+      return context.commit('step_end', { kind: 'outcome', events })
     }
     case 'handoff':
       return handOff(context, side, decision.agent)
@@ -69,7 +69,7 @@ async function yieldTurn(
     ...turnEnd(context, 'completed', reason),
     ...turnStart(context, side.side === 'a' ? 'b' : 'a'),
   ]
-  await context.commit('turn_end', { events, isProgress: true })
+  await context.commit('turn_end', { kind: 'outcome', events })
 }
 
 /**
@@ -92,7 +92,7 @@ async function refuseOutput(
   }
   const note = `Your answer does not have the shape that was asked for: ${problem}. Answer again, with the JSON alone.`
   const events = [...stepEnd(context), noteMessage(context, note, 'output')]
-  await context.commit('output_refused', { events, isProgress: true })
+  await context.commit('output_refused', { kind: 'outcome', events })
 }
 
 /**
@@ -149,7 +149,7 @@ async function handOff(context: DrainContext, side: ResolvedSide, to: string): P
     },
     { type: 'turn_start', at, turnId: environment.ids(), agentId: toAgentId, side: 'a' },
   ]
-  await context.commit('handoff', { events, isProgress: true, head: { agent: to } })
+  await context.commit('handoff', { kind: 'outcome', events, head: { agent: to } })
   context.dropGovernor()
 }
 
@@ -183,7 +183,7 @@ async function passesGate(context: DrainContext, candidate: JsonValue): Promise<
   const note = `Your answer was not delivered: ${text}.${gone} Correct this and answer again.`
   const refused = judged(context, 'refused', { reason: text, ids: answerOfStep(state) })
   const events = [...refused, ...stepEnd(context), noteMessage(context, note, 'gate')]
-  await context.commit('repair', { events, isProgress: true })
+  await context.commit('repair', { kind: 'outcome', events })
   return false
 }
 

@@ -4,5 +4,5 @@ import type { DrainContext } from '../context/drain-context.ts'
 export async function expire(context: DrainContext, interruptId: string): Promise<void> {
   const answer = { type: 'error', message: 'Nobody answered in time.' } as const
   const events = [{ type: 'interrupt_answered' as const, at: context.at(), interruptId, answer }]
-  await context.commit('expire', { events, isProgress: true })
+  await context.commit('expire', { kind: 'outcome', events })
 }

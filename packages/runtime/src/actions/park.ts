@@ -42,7 +42,7 @@ export async function park(
     head: { lifecycle, waiting, ...usage },
     wake: { exactly: wakeAt },
     expectsNoMail: true,
-    isProgress: true,
+    kind: 'outcome',
     releases: true,
   }
   return unlessLogMoved(context, () => context.commit('park', write))

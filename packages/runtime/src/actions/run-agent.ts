@@ -82,7 +82,7 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
     // refuse a history with calls that have none.
     const message = 'The agent ended its turn without running this call.'
     const events = open.map(({ call }) => endEvent(context, call, { type: 'error', message }))
-    await context.commit('call_end', { events, isProgress: true })
+    await context.commit('call_end', { kind: 'outcome', events })
   }
   const session = state.session! // the session is still open here; it ends below
   const { limits } = context.environment

@@ -186,7 +186,7 @@ export async function settledCalls(
       await context.commit('call_end', {
         events: [{ ...endEvent(context, call, outcome), ...settledBy }, ...status],
         others: status.flatMap((changed) => statusToParent(context, changed)),
-        isProgress: true,
+        kind: 'outcome',
       })
       settled.set(call.toolCallId, outcome)
     }
@@ -667,7 +667,8 @@ export class RunningCall implements CallPorts {
     const expectsNoMail = !this.#onlyReads
     this.#turnId = started.turnId
     try {
-      const write = { events: [started], isLazy: this.#onlyReads, expectsNoMail }
+      const kind = this.#onlyReads ? 'begin' : 'change'
+      const write: Write = { kind, events: [started], expectsNoMail }
       const isStarted = await unlessLogMoved(drain, () => drain.commit('call_start', write))
       if (!isStarted) throw new CallSettledError() // nothing was written: the call is judged again
     } catch (error) {
@@ -675,7 +676,7 @@ export class RunningCall implements CallPorts {
       await refuseReplayed(drain, call)
       const reason = 'The call was refused: APPROVAL_REPLAYED (the approval was used before).'
       const ended = endEvent(drain, call, { type: 'denied', reason })
-      await drain.commit('call_end', { events: [ended], isProgress: true })
+      await drain.commit('call_end', { kind: 'outcome', events: [ended] })
       throw new CallSettledError()
     }
     const seen = seenCall(call)
@@ -721,7 +722,7 @@ export class RunningCall implements CallPorts {
       // The tool has run, so the model is told so; running the tool again could repeat its side effects.
       const message = `The tool ran, but its changes to the thread were not stored. ${messageOf(error)}`
       told = { type: 'error', message }
-      return { events: [endEvent(drain, call, told)], isProgress: true }
+      return { kind: 'outcome', events: [endEvent(drain, call, told)] }
     }
     const values = own?.values
     const onLost = (): void => {
@@ -729,7 +730,7 @@ export class RunningCall implements CallPorts {
       if (isOwn && !this.#isFound) this.late(call, outcome)
     }
     const stored = { events, others, blobs, head: own?.head, values }
-    const write = { ...stored, onConflict, onLost, isProgress: true }
+    const write: Write = { ...stored, onConflict, onLost, kind: 'outcome' }
     // The last result of a message is stored by the commit that ends the step, unless something acts on it before.
     const isLast = openCalls(drain.state).every((one) => one.call.toolCallId === toolCallId)
     const isActedOn =
@@ -777,7 +778,7 @@ export class RunningCall implements CallPorts {
         ttl === undefined ? undefined : new Date(environment.clock.now() + ttl).toISOString(),
     }
     const { events = [], others = [], blobs = [] } = plan ?? {}
-    const write = { events: [...events, opened], others, blobs, isProgress: true }
+    const write: Write = { kind: 'outcome', events: [...events, opened], others, blobs }
     if (await this.#commit('call_waits', call, write)) await afterSpawn(drain, plan, side)
   }
 
@@ -793,7 +794,7 @@ export class RunningCall implements CallPorts {
       if (!this.plan || !isStoreError(error, 'THREAD_TERMINATED')) throw error
       const message = 'The subagent was terminated and takes no more messages.'
       const ended = endEvent(this.drain, call, { type: 'error', message })
-      await this.drain.commit('call_end', { events: [ended], isProgress: true })
+      await this.drain.commit('call_end', { kind: 'outcome', events: [ended] })
       return false
     }
   }

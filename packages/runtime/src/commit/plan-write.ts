@@ -40,7 +40,8 @@ export class WritePlanner {
   plan(write: Write, { point, isGuarded, isDue }: Planning): PlannedCommit {
     const { environment, head, epoch, state, trace } = this.#thread
     const { clock } = environment
-    const { governance, isProgress = false } = write
+    const { governance, kind } = write
+    const isProgress = kind === 'outcome'
     const before = this.#thread.eventsBefore(point)
     const own = [...before, ...(write.events ?? []), ...(governance?.events ?? [])]
     const plain = {
@@ -79,7 +80,7 @@ export class WritePlanner {
     }
     const commit: Commit = {
       point,
-      isLazy: write.isLazy,
+      isLazy: kind === 'begin',
       threads: [change, ...others],
       blobs: [...(write.blobs ?? []), ...(governance?.blobs ?? [])],
       audit: governance?.audit,
@@ -155,7 +156,7 @@ const BEGINNINGS: ReadonlySet<RuntimeEvent['type']> = new Set([
 /** Returns the part of a write that records the end of calls and effects; undefined if there is none. */
 export function endsOnly({ events = [], onLost }: Write): Write | undefined {
   const kept = events.filter(({ type }) => ENDS.has(type))
-  return kept.length === 0 ? undefined : { events: kept, onLost, isProgress: true }
+  return kept.length === 0 ? undefined : { events: kept, onLost, kind: 'outcome' }
 }
 
 const ENDS: ReadonlySet<RuntimeEvent['type']> = new Set([

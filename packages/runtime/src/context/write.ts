@@ -6,8 +6,21 @@ import type { ValueUse } from '../thread/values.ts'
 /** Commits a write. `point` names the commit in traces, tests and the simulation of crashes. */
 export type CommitWrite = (point: string, write: Write) => Promise<void>
 
+/**
+ * What a write says, which decides how it is stored:
+ *
+ * - `begin`: only that something begins. It is written at once but not synced by itself, so it survives the death of
+ *   the process, and a failure of the machine only if a later commit was synced.
+ * - `outcome`: that something was done. It resets the thread's count of failed attempts, because the thread is not
+ *   stuck.
+ * - `change`: anything else, e.g. the start of a call that writes, what a hook changed, a failure.
+ */
+export type WriteKind = 'begin' | 'outcome' | 'change'
+
 /** What one action (unit of the work on a thread) commits at once. */
 export interface Write {
+  /** Default `change`. */
+  readonly kind?: WriteKind
   readonly events?: readonly RuntimeEvent[]
   /**
    * Records that the governor (which judges calls) wants committed at once; if absent, the pending records of
@@ -38,18 +51,8 @@ export interface Write {
   readonly onConflict?: (error: unknown) => Omit<Write, 'values' | 'governance' | 'onLost'>
   /** Makes the store reject the commit when another writer has appended to the log meanwhile. */
   readonly expectsNoMail?: boolean
-  /**
-   * Whether the commit records that something was done, and not only that something begins. Such a commit
-   * resets the thread's count of failed attempts, because the thread is not stuck.
-   */
-  readonly isProgress?: boolean
   /** Gives the lease (the right to work on the thread) back with this commit, because the work ends. */
   readonly releases?: boolean
-  /**
-   * Whether the write says only that something begins. It is written at once but not synced by itself, so it
-   * survives the death of the process, and a failure of the machine only if a later commit was synced.
-   */
-  readonly isLazy?: boolean
   /**
    * Lets the write join the next commit of the same work (drain): its events change the state now, and are
    * stored together with the next ones. Only for a write on which nothing outside this work relies until then.

@@ -1,5 +1,5 @@
 import { retryWhenLogMoved } from '../commit/log-moved.ts'
-import type { CommitWrite } from '../context/write.ts'
+import type { CommitWrite, Write } from '../context/write.ts'
 import {
   AssistantMessage,
   ErrorCode,
@@ -197,7 +197,7 @@ async function askAgain(
   }
   const again = stepStart(context, { turnId: turn.id, side: side.side, before: step })
   const events = [...log.events, reset, again]
-  await commit('step_start', { events, blobs: log.blobs, isProgress: true })
+  await commit('step_start', { kind: 'outcome', events, blobs: log.blobs })
 }
 
 function cancelledBy(message: string, { model: { model } }: Asking, turn: Turn): UPPError {
@@ -260,7 +260,7 @@ async function commitAnswer(
     }
     const joinsNext = joins ? (again: CommitWrite) => store(again, false) : undefined
     // `expectsNoMail`: another writer may just have edited a message of the request, so the log must be unchanged.
-    const write = { events, blobs: log.blobs, head, isProgress: true, expectsNoMail: true }
+    const write: Write = { kind: 'outcome', events, blobs: log.blobs, head, expectsNoMail: true }
     await commit('answer', { ...write, joinsNext })
     return true
   }
@@ -421,7 +421,7 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
   }
   const log = logLoss(context, asking, error)
   const events = [...log.events, failure]
-  await context.commit('step_failed', { events, blobs: log.blobs, isProgress: true })
+  await context.commit('step_failed', { kind: 'outcome', events, blobs: log.blobs })
   if (wait === undefined)
     await endSession(context, { outcome: 'failed', reason: 'model_error', message, hint })
 }
@@ -446,7 +446,7 @@ async function waitForLimit(
     hint,
     retryAt: new Date(context.environment.clock.now() + retryAfterMs).toISOString(),
   }
-  await context.commit('step_failed', { events: [failure], isProgress: true })
+  await context.commit('step_failed', { kind: 'outcome', events: [failure] })
 }
 
 /**
@@ -470,7 +470,7 @@ async function keepCut(
   const answer = await partialAnswer(context, asking, error)
   const log = answer ? logFailure(context, asking, error) : logLoss(context, asking, error)
   const events = answer ? [...log.events, answer] : log.events
-  await commit('partial_answer', { events, blobs: log.blobs, isProgress: true })
+  await commit('partial_answer', { kind: 'outcome', events, blobs: log.blobs })
   await context.catchUp() // the message that cuts the turn may not be folded yet
 }
 

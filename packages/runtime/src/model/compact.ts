@@ -38,7 +38,7 @@ export async function compactIfLong(context: DrainContext, side: ResolvedSide): 
       { type: 'context_compacted', at, side: side.side, upTo, summary },
       spentOn(prompt.models[0]!, turn.usage, { at }),
     ] as const
-    await context.commit('compact', { events, isProgress: true })
+    await context.commit('compact', { kind: 'outcome', events })
   } catch (error) {
     if (context.signal.aborted) return
     // A failed summary must not stop the thread: the model may accept the long conversation.

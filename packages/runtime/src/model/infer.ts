@@ -1,3 +1,4 @@
+import type { Write } from '../context/write.ts'
 import { unlessLogMoved } from '../commit/log-moved.ts'
 import {
   AssistantMessage,
@@ -138,7 +139,7 @@ async function makeCall(
     message: messageToJSON(said),
     delivery: checksAnswers(context.agent) ? 'pending' : undefined,
   })
-  await context.commit('handler_end', { events: [answer], isProgress: true })
+  await context.commit('handler_end', { kind: 'outcome', events: [answer] })
   await afterStored(context, side, [answer])
 }
 
@@ -198,7 +199,7 @@ async function answerByHandler(
   })
   const events = [...write.events, answer]
   try {
-    await context.commit('handler_end', { ...write, events, isProgress: true })
+    await context.commit('handler_end', { ...write, events, kind: 'outcome' })
   } catch (error) {
     // Another writer has changed a value that the handler had read, so the handler runs again.
     if (!(error instanceof RuntimeError && error.code === 'STATE_CONFLICT')) throw error
@@ -227,7 +228,7 @@ async function beginStep(
   const events: RuntimeEvent[] = [...taken, ...registryNote(context, side)]
   if (isOver) events.push(...stepEnd(context))
   if (before?.epoch === epoch) {
-    const write = { events, isLazy: true, expectsNoMail: taken.length > 0 }
+    const write: Write = { kind: 'begin', events, expectsNoMail: taken.length > 0 }
     if (
       events.length > 0 &&
       !(await unlessLogMoved(context, () => context.commit('take_queue', write)))
@@ -243,7 +244,7 @@ async function beginStep(
   if (wasWaiting) events.push({ type: 'status_changed', at, status: 'running' })
   events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
   const head = wasWaiting ? ({ lifecycle: 'running' } as const) : undefined
-  const write = { events, head, isLazy: true, expectsNoMail: taken.length > 0 }
+  const write: Write = { kind: 'begin', events, head, expectsNoMail: taken.length > 0 }
   if (!(await unlessLogMoved(context, () => context.commit('step_start', write)))) return undefined
   await afterStored(context, side, taken)
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
@@ -383,7 +384,7 @@ export async function answerableView(
   // After a resume, or after messages were removed, the last message may be the model's own.
   if ((view.at(-1)?.type ?? 'assistant') !== 'assistant') return view
   const events = [noteMessage(context, 'Go on.', 'nudge')]
-  await context.commit('nudge', { events, isLazy: true })
+  await context.commit('nudge', { kind: 'begin', events })
   return viewOf(context.state, side.side, side.prompt)
 }
 

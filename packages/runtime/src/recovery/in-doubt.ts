@@ -19,7 +19,8 @@ export async function settleInDoubt(
     const event = await settled(context, call)
     // Running a call again does not count as progress. Otherwise a call that crashes every process would be
     // repeated for ever.
-    await context.commit('in_doubt', { events: [event], isProgress: event.type !== 'call_reset' })
+    const kind = event.type === 'call_reset' ? 'change' : 'outcome'
+    await context.commit('in_doubt', { kind, events: [event] })
   }
 }
 

@@ -103,7 +103,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const head = { waiting, lifecycle } as const
   const events = eventsIf(isUndelivered)
   const undelivered = eventsIf(!isCut)
-  const write: Write = { events, undelivered, others, blobs, isProgress: true, head }
+  const write: Write = { kind: 'outcome', events, undelivered, others, blobs, head }
   // Usually the work on the thread ends next, and one commit then writes the end of the session and of the work.
   await context.commit('session_end', { ...write, joinsNext: true })
   context.dropGovernor()
@@ -166,7 +166,7 @@ async function waitsForStops(context: DrainContext, ending: SessionEnding): Prom
     ]
     const head = { lifecycle: 'stopping' } as const
     // The commit must not be made again with the same changes: a subagent may have taken the message meanwhile.
-    const write = { events, others, head, isProgress: true, expectsNoMail: true }
+    const write: Write = { kind: 'outcome', events, others, head, expectsNoMail: true }
     if (await unlessLogMoved(context, () => context.commit('session_failing', write))) return true
   }
   return false
