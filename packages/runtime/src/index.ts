@@ -1,7 +1,6 @@
 export { createRuntime, type EmbeddedRuntime, type RuntimeOptions } from './runtime.ts'
 export type {
   Runtime,
-  NumberedEvent,
   CreateThread,
   CreatedThread,
   ThreadId,
@@ -17,6 +16,7 @@ export type {
   ThreadInfo,
   AuditExport,
 } from './contract/runtime-api.ts'
+export type { NumberedEvent } from './contract/subscription.ts'
 export type * from './contract/thread-state.ts'
 export type { RuntimeEvent, StoredEvent } from './contract/event.ts'
 export { FOUND_EFFECTS } from './contract/runtime-api.ts'
@@ -107,7 +107,7 @@ export type { Dispatcher, Drain, DrainEnd, NodeLink, NodeNotice } from './dispat
 export { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
 export { systemTimers, type Timers } from './dispatch/dispatcher.ts'
 export type { SecretKeyOptions } from './secrets/vault.ts'
-export type { RuntimeLimits } from './contract/context.ts'
+export type { RuntimeLimits } from './contract/limits.ts'
 export type { RuntimeTelemetry } from './telemetry/telemetry.ts'
 export { lineLogger, type RuntimeLogger } from './telemetry/logger.ts'
 export {

@@ -1,22 +1,12 @@
 import { join } from 'node:path'
-import {
-  defaultInputLimits,
-  type Clock,
-  type IdSource,
-  systemClock,
-  timeOrderedIds,
-} from '@skein/base'
+import { type Clock, type IdSource, systemClock, timeOrderedIds } from '@skein/base'
 import type { GovernorLimits, Policy } from '@skein/governance'
 import type { ApprovalIssuer } from '@skein/governance/approvals'
-import {
-  type ApiContext,
-  createApiContext,
-  createCommit,
-  createFoldCache,
-  EditListeners,
-  Outage,
-  threadInfos,
-} from './api/api-context.ts'
+import { type ApiContext, createApiContext } from './api/api-context.ts'
+import { createCommit, EditListeners } from './commit/publish.ts'
+import { createFoldCache } from './state/fold-cache.ts'
+import { Outage } from './commit/outage.ts'
+import { threadInfos } from './api/thread-info.ts'
 import { createInbox } from './api/inbox.ts'
 import { reportLate } from './api/late-result.ts'
 import { waitingLists } from './api/waiting-lists.ts'
@@ -40,14 +30,15 @@ import {
   type Timers,
 } from './dispatch/dispatcher.ts'
 import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
-import { createLeaseKeeper } from './dispatch/lease.ts'
-import { createTrialGate } from './dispatch/lease.ts'
+import { createLeaseKeeper } from './recovery/lease.ts'
+import { createTrialGate } from './recovery/trial-gate.ts'
 import { createApprovalDesk } from './governance/approval-desk.ts'
 import { AuditReader } from './governance/audit-export.ts'
 import { type GovernanceKeys, openGovernanceKeys } from './governance/governance-keys.ts'
 import { createSessionGovernors } from './governance/session-governors.ts'
-import { createDrain } from './drain.ts'
-import type { KernelEnvironment, RuntimeLimits } from './contract/context.ts'
+import { createDrain } from './loop/drain.ts'
+import type { KernelEnvironment } from './context/environment.ts'
+import { defaultLimits, type RuntimeLimits } from './contract/limits.ts'
 import { createLiveBus } from './live/live-bus.ts'
 import type { RetentionRule, Runtime, SpendingRule } from './contract/runtime-api.ts'
 import { eraseThread, removeThread } from './api/control.ts'
@@ -147,32 +138,6 @@ export interface DispatcherParts extends Pick<RuntimeOptions, 'maxConcurrent'> {
   readonly store: Store
   readonly timers: Timers
   readonly onError: (error: unknown, threadId?: string) => void
-}
-
-/** The default limits. */
-export const defaultLimits: RuntimeLimits = {
-  modelAttempts: 4,
-  modelBackoffMs: 1_000,
-  modelIdleMs: 10 * 60_000,
-  modelMs: 3_600_000,
-  drainAttempts: 5,
-  leaseMs: 30_000,
-  depth: 8,
-  sameErrors: 8,
-  maxSteps: 250,
-  maxHandoffs: 10,
-  hookTimeoutMs: 5_000,
-  maxFileBytes: 64 * 1024 * 1024,
-  maxImageBytes: 3.75 * 1024 * 1024,
-  maxMediaBytes: 14 * 1024 * 1024,
-  maxMediaFiles: 20,
-  maxMessageBytes: defaultInputLimits.maxMessageBytes,
-  maxToolCalls: defaultInputLimits.maxToolCalls,
-  maxToolResultBytes: defaultInputLimits.maxToolResultBytes,
-  stopGraceMs: 5_000,
-  interruptTtlMs: 7 * 24 * 3_600_000,
-  variablesTtlMs: 24 * 3_600_000,
-  loopBlockedMs: 1_000,
 }
 
 /** A runtime that also gives access to its store, and whose definitions can be replaced while it runs. */

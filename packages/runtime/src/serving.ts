@@ -14,7 +14,6 @@ export {
   type LimitsReport,
   type ModelLogDetail,
   type StandingGrant,
-  type SubscribeOptions,
   type ThreadEffects,
   type ThreadEnv,
   type ThreadFiles,
@@ -26,6 +25,7 @@ export {
   type WaitingDetail,
   type WaitingSelection,
 } from './contract/runtime-api.ts'
+export type { SubscribeOptions } from './contract/subscription.ts'
 export { toThreadUsage } from './contract/usage.ts'
 export { checksAnswers, type ResolvedPrompt, type ResolvedTool } from './definitions/resolved.ts'
 export type { TimerHandle } from './dispatch/dispatcher.ts'

@@ -14,15 +14,15 @@ import {
   type OpenInterrupt,
   type PendingVariables,
   sideOf,
-} from './contract/state.ts'
+} from './state/kernel-state.ts'
 import { upcastingStore } from './contract/upcast.ts'
 import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { ToolDefinition } from './definitions/types.ts'
-import { sentArguments } from './fold/calls.ts'
-import { catchUpFold, KernelFold } from './fold/fold.ts'
+import { sentArguments } from './state/calls.ts'
+import { catchUpFold, KernelFold } from './state/fold.ts'
 import { effectiveRisk } from './governance/in-doubt.ts'
-import { needsAgent } from './next.ts'
-import { missingHere } from './session/session.ts'
+import { needsAgent } from './loop/next.ts'
+import { missingHere } from './recovery/missing-agent.ts'
 import type { Store, ThreadHead, ThreadLifecycle } from './store/store.ts'
 
 /** Something that a thread relies on and the new definitions lack; `docs/decisions/0019` says what happens then. */

@@ -18,7 +18,7 @@ import {
   type Store,
 } from '@skein/runtime'
 import { z } from 'zod'
-import { foldKernel, KernelFold } from '../src/fold/fold.ts'
+import { foldKernel, KernelFold } from '../src/state/fold.ts'
 import { deferred } from './api/harness.ts'
 
 // The promises of docs/decisions/0016-durable-writes.md.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../src/http/services.ts'
-import { defaultLimits } from '../../runtime/src/runtime.ts'
+import { defaultLimits } from '../../runtime/src/contract/limits.ts'
 
 const page = readFileSync(new URL('../../../SECURITY.md', import.meta.url), 'utf8')
 

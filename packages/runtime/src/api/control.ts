@@ -2,16 +2,11 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import type { Threads } from '../contract/runtime-api.ts'
 import { settled } from '../dispatch/dispatcher.ts'
 import type { ThreadChange, ThreadHead } from '../store/store.ts'
-import {
-  type ApiContext,
-  type Edit,
-  editThread,
-  headOf,
-  isOver,
-  type LoadedThread,
-} from './api-context.ts'
-import { openCalls } from '../contract/state.ts'
-import { asTold } from '../session/session.ts'
+import { type ApiContext, headOf } from './api-context.ts'
+import { type Edit, editThread, isOver } from './edit-thread.ts'
+import type { LoadedThread } from '../state/fold-cache.ts'
+import { openCalls } from '../state/kernel-state.ts'
+import { asTold } from '../children/tell-parent.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import type { MessageJSON } from '@skein/base'
 

@@ -6,10 +6,12 @@ import type {
   RuntimeThreadCreated,
   StoredEvent,
 } from '../contract/event.ts'
-import { KernelFold } from '../fold/fold.ts'
-import type { KernelState } from '../contract/state.ts'
+import { KernelFold } from '../state/fold.ts'
+import type { KernelState } from '../state/kernel-state.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
-import { type ApiContext, headOf, redacted, toRuntimeError } from './api-context.ts'
+import { type ApiContext, headOf } from './api-context.ts'
+import { redacted } from './redacted-changes.ts'
+import { toRuntimeError } from './edit-thread.ts'
 
 interface Copy {
   readonly id: string

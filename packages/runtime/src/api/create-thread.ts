@@ -7,22 +7,17 @@ import {
   type RuntimeEvent,
 } from '../contract/event.ts'
 import type { CreateThread, ForkedThread, ForkThread } from '../contract/runtime-api.ts'
-import { startsSomething, type EnvEntry, type KernelState } from '../contract/state.ts'
+import { startsSomething, type EnvEntry, type KernelState } from '../state/kernel-state.ts'
 import { noPrice, unpricedFor } from '../definitions/load/prices.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 import { envContext } from '../secrets/vault.ts'
 import { isStoreError, type ThreadHead } from '../store/store.ts'
 import { createEnvReader, envSet } from '../thread/env.ts'
 import { checkedValue, checkValueKey } from '../thread/values.ts'
-import {
-  checkedMetadata,
-  checkLabel,
-  checkTags,
-  load,
-  redacted,
-  toRuntimeError,
-  type ApiContext,
-} from './api-context.ts'
+import { checkedMetadata, checkLabel, checkTags } from './labels.ts'
+import { load, type ApiContext } from './api-context.ts'
+import { redacted } from './redacted-changes.ts'
+import { toRuntimeError } from './edit-thread.ts'
 import { editsAfter, rootCreated, storeCopy } from './copied-thread.ts'
 import { isCopied } from './import-thread.ts'
 import { queuedMessage } from './messages-api.ts'

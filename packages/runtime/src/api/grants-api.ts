@@ -1,15 +1,11 @@
 import type { StandingGrant, ThreadGrants } from '../contract/runtime-api.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { GrantMade } from '../contract/event.ts'
-import { type KernelState, registryOf } from '../contract/state.ts'
-import {
-  type ApiContext,
-  checkLabel,
-  editThread,
-  isOver,
-  load,
-  type LoadedThread,
-} from './api-context.ts'
+import { type KernelState, registryOf } from '../state/kernel-state.ts'
+import { type ApiContext, load } from './api-context.ts'
+import { checkLabel } from './labels.ts'
+import { editThread, isOver } from './edit-thread.ts'
+import type { LoadedThread } from '../state/fold-cache.ts'
 
 /** How many threads are read at a time. */
 const PAGE = 1000

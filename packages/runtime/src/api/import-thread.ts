@@ -6,12 +6,13 @@ import {
   type RuntimeOnlyEvent,
   type StoredEvent,
 } from '../contract/event.ts'
-import { KernelFold } from '../fold/fold.ts'
+import { KernelFold } from '../state/fold.ts'
 import { upcastEvent } from '../contract/upcast.ts'
 import { nextTurn } from '../store/next-turn.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
 import { withoutCause } from '../view/public-event.ts'
-import { type ApiContext, checkLabel, checkTags, headOf } from './api-context.ts'
+import { type ApiContext, headOf } from './api-context.ts'
+import { checkLabel, checkTags } from './labels.ts'
 import { pushChecked, rootCreated, storeCopy } from './copied-thread.ts'
 
 /** Creates a thread from exported lines. Every line is checked before anything is stored. */

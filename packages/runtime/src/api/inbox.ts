@@ -13,27 +13,14 @@ import {
   sideOf,
   registryOf,
   waitingCount,
-} from '../contract/state.ts'
-import {
-  type ApprovalDecision,
-  FOUND_EFFECTS,
-  type Inbox,
-  type WaitingDetail,
-  type WaitingItem,
-} from '../contract/runtime-api.ts'
+} from '../state/kernel-state.ts'
+import { type ApprovalDecision, FOUND_EFFECTS, type Inbox, type WaitingDetail, type WaitingItem } from '../contract/runtime-api.ts'
 import { queuedTool } from '../thread/effects.ts'
 import { isSecret } from '../thread/env.ts'
 import { jsonCopy } from '../thread/values.ts'
-import {
-  type ApiContext,
-  type ApiEnvironment,
-  createApiContext,
-  editThread,
-  isOver,
-  load,
-  type LoadedThread,
-  threadIsOver,
-} from './api-context.ts'
+import { type ApiContext, type ApiEnvironment, createApiContext, load } from './api-context.ts'
+import { editThread, isOver, threadIsOver } from './edit-thread.ts'
+import type { LoadedThread } from '../state/fold-cache.ts'
 import { newGrant } from './grants-api.ts'
 import {
   argumentParserOf,
@@ -50,7 +37,7 @@ import { messageToJSON, type ToolCall } from '@skein/ai'
 import { foreseeAdmission } from '../calls/gate.ts'
 import { type CutOff, cutOffOf } from '../governance/in-doubt.ts'
 import { checkSchema, type NamedSchemas } from '@skein/base/shape'
-import { argumentsToRun, callIdOf, findCall, sentArguments } from '../fold/calls.ts'
+import { argumentsToRun, callIdOf, findCall, sentArguments } from '../state/calls.ts'
 import type { Commit, ThreadHead } from '../store/store.ts'
 
 /** Signs an approval for an authenticated person; returns the token. */

@@ -1,12 +1,14 @@
 import { isPlainObject, messageOf } from '@skein/base'
 import type { LateOutcome } from '@skein/ai'
 import { contentOf } from '@skein/ai/engine'
-import type { LateReport } from '../contract/context.ts'
+import type { LateReport } from '../context/environment.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { type CallState, findLateEffect, type KernelState, waitingCount } from '../contract/state.ts'
-import { findCall, isNewsOf } from '../fold/calls.ts'
+import { type CallState, findLateEffect, type KernelState, waitingCount } from '../state/kernel-state.ts'
+import { findCall, isNewsOf } from '../state/calls.ts'
 import { isStoreError } from '../store/store.ts'
-import { type ApiContext, type Edit, editThread, type LoadedThread } from './api-context.ts'
+import type { ApiContext } from './api-context.ts'
+import { type Edit, editThread } from './edit-thread.ts'
+import type { LoadedThread } from '../state/fold-cache.ts'
 
 /** How often, and after what times, a late result is offered again to a store that cannot take it. */
 const TRIES = 12

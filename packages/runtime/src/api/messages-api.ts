@@ -1,5 +1,5 @@
 import { IF_BUSY, type SendMessage, type Sent, type Threads } from '../contract/runtime-api.ts'
-import { CHOSEN_RUN, isFromPerson, registryOf } from '../contract/state.ts'
+import { CHOSEN_RUN, isFromPerson, registryOf } from '../state/kernel-state.ts'
 import { modelNamed, modelNames } from '../definitions/resolved.ts'
 import { type FacadeBuffer, facadeFiles, jsonCopy } from '../thread/values.ts'
 import {
@@ -9,25 +9,17 @@ import {
   storedMessage,
   storedMessages,
 } from '../thread/messages.ts'
-import {
-  type ApiContext,
-  bufferOf,
-  checkedMetadata,
-  checkLabel,
-  editThread,
-  editWith,
-  headOf,
-  load,
-  redacted,
-} from './api-context.ts'
+import { type ApiContext, headOf, load } from './api-context.ts'
+import { bufferOf, editThread, editWith } from './edit-thread.ts'
+import { checkedMetadata, checkLabel } from './labels.ts'
+import { redacted } from './redacted-changes.ts'
 import { type Message, messageToJSON, UserMessage } from '@skein/ai'
 import type { HookName } from '../definitions/hooks.ts'
 import type { HookDefinition } from '../definitions/types.ts'
 import { RuntimeError } from '../contract/error.ts'
-import type { ThreadState } from '../contract/thread-state.ts'
-import { within } from '../hooks/hooks.ts'
+import { type HookPlace, runHook } from '../hooks/run-hook.ts'
 import { withState } from './with-state.ts'
-import { type JsonObject, type JsonValue, type MessageJSON, messageOf } from '@skein/base'
+import { type JsonObject, type JsonValue, type MessageJSON } from '@skein/base'
 import type { MessageQueued, RuntimeEvent } from '../contract/event.ts'
 import { normalisePath } from '../thread/paths.ts'
 import { incomingTraceparent } from '../telemetry/telemetry.ts'
@@ -51,8 +43,8 @@ export function messagesApi(
       // Hooks run once, before the edit: the edit may be tried several times, and hooks may write to the
       // thread.
       for (const hook of await hooksOf(context, threadId, 'before_update_message')) {
-        const changed = await runHook(context, { threadId, hook, args: [messageId, message] })
-        if (changed) message = changed as Message // the type that the hook's signature declares
+        const result = await runApiHook(context, threadId, hook, [messageId, message])
+        if (result) message = result.answer as Message // an answer of this kind of hook is a message
       }
       const target = { threadId, point: 'update_message' }
       await editWith(context, target, (buffer) =>
@@ -60,7 +52,7 @@ export function messagesApi(
       )
       for (const hook of await hooksOf(context, threadId, 'after_update_message')) {
         const stored = storedMessage((await load(context, threadId)).state, messageId)
-        if (stored) await runHook(context, { threadId, hook, args: [stored] })
+        if (stored) await runApiHook(context, threadId, hook, [stored])
       }
     },
     async deleteMessage(threadId, messageId) {
@@ -88,33 +80,29 @@ async function hooksOf(
   return agent?.a.hooks.filter(({ hook }) => hook === name) ?? []
 }
 
-interface HookRun {
-  readonly threadId: string
-  readonly hook: HookDefinition
-  readonly args: readonly unknown[]
-}
-
-/** Runs a hook. A hook that throws or takes too long is recorded in the log and skipped. */
-async function runHook(context: ApiContext, { threadId, hook, args }: HookRun): Promise<unknown> {
-  const timeoutMs = hook.timeoutMs ?? context.limits.hookTimeoutMs
-  const execute = hook.execute as (...all: unknown[]) => unknown // `hooksOf` selected the hook by name
-  try {
-    const run = (state: ThreadState): Promise<unknown> => {
-      const call = (): unknown => execute(state, ...args)
-      const code = { kind: 'hook', name: hook.id, threadId } as const
-      return within(timeoutMs, async () =>
-        context.watchdog ? context.watchdog.run(code, call) : call(),
-      )
-    }
-    return await withState(context, threadId, run, { isRepeatable: false })
-  } catch (error) {
-    const message = `The hook "${hook.id}" failed: ${messageOf(error)}`
-    const raised = { type: 'error_raised', at: context.at(), code: 'HOOK_FAILED', message } as const
-    const { state } = await load(context, threadId)
-    const threads = redacted(context, state, [{ id: threadId, append: [raised] }])
-    await context.commit({ point: 'hook_failed', threads })
-    return undefined
+/** Runs a hook for a call of the API, in the same way as in the work on a thread. */
+async function runApiHook(
+  context: ApiContext,
+  threadId: string,
+  hook: HookDefinition,
+  args: readonly unknown[],
+): Promise<{ readonly answer: unknown } | undefined> {
+  const { state } = await load(context, threadId)
+  const { limits, watchdog } = context
+  const place: HookPlace = {
+    state,
+    timeoutMs: limits.hookTimeoutMs,
+    withState: (_, work) => withState(context, threadId, work, { isRepeatable: false }),
+    runUserCode: (code, work) => (watchdog ? watchdog.run({ ...code, threadId }, work) : work()),
+    at: () => context.at(),
+    async raise(event) {
+      const { state: current } = await load(context, threadId)
+      const threads = redacted(context, current, [{ id: threadId, append: [event] }])
+      await context.commit({ point: 'hook_failed', threads })
+    },
+    report: (error) => context.report(error, threadId),
   }
+  return runHook(place, hook, { args, isAsked: hook.hook === 'before_update_message' })
 }
 
 /**

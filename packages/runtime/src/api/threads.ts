@@ -7,23 +7,15 @@ import {
   type KernelState,
   type PendingVariables,
   waitingCount,
-} from '../contract/state.ts'
+} from '../state/kernel-state.ts'
 import { modelLogs, rebuildRequest } from '../model/read-log.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import { envSet } from '../thread/env.ts'
 import { childRegistry } from '../thread/facade.ts'
-import {
-  checkLabel,
-  checkTags,
-  createApiContext,
-  editThread,
-  headOf,
-  infoOf,
-  load,
-  threadInfos,
-  type ApiContext,
-  type ApiEnvironment,
-} from './api-context.ts'
+import { checkLabel, checkTags } from './labels.ts'
+import { createApiContext, headOf, load, type ApiContext, type ApiEnvironment } from './api-context.ts'
+import { editThread } from './edit-thread.ts'
+import { infoOf, threadInfos } from './thread-info.ts'
 import { effectsApi, envApi, filesApi, valuesApi } from './contents-api.ts'
 import { grantsApi } from './grants-api.ts'
 import { eraseThread, removeThread, resumeThread, stopThread, terminateThread } from './control.ts'

@@ -1,5 +1,5 @@
 import type { Inbox, WaitingItem, WaitingPage, WaitingSelection } from '../contract/runtime-api.ts'
-import { openForPeople, openVariables } from '../contract/state.ts'
+import { openForPeople, openVariables } from '../state/kernel-state.ts'
 import { nextTurn } from '../store/next-turn.ts'
 import type { WaitingPlace, WaitingRow } from '../store/store.ts'
 import { type ApiContext, type ApiEnvironment, createApiContext } from './api-context.ts'

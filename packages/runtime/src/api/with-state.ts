@@ -1,4 +1,5 @@
-import { registryOf } from '../contract/state.ts'
+import { retryWhenLogMoved } from '../commit/log-moved.ts'
+import { registryOf } from '../state/kernel-state.ts'
 import { liveParent, statusToParent, writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'
@@ -15,16 +16,10 @@ import { RuntimeError } from '../contract/error.ts'
 import type { UserValues } from '../contract/runtime-api.ts'
 import { isStoreError } from '../store/store.ts'
 import { rememberRedactor } from '../telemetry/logger.ts'
-import {
-  checkLabel,
-  isOver,
-  load,
-  redacted,
-  redactorOf,
-  threadIsOver,
-  toRuntimeError,
-  type ApiContext,
-} from './api-context.ts'
+import { checkLabel } from './labels.ts'
+import { isOver, threadIsOver, toRuntimeError } from './edit-thread.ts'
+import { load, type ApiContext } from './api-context.ts'
+import { redacted, redactorOf } from './redacted-changes.ts'
 
 interface WithStateOptions {
   readonly allowsOver?: boolean
@@ -120,12 +115,13 @@ async function runOnce<T>(
 async function store(
   context: ApiContext,
   threadId: string,
-  { changes, secrets }: Run<unknown>,
+  run: Run<unknown>,
   allowsOver: boolean,
 ): Promise<void> {
-  let { values } = changes
+  const { changes } = run
+  const { values } = changes
   const isGuarded = values.reads.length > 0 || values.updates.size > 0
-  for (;;) {
+  const storeOnce = async (): Promise<void> => {
     const { head, state } = await load(context, threadId)
     const expectSeq = isGuarded ? state.seq : undefined
     const place = { environment: context, state, head, at: context.at }
@@ -140,21 +136,20 @@ async function store(
       head: patch,
       wake: { by: context.clock.now() },
     }
+    const threads = redacted(context, state, [change, ...others], run.secrets)
+    const given = userChanges(values, context.at())
+    const userValues = given && redactorOf(context, state, run.secrets)?.json(given)
     try {
-      const threads = redacted(context, state, [change, ...others], secrets)
-      const given = userChanges(values, context.at())
-      const userValues = given && redactorOf(context, state, secrets)?.json(given)
       await context.commit({ point: 'with_state', threads, blobs, userValues: userValues ?? given })
-      return
     } catch (error) {
-      if (values.user && isStoreError(error, 'VALUE_MOVED')) {
-        values = { ...values, user: await freshUserValues(context.store, values.user) }
-        continue
-      }
-      // Another writer committed first. If it did not set the values that were read, these changes are tried again.
-      if (!isGuarded || !isStoreError(error, 'LOG_MOVED')) throw error
+      if (!values.user || !isStoreError(error, 'VALUE_MOVED')) throw error
+      const user = await freshUserValues(context.store, values.user)
+      const fresh = { ...changes, values: { ...values, user } }
+      await store(context, threadId, { ...run, changes: fresh }, allowsOver)
     }
   }
+  // If another writer commits first and has not set the values that were read, these changes are tried again.
+  await retryWhenLogMoved(storeOnce, { maxTries: isGuarded ? Infinity : 1 })
 }
 
 /** Creates the functions for the JSON values that are kept per user, for all threads. */

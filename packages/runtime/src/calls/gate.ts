@@ -15,14 +15,14 @@ import {
   type JsonValue,
 } from '@skein/base'
 import { type Admission, type AdmittedCall, type ApprovalAnswer, reason } from '@skein/governance'
-import type { DrainContext } from '../contract/context.ts'
-import type { OpenInterrupt } from '../contract/state.ts'
+import type { DrainContext } from '../context/drain-context.ts'
+import type { OpenInterrupt } from '../state/kernel-state.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
-import { callIdOf, findCall, sentArguments, wordsOf } from '../fold/calls.ts'
+import { callIdOf, findCall, sentArguments, wordsOf } from '../state/calls.ts'
 import { findDelegates } from '../governance/delegates.ts'
 import { effectiveRisk, failedCall } from '../governance/in-doubt.ts'
 import type { GovernedSession, SessionGovernor } from '../governance/session-governors.ts'
-import { messageText } from '../session/decide.ts'
+import { messageText } from '../state/step-decision.ts'
 import { childTools } from '../children/tools.ts'
 import {
   checksAnswers,

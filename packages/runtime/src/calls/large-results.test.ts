@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { calls, says, scripted } from '@skein/ai/testing'
-import type { RuntimeLimits } from '../contract/context.ts'
+import type { RuntimeLimits } from '../contract/limits.ts'
 import { defineAgent, definePrompt } from '../definitions/define.ts'
 import { defineTool } from '../definitions/define-tool.ts'
 import { createRuntime } from '../runtime.ts'

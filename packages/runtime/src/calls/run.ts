@@ -1,3 +1,4 @@
+import { unlessLogMoved } from '../commit/log-moved.ts'
 import {
   type CallPorts,
   type DeferRequest,
@@ -22,13 +23,15 @@ import {
 } from '@skein/base'
 import type { AdmittedCall, GovernedOutcome, Risk } from '@skein/governance'
 import { afterSpawn, type SpawnPlan } from '../children/spawn.ts'
-import { CUT, type DrainContext, isShutdown, isStop, type Write } from '../contract/context.ts'
+import { CUT, isShutdown, isStop } from '../contract/abort-reason.ts'
+import type { DrainContext } from '../context/drain-context.ts'
+import type { Write } from '../context/write.ts'
 import type { HookToolCall, HookToolResult } from '../definitions/hooks.ts'
 import type { ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import type { FailureCause, RuntimeEvent } from '../contract/event.ts'
 import type { FileStat } from '../contract/thread-state.ts'
-import { callIdOf, findCall, toLogged, toLoggedResult } from '../fold/calls.ts'
+import { callIdOf, findCall, toLogged, toLoggedResult } from '../state/calls.ts'
 import { answerInDoubt, effectiveRisk, settleCutOff } from '../governance/in-doubt.ts'
 import { afterStored, hasHook, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
 import {
@@ -38,9 +41,9 @@ import {
   isWaiting,
   type KernelState,
   openCalls,
-} from '../contract/state.ts'
-import { boundAttachments, boundMessage, orderedCalls } from '../session/decide.ts'
-import { failureCause } from '../session/session.ts'
+} from '../state/kernel-state.ts'
+import { boundAttachments, boundMessage, orderedCalls } from '../state/step-decision.ts'
+import { failureCause } from '../contract/failure-cause.ts'
 import { loggedError, rememberRedactor } from '../telemetry/logger.ts'
 import type { LogWrites } from '../model/log.ts'
 import { shownAs } from '../model/view.ts'
@@ -183,7 +186,7 @@ export async function settledCalls(
       await context.commit('call_end', {
         events: [{ ...endEvent(context, call, outcome), ...settledBy }, ...status],
         others: status.flatMap((changed) => statusToParent(context, changed)),
-        isProgress: true,
+        kind: 'outcome',
       })
       settled.set(call.toolCallId, outcome)
     }
@@ -664,18 +667,16 @@ export class RunningCall implements CallPorts {
     const expectsNoMail = !this.#onlyReads
     this.#turnId = started.turnId
     try {
-      const write = { events: [started], isLazy: this.#onlyReads, expectsNoMail }
-      await drain.commit('call_start', write)
+      const kind = this.#onlyReads ? 'begin' : 'change'
+      const write: Write = { kind, events: [started], expectsNoMail }
+      const isStarted = await unlessLogMoved(drain, () => drain.commit('call_start', write))
+      if (!isStarted) throw new CallSettledError() // nothing was written: the call is judged again
     } catch (error) {
-      if (expectsNoMail && isStoreError(error, 'LOG_MOVED')) {
-        await drain.catchUp()
-        throw new CallSettledError() // nothing was written: the call is judged again
-      }
       if (!isStoreError(error, 'TOKEN_SPENT')) throw error
       await refuseReplayed(drain, call)
       const reason = 'The call was refused: APPROVAL_REPLAYED (the approval was used before).'
       const ended = endEvent(drain, call, { type: 'denied', reason })
-      await drain.commit('call_end', { events: [ended], isProgress: true })
+      await drain.commit('call_end', { kind: 'outcome', events: [ended] })
       throw new CallSettledError()
     }
     const seen = seenCall(call)
@@ -721,7 +722,7 @@ export class RunningCall implements CallPorts {
       // The tool has run, so the model is told so; running the tool again could repeat its side effects.
       const message = `The tool ran, but its changes to the thread were not stored. ${messageOf(error)}`
       told = { type: 'error', message }
-      return { events: [endEvent(drain, call, told)], isProgress: true }
+      return { kind: 'outcome', events: [endEvent(drain, call, told)] }
     }
     const values = own?.values
     const onLost = (): void => {
@@ -729,7 +730,7 @@ export class RunningCall implements CallPorts {
       if (isOwn && !this.#isFound) this.late(call, outcome)
     }
     const stored = { events, others, blobs, head: own?.head, values }
-    const write = { ...stored, onConflict, onLost, isProgress: true }
+    const write: Write = { ...stored, onConflict, onLost, kind: 'outcome' }
     // The last result of a message is stored by the commit that ends the step, unless something acts on it before.
     const isLast = openCalls(drain.state).every((one) => one.call.toolCallId === toolCallId)
     const isActedOn =
@@ -777,7 +778,7 @@ export class RunningCall implements CallPorts {
         ttl === undefined ? undefined : new Date(environment.clock.now() + ttl).toISOString(),
     }
     const { events = [], others = [], blobs = [] } = plan ?? {}
-    const write = { events: [...events, opened], others, blobs, isProgress: true }
+    const write: Write = { kind: 'outcome', events: [...events, opened], others, blobs }
     if (await this.#commit('call_waits', call, write)) await afterSpawn(drain, plan, side)
   }
 
@@ -793,7 +794,7 @@ export class RunningCall implements CallPorts {
       if (!this.plan || !isStoreError(error, 'THREAD_TERMINATED')) throw error
       const message = 'The subagent was terminated and takes no more messages.'
       const ended = endEvent(this.drain, call, { type: 'error', message })
-      await this.drain.commit('call_end', { events: [ended], isProgress: true })
+      await this.drain.commit('call_end', { kind: 'outcome', events: [ended] })
       return false
     }
   }

@@ -1,6 +1,6 @@
 import { type Tool, withToolContext } from '@skein/ai'
 import type { JsonObject } from '@skein/base'
-import type { KernelState } from '../contract/state.ts'
+import type { KernelState } from '../state/kernel-state.ts'
 import { childRegistry } from '../thread/facade.ts'
 
 /** How many subagents the note to a model names. The model lists the others with `subagent_list`. */

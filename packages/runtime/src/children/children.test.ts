@@ -7,7 +7,7 @@ import type { AgentDefinition, PromptDefinition, SubagentToolConfig } from '../d
 import { createRuntime, type EmbeddedRuntime, type RuntimeOptions } from '../runtime.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { foldKernel } from '../fold/fold.ts'
+import { foldKernel } from '../state/fold.ts'
 import { childRegistry } from '../thread/facade.ts'
 
 type Script = readonly ScriptStep[] | ScriptFunction

@@ -1,6 +1,6 @@
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { ChildReport, RuntimeEvent, SessionOutcome } from '../contract/event.ts'
-import type { KernelState } from '../contract/state.ts'
+import type { KernelState } from '../state/kernel-state.ts'
 import { sha256Hex } from '@skein/base'
 import type { Blob, ThreadChange } from '../store/store.ts'
 import { cutLargeText } from '../thread/large-text.ts'

@@ -1,7 +1,7 @@
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { SessionName } from '../contract/event.ts'
-import type { KernelState } from '../contract/state.ts'
-import { catchUpFold, KernelFold } from '../fold/fold.ts'
+import type { KernelState } from '../state/kernel-state.ts'
+import { catchUpFold, KernelFold } from '../state/fold.ts'
 import type { Store, ThreadChange } from '../store/store.ts'
 
 /** The threads below a session that have to stop because the session fails. */

@@ -11,7 +11,7 @@ import { envContext } from '../secrets/vault.ts'
 import type { Blob, ThreadChange } from '../store/store.ts'
 import type { FileStat } from '../contract/thread-state.ts'
 import { queuedText } from '../thread/changes.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import { runHooks } from '../hooks/hooks.ts'
 import { type CopiedFiles, copyFiles } from '../thread/paths.ts'
 

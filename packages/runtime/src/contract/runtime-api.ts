@@ -1,26 +1,11 @@
-import type { JsonObject, JsonValue } from '@skein/base'
-import type { Message, UserContent } from '@skein/ai'
 import type { Answer } from '@skein/agents'
+import type { Message, UserContent } from '@skein/ai'
+import type { JsonObject, JsonValue } from '@skein/base'
 import type { ApprovalRequest, Risk } from '@skein/governance'
 import type { PublicJwk } from '@skein/governance/approvals'
-import type {
-  Thread as ThreadDocument,
-  ThreadEvent,
-  FoldedThread,
-  InterruptAnswer,
-} from '@skein/threads'
-import type { AgentDefinition, Budget } from '../definitions/types.ts'
-import type { Registry } from '../definitions/resolved.ts'
-import type { RuntimeNode } from '../nodes/nodes.ts'
-import type { FailureCause, RuntimeEvent, SessionOutcome, StoredEvent } from './event.ts'
-import type {
-  StoreTotals,
-  ThreadHead,
-  ThreadQuery,
-  UserOf,
-  UserValue,
-  WaitingQuery,
-} from '../store/store.ts'
+import type { Thread as ThreadDocument, FoldedThread, InterruptAnswer } from '@skein/threads'
+import type { FailureCause, SessionOutcome, StoredEvent } from './event.ts'
+import type { SubscribeOptions, NumberedEvent } from './subscription.ts'
 import type {
   EffectSchedule,
   FileStat,
@@ -31,6 +16,17 @@ import type {
   SubagentRegistryEntry,
   ThreadState,
 } from './thread-state.ts'
+import type { Registry } from '../definitions/resolved.ts'
+import type { AgentDefinition, Budget } from '../definitions/types.ts'
+import type { RuntimeNode } from '../nodes/nodes.ts'
+import type {
+  StoreTotals,
+  ThreadHead,
+  ThreadQuery,
+  UserOf,
+  UserValue,
+  WaitingQuery,
+} from '../store/store.ts'
 
 /** The runtime as a program uses it directly. The HTTP server and the command line use this interface too. */
 export interface Runtime {
@@ -155,36 +151,6 @@ export interface OperatorLimits {
   totals(): Promise<ReadonlyMap<string, number>>
   /** Applies the retention rules now, without waiting for their next regular time. */
   sweep(): Promise<void>
-}
-
-/** Where a subscription begins and when it ends. */
-export interface SubscribeOptions {
-  /** Id of the last event that the reader has; without it, or with `0`, the events begin at the first. */
-  readonly after?: string
-  readonly signal?: AbortSignal
-  /** Whether to include deltas: the pieces of an answer while a model writes it. Default true. */
-  readonly includesDeltas?: boolean
-  /**
-   * Whether the subscription ends when the thread and its descendants have stopped working and all events were
-   * delivered. It ends only after some work that came later than `since`, so it can be opened before a message is
-   * sent. Default false.
-   */
-  readonly untilParked?: boolean
-  /** For `untilParked`: the position after which the thread must have worked. Default: `after`. */
-  readonly since?: string
-  /** Whether the subscription ends when all stored events were delivered. Default false. */
-  readonly untilCaughtUp?: boolean
-}
-
-/**
- * An event with its position in the stream. `12` is event 12 of the log; `12.3` is the third live event (a
- * delta, which is not stored) after it. An event that is written to the log during a model's answer keeps the
- * count of deltas (`13.3`), so that a reader who resumes from it does not get the same deltas again. A reader
- * that resumes from `12.3` gets the live events that followed or, if that step is over, the log after 12.
- */
-export interface NumberedEvent {
-  readonly id: string
-  readonly event: RuntimeEvent | ThreadEvent
 }
 
 /**
@@ -447,6 +413,7 @@ export interface ApprovalDecision {
 
 /** The answers to the question whether a call that a crash interrupted had its effect. */
 export const FOUND_EFFECTS = ['applied', 'absent', 'unknown'] as const
+
 /** What a person found out about a call that a crash interrupted. */
 export type FoundEffect = (typeof FOUND_EFFECTS)[number]
 

@@ -1,10 +1,9 @@
 import type { TokenUsage } from '@skein/ai'
 import { tokenCost } from '@skein/ai/middleware'
 import type { Usage } from '@skein/threads'
-import type { DrainContext } from './context.ts'
+import type { RuntimeUsageRecorded } from './event.ts'
 import type { ResolvedModel } from '../definitions/resolved.ts'
 import type { Budget } from '../definitions/types.ts'
-import type { RuntimeUsageRecorded } from './event.ts'
 
 /** Converts the token usage of an answer to the form that the log stores. */
 export function toThreadUsage(usage: TokenUsage): Usage {
@@ -39,26 +38,8 @@ export function costOf({ price }: ResolvedModel, usage: TokenUsage): number | un
   return usage.costUsd ?? (price && tokenCost(usage, price))
 }
 
-/**
- * Checks the budget before a model request. Returns a sentence that names the limit of the thread or of its
- * tree that is reached; undefined when no limit is reached.
- */
-export async function overBudget(context: DrainContext): Promise<string | undefined> {
-  const budget = context.state.budget ?? context.agent.definition.budget
-  if (!budget) return undefined
-  const { environment, head, state } = context
-  const { tokens, costUsd, startedAt } = state.usage
-  const durationMs = startedAt === 0 ? 0 : environment.clock.now() - startedAt
-  const own = budgetReason(budget, { tokens, costUsd, durationMs })
-  if (own !== undefined || !budget.tree) return own
-  return budgetReason(budget.tree, {
-    ...(await environment.store.treeUsage(head.rootId)),
-    durationMs,
-  })
-}
-
 /** The tokens, known cost and time that a thread or a whole tree has used so far. */
-interface BudgetUsage {
+export interface BudgetUsage {
   readonly tokens: number
   readonly costUsd: number
   readonly durationMs: number

@@ -264,36 +264,3 @@ export class FairQueue {
     return this.#working.get(tenant) ?? 0
   }
 }
-
-/** A thread on which a process worked when it died. The thread may have caused the death. */
-export interface Suspect {
-  /** What the thread was doing when the process died. */
-  readonly open: 'call' | 'inference' | 'nothing'
-  readonly deaths: number
-  readonly survived: number
-  /** How many deaths were charged to the thread, i.e. held against it. */
-  readonly charges: number
-}
-
-/**
- * The time in which a suspect works alone: no other suspect may begin, and other threads only after a while.
- */
-export interface Trial {
-  /** Whether a death during the trial is charged to the thread. */
-  readonly isCharged: boolean
-  /** How long the thread has to work before it is no longer on trial. */
-  readonly ms: number
-  /** Ends the trial, because the thread has made progress or has worked for `ms`. */
-  end(): void
-}
-
-/** The place of one thread at the gate, which decides when the work on threads may begin after a crash. */
-export interface GatePlace {
-  /**
-   * Waits until the work may begin. Pass the suspect if a process died during the work on this thread; the result is
-   * then its trial (time alone), if it needs one. When the signal aborts, the wait ends without a trial.
-   */
-  enter(suspect: Suspect | undefined, signal: AbortSignal): Promise<Trial | undefined>
-  /** The work on the thread has ended, and so has its trial. */
-  leave(): void
-}

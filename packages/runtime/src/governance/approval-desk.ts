@@ -29,7 +29,7 @@ import { RuntimeError } from '../contract/error.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
 import { THREAD_MEMBER, SessionJournal, sessionRequestId } from './session-journal.ts'
 import type { GrantMade } from '../contract/event.ts'
-import type { KernelState } from '../contract/state.ts'
+import type { KernelState } from '../state/kernel-state.ts'
 import type { ThreadHead } from '../store/store.ts'
 import type { GovernanceWrites, SessionGovernorsOptions } from './session-governors.ts'
 

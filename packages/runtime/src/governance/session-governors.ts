@@ -19,7 +19,7 @@ import {
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import type { RuntimeEvent, SessionName, WriteLeft } from '../contract/event.ts'
-import type { KernelState } from '../contract/state.ts'
+import type { KernelState } from '../state/kernel-state.ts'
 import type { AuditLine, Blob, Store } from '../store/store.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { ThreadState } from '../contract/thread-state.ts'

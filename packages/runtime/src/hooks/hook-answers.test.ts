@@ -10,7 +10,7 @@ import {
   UserMessage,
 } from '@skein/ai'
 import { calls, checkTranscript, says, scripted } from '@skein/ai/testing'
-import { within } from './hooks.ts'
+import { within } from './time-limit.ts'
 import { anthropicMessages, chatDialect, openaiChat } from '@skein/ai/wires'
 import { isPlainObject, type JsonValue, manualClock } from '@skein/base'
 import { z } from 'zod'

@@ -1,12 +1,13 @@
-import { readHookAnswer, HookAnswerError } from './read-answer.ts'
-import type { HookName, HookSignatures } from '../definitions/hooks.ts'
-import type { ResolvedSide } from '../definitions/resolved.ts'
-import type { DrainContext } from '../contract/context.ts'
-import { type ChangesWrite, writeOf } from '../thread/changes.ts'
 import { type Message, messageFromJSON, messageToJSON } from '@skein/ai'
-import { linkAbort, type MessageJSON, messageOf } from '@skein/base'
+import type { MessageJSON } from '@skein/base'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent, RuntimeMessageAdded } from '../contract/event.ts'
 import type { StoredMessage } from '../contract/thread-state.ts'
+import type { HookName, HookSignatures } from '../definitions/hooks.ts'
+import type { ResolvedSide } from '../definitions/resolved.ts'
+import type { HookAnswerError } from './read-answer.ts'
+import { type HookPlace, reportHookAnswer, runHook } from './run-hook.ts'
+import { type ChangesWrite, writeOf } from '../thread/changes.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
 import { storedMessage } from '../thread/messages.ts'
 
@@ -26,14 +27,9 @@ interface HookUse<Name extends HookName, T> {
   readonly fold?: (value: T, answer: HookAnswer<Name>, hookId: string) => T
 }
 
-/** Thrown when a hook asks to end the session before a request is sent to the model. */
-export class HookBlockedError extends Error {}
-
 /**
- * Runs the hooks of one kind in the order in which they are listed. The changes that a hook makes in the
- * thread are committed as soon as it returns. If a hook throws, takes too long or returns something of the
- * wrong shape, the error is written to the log, its changes and its answer are dropped, and the next hook
- * runs.
+ * Runs the hooks of one kind in the order in which they are listed (see `runHook`). A hook that fails changes nothing,
+ * and the next one runs.
  */
 export async function runHooks<Name extends HookName, T>(
   context: DrainContext,
@@ -42,84 +38,43 @@ export async function runHooks<Name extends HookName, T>(
 ): Promise<T> {
   for (const hook of side.hooks) {
     if (hook.hook !== name) continue
-    const facade = context.facade(side)
-    try {
-      const execute = hook.execute as (...all: unknown[]) => unknown // the kind of hook was checked above
-      const timeoutMs = hook.timeoutMs ?? context.environment.limits.hookTimeoutMs
-      const answer = await within(timeoutMs, async () =>
-        context.runUserCode({ kind: 'hook', name: hook.id }, () =>
-          execute(facade.state, ...args(value)),
-        ),
-      )
-      const given =
-        answer === undefined || !fold
-          ? undefined
-          : readHookAnswer(context, hook, answer, args(value).at(-1))
-      const write = await writeOf(context, facade.takeChanges())
-      if (write.events.length + write.others.length > 0 || write.values?.user)
-        await context.commit(`hook_${hook.hook}`, write)
-      // The cast is needed, because the type of the answer depends on `name`.
-      if (given && fold) value = fold(value, given.answer as never, hook.id)
-    } catch (error) {
-      if (error instanceof HookAnswerError) {
-        await reportAnswer(context, error)
-        continue
-      }
-      const isBlock = (error as { readonly block?: unknown } | null)?.block === true
-      if (name === 'prefilter_llm_history' && isBlock) throw new HookBlockedError(messageOf(error))
-      const message = `The hook "${hook.id}" failed: ${messageOf(error)}`
-      const raised = {
-        type: 'error_raised',
-        at: context.at(),
-        code: 'HOOK_FAILED',
-        message,
-      } as const
-      await context.commit('hook_failed', { events: [raised] })
-    }
+    const use = { args: args(value), isAsked: fold !== undefined }
+    const result = await runHook(hookPlace(context, side), hook, use)
+    // The cast is needed, because the type of the answer depends on `name`.
+    if (result && fold) value = fold(value, result.answer as never, hook.id)
   }
   return value
 }
 
 /** Writes a wrong answer of a hook to the log and reports it to the operator. */
 export async function reportAnswer(context: DrainContext, error: HookAnswerError): Promise<void> {
-  const { code, message, hint } = error
-  const raised = { type: 'error_raised', at: context.at(), code, message, hint } as const
-  await context.commit('hook_failed', { events: [raised] })
-  context.environment.report(error, context.head.id)
+  await reportHookAnswer(reportsOf(context), error)
 }
 
-/** The error of `within` for work that took too long. The work itself may still run. */
-export class TimeLimitError extends Error {}
+function hookPlace(context: DrainContext, side: ResolvedSide): HookPlace {
+  return {
+    ...reportsOf(context),
+    get state() {
+      return context.state
+    },
+    timeoutMs: context.environment.limits.hookTimeoutMs,
+    async withState(hook, work) {
+      const facade = context.facade(side)
+      const result = await work(facade.state)
+      const write = await writeOf(context, facade.takeChanges())
+      if (write.events.length + write.others.length > 0 || write.values?.user)
+        await context.commit(`hook_${hook.hook}`, write)
+      return result
+    },
+    runUserCode: (code, work) => context.runUserCode(code, work),
+  }
+}
 
-/**
- * Returns the result of `work`, or rejects when it takes longer than `timeoutMs`. The signal that `work`
- * receives is aborted after that time or when the outer signal aborts; an outer abort rejects as well.
- */
-export async function within<T>(
-  timeoutMs: number,
-  work: (signal: AbortSignal) => Promise<T>,
-  outer?: AbortSignal,
-): Promise<T> {
-  const controller = new AbortController()
-  const { signal } = controller
-  // `AbortSignal.any` is not used, because Node keeps such a signal, and all that its listeners refer to, for
-  // as long as it has a listener.
-  const unlink = linkAbort([outer], controller)
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let stop: (() => void) | undefined
-  const tooLate = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error)
-    if (signal.aborted) return stop()
-    signal.addEventListener('abort', stop, { once: true })
-    const late = new TimeLimitError(`it took longer than ${timeoutMs} ms`)
-    timer = setTimeout(() => controller.abort(late), timeoutMs)
-  })
-  try {
-    return await Promise.race([work(signal), tooLate])
-  } finally {
-    clearTimeout(timer)
-    unlink()
-    if (stop) signal.removeEventListener('abort', stop)
+function reportsOf(context: DrainContext): Pick<HookPlace, 'at' | 'raise' | 'report'> {
+  return {
+    at: () => context.at(),
+    raise: (event) => context.commit('hook_failed', { events: [event] }),
+    report: (error) => context.environment.report(error, context.head.id),
   }
 }
 

@@ -9,7 +9,7 @@ import {
   toResultJson,
   UserMessage,
 } from '@skein/ai'
-import type { DrainContext } from '../contract/context.ts'
+import type { KernelState } from '../state/kernel-state.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { HookDefinition } from '../definitions/types.ts'
 
@@ -28,7 +28,7 @@ export class HookAnswerError extends RuntimeError {
  * the library are converted to the classes of this copy.
  */
 export function readHookAnswer(
-  { state: { callPlaces } }: DrainContext,
+  { state: { callPlaces } }: { readonly state: Pick<KernelState, 'callPlaces'> },
   { id, hook }: HookDefinition,
   answer: unknown,
   before: unknown,
@@ -99,8 +99,15 @@ export function readHookAnswer(
         throw wrong(`(${hook}) returned a result that is not JSON: ${messageOf(error)}`)
       }
     }
+    case 'after_thread_created':
+    case 'after_subagent_created':
+    case 'after_create_message':
+    case 'after_update_message':
+    case 'tool_call_started':
+    case 'tool_call_done':
+      return { answer } // these only observe
     default:
-      return { answer } // the other kinds of hooks only observe
+      return hook satisfies never
   }
 }
 function idsOfCalls(message: Message): readonly string[] {

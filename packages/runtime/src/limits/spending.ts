@@ -16,7 +16,7 @@ import { costOf } from '../contract/usage.ts'
 import { tellsCost } from '../definitions/load/prices.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
-import { estimateViewTokens } from '../model/compact.ts'
+import { estimateViewTokens } from '../model/message-text.ts'
 import { type CounterChange, isStoreError, type Store, type ThreadHead } from '../store/store.ts'
 
 /** What is limited. Costs are counted in billionths of a dollar, because whole numbers add up exactly. */

@@ -1,6 +1,6 @@
 import type { Clock } from '@skein/base'
 import type { StoredEvent } from '../contract/event.ts'
-import type { NumberedEvent, SubscribeOptions } from '../contract/runtime-api.ts'
+import type { NumberedEvent, SubscribeOptions } from '../contract/subscription.ts'
 import type { Store, ThreadHead } from '../store/store.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
 import { AbortGate, beginsToShow, Bell, Channel, type LiveFrame } from './channel.ts'

@@ -1,7 +1,7 @@
 import type { Clock } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
 import type { StoredEvent } from '../contract/event.ts'
-import type { NumberedEvent, SubscribeOptions } from '../contract/runtime-api.ts'
+import type { NumberedEvent, SubscribeOptions } from '../contract/subscription.ts'
 import type { Store } from '../store/store.ts'
 import { descendantsOf, isParked } from '../store/thread-head.ts'
 import type { AbortGate, Bell, Channel } from './channel.ts'

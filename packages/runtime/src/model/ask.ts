@@ -1,3 +1,5 @@
+import { retryWhenLogMoved } from '../commit/log-moved.ts'
+import type { CommitWrite, Write } from '../context/write.ts'
 import {
   AssistantMessage,
   ErrorCode,
@@ -12,7 +14,9 @@ import {
 } from '@skein/ai'
 import { judgeRetry } from '@skein/ai/engine'
 import { type JsonObject, linkAbort, type MessageJSON } from '@skein/base'
-import { type DrainContext, isStop, type KernelEnvironment } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
+import { isStop } from '../contract/abort-reason.ts'
+import type { KernelEnvironment } from '../context/environment.ts'
 import { checksAnswers, type ResolvedModel, type ResolvedSide } from '../definitions/resolved.ts'
 import type {
   InferenceRecorded,
@@ -21,12 +25,13 @@ import type {
   StepFailed,
 } from '../contract/event.ts'
 import { afterStored, beforeCreate, hasHook } from '../hooks/hooks.ts'
-import { endSession, stepStart } from '../session/session.ts'
-import { isStoreError } from '../store/store.ts'
+import { endSession } from '../session/end-session.ts'
+import { stepStart } from '../session/turn-events.ts'
 import { type RuntimeError, spendingLimitOf } from '../contract/error.ts'
-import { cutOf, type Step, type SideTurn } from '../contract/state.ts'
+import { cutOf, type Step, type SideTurn } from '../state/kernel-state.ts'
 import { costOf, toThreadUsage } from '../contract/usage.ts'
 import type { StrategyRequest } from './infer.ts'
+import { generateForRuntime } from './runtime-request.ts'
 import {
   logAnswer,
   logFailure,
@@ -192,7 +197,7 @@ async function askAgain(
   }
   const again = stepStart(context, { turnId: turn.id, side: side.side, before: step })
   const events = [...log.events, reset, again]
-  await commit('step_start', { events, blobs: log.blobs, isProgress: true })
+  await commit('step_start', { kind: 'outcome', events, blobs: log.blobs })
 }
 
 function cancelledBy(message: string, { model: { model } }: Asking, turn: Turn): UPPError {
@@ -237,35 +242,30 @@ async function commitAnswer(
     !hasHook(asking.side, 'after_create_message', 'after_tool_call_failure') &&
     !hasHook(asking.side, 'before_store_tool_result')
   /** Returns true if the answer was stored; false if it was dropped because a message of its request was edited. */
-  const store = async (commit: DrainContext['commit'], joins: boolean): Promise<boolean> => {
-    for (;;) {
-      if (isOutdated(context, basis)) {
-        const message = 'A message of this request was edited, so its answer was dropped.'
-        await askAgain(context, asking, cancelledBy(message, asking, turn), commit)
-        return false
-      }
-      if (cutOf(context.state)) {
-        const message = 'A message cut the answer, so its calls were dropped.'
-        await keepCut(context, asking, cancelledBy(message, asking, turn), commit)
-        return false
-      }
-      const { tokens, costUsd } = context.state.usage
-      const head = {
-        tokens: tokens + (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0),
-        costUsd: costUsd + (answer.costUsd ?? 0),
-      }
-      const joinsNext = joins ? (again: typeof commit) => store(again, false) : undefined
-      try {
-        // `expectsNoMail`: another writer may just have edited a message of the request, so the log must be unchanged.
-        const write = { events, blobs: log.blobs, head, isProgress: true, expectsNoMail: true }
-        await commit('answer', { ...write, joinsNext })
-        return true
-      } catch (error) {
-        if (!isStoreError(error, 'LOG_MOVED')) throw error
-        await context.catchUp()
-      }
+  const storeOnce = async (commit: CommitWrite, joins: boolean): Promise<boolean> => {
+    if (isOutdated(context, basis)) {
+      const message = 'A message of this request was edited, so its answer was dropped.'
+      await askAgain(context, asking, cancelledBy(message, asking, turn), commit)
+      return false
     }
+    if (cutOf(context.state)) {
+      const message = 'A message cut the answer, so its calls were dropped.'
+      await keepCut(context, asking, cancelledBy(message, asking, turn), commit)
+      return false
+    }
+    const { tokens, costUsd } = context.state.usage
+    const head = {
+      tokens: tokens + (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0),
+      costUsd: costUsd + (answer.costUsd ?? 0),
+    }
+    const joinsNext = joins ? (again: CommitWrite) => store(again, false) : undefined
+    // `expectsNoMail`: another writer may just have edited a message of the request, so the log must be unchanged.
+    const write: Write = { kind: 'outcome', events, blobs: log.blobs, head, expectsNoMail: true }
+    await commit('answer', { ...write, joinsNext })
+    return true
   }
+  const store = (commit: CommitWrite, joins: boolean): Promise<boolean> =>
+    retryWhenLogMoved(() => storeOnce(commit, joins), { thread: context })
   if (!(await store((point, write) => context.commit(point, write), mayJoin))) return
   if (!asking.asked?.isPrivate) await afterStored(context, asking.side, [answer])
 }
@@ -421,7 +421,7 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
   }
   const log = logLoss(context, asking, error)
   const events = [...log.events, failure]
-  await context.commit('step_failed', { events, blobs: log.blobs, isProgress: true })
+  await context.commit('step_failed', { kind: 'outcome', events, blobs: log.blobs })
   if (wait === undefined)
     await endSession(context, { outcome: 'failed', reason: 'model_error', message, hint })
 }
@@ -446,7 +446,7 @@ async function waitForLimit(
     hint,
     retryAt: new Date(context.environment.clock.now() + retryAfterMs).toISOString(),
   }
-  await context.commit('step_failed', { events: [failure], isProgress: true })
+  await context.commit('step_failed', { kind: 'outcome', events: [failure] })
 }
 
 /**
@@ -470,7 +470,7 @@ async function keepCut(
   const answer = await partialAnswer(context, asking, error)
   const log = answer ? logFailure(context, asking, error) : logLoss(context, asking, error)
   const events = answer ? [...log.events, answer] : log.events
-  await commit('partial_answer', { events, blobs: log.blobs, isProgress: true })
+  await commit('partial_answer', { kind: 'outcome', events, blobs: log.blobs })
   await context.catchUp() // the message that cuts the turn may not be folded yet
 }
 
@@ -596,7 +596,7 @@ export async function askLogged(
   const facts = { side, model, system, tools: [], params, messages, structure: undefined }
   const log = logRequest(context, facts)
   try {
-    const turn = await context.generateAside(side, messages, { system })
+    const turn = await generateForRuntime(context, side, messages, { system })
     const costUsd = costOf(model, turn.usage)
     const answered = logAnswer(context, log, { turn, costUsd })
     return { turn, log: withLoss(context, { log, model }, answered, turn.usage) }

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { AssistantMessage, ToolResultMessage, UserMessage, type Message } from '@skein/ai'
-import { chooseCut, estimateViewTokens, summaryRequest } from './compact.ts'
+import { chooseCut, summaryRequest } from './compact.ts'
+import { estimateViewTokens } from './message-text.ts'
 import { summaryMessage } from './view.ts'
 
 const user = (text: string) => new UserMessage(text)

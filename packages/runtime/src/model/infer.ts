@@ -1,3 +1,5 @@
+import type { Write } from '../context/write.ts'
+import { unlessLogMoved } from '../commit/log-moved.ts'
 import {
   AssistantMessage,
   llm,
@@ -9,7 +11,7 @@ import {
   type Params,
 } from '@skein/ai'
 import { messageOf, toJsonSchema } from '@skein/base'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import { RuntimeError } from '../contract/error.ts'
 import {
   checksAnswers,
@@ -19,28 +21,23 @@ import {
   type ResolvedSide,
 } from '../definitions/resolved.ts'
 import type { InferenceRecorded, RuntimeEvent } from '../contract/event.ts'
-import {
-  afterStored,
-  beforeCreate,
-  HookBlockedError,
-  hookedWriteOf,
-  reportAnswer,
-  runHooks,
-  within,
-} from '../hooks/hooks.ts'
+import { afterStored, beforeCreate, hookedWriteOf, reportAnswer, runHooks } from '../hooks/hooks.ts'
+import { HookBlockedError } from '../hooks/run-hook.ts'
+import { within } from '../hooks/time-limit.ts'
 import { HookAnswerError } from '../hooks/read-answer.ts'
+import { takeQueue } from '../session/take-queue.ts'
+import { endSession } from '../session/end-session.ts'
+import { noteMessage, stepEnd, stepStart } from '../session/turn-events.ts'
+import { waitText } from './retry-text.ts'
 import {
-  commitTaken,
-  endSession,
-  noteMessage,
-  stepEnd,
-  stepStart,
-  takeQueue,
-  waitText,
-} from '../session/session.ts'
-import { type ChosenRun, chosenRun, cutOf, type SideTurn, type Step } from '../contract/state.ts'
+  type ChosenRun,
+  chosenRun,
+  cutOf,
+  type SideTurn,
+  type Step,
+} from '../state/kernel-state.ts'
 import { childNote } from '../children/child-list.ts'
-import { overBudget } from '../contract/usage.ts'
+import { overBudget } from './over-budget.ts'
 import { askModel, type Prepared } from './ask.ts'
 import { compactIfLong } from './compact.ts'
 import { logRequest } from './log.ts'
@@ -142,7 +139,7 @@ async function makeCall(
     message: messageToJSON(said),
     delivery: checksAnswers(context.agent) ? 'pending' : undefined,
   })
-  await context.commit('handler_end', { events: [answer], isProgress: true })
+  await context.commit('handler_end', { kind: 'outcome', events: [answer] })
   await afterStored(context, side, [answer])
 }
 
@@ -202,7 +199,7 @@ async function answerByHandler(
   })
   const events = [...write.events, answer]
   try {
-    await context.commit('handler_end', { ...write, events, isProgress: true })
+    await context.commit('handler_end', { ...write, events, kind: 'outcome' })
   } catch (error) {
     // Another writer has changed a value that the handler had read, so the handler runs again.
     if (!(error instanceof RuntimeError && error.code === 'STATE_CONFLICT')) throw error
@@ -231,8 +228,12 @@ async function beginStep(
   const events: RuntimeEvent[] = [...taken, ...registryNote(context, side)]
   if (isOver) events.push(...stepEnd(context))
   if (before?.epoch === epoch) {
-    const write = { events, isLazy: true, expectsNoMail: taken.length > 0 }
-    if (events.length > 0 && !(await commitTaken(context, 'take_queue', write))) return undefined
+    const write: Write = { kind: 'begin', events, expectsNoMail: taken.length > 0 }
+    if (
+      events.length > 0 &&
+      !(await unlessLogMoved(context, () => context.commit('take_queue', write)))
+    )
+      return undefined
     await afterStored(context, side, taken)
     return { turn, step: before }
   }
@@ -243,8 +244,8 @@ async function beginStep(
   if (wasWaiting) events.push({ type: 'status_changed', at, status: 'running' })
   events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
   const head = wasWaiting ? ({ lifecycle: 'running' } as const) : undefined
-  const write = { events, head, isLazy: true, expectsNoMail: taken.length > 0 }
-  if (!(await commitTaken(context, 'step_start', write))) return undefined
+  const write: Write = { kind: 'begin', events, head, expectsNoMail: taken.length > 0 }
+  if (!(await unlessLogMoved(context, () => context.commit('step_start', write)))) return undefined
   await afterStored(context, side, taken)
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }
@@ -383,7 +384,7 @@ export async function answerableView(
   // After a resume, or after messages were removed, the last message may be the model's own.
   if ((view.at(-1)?.type ?? 'assistant') !== 'assistant') return view
   const events = [noteMessage(context, 'Go on.', 'nudge')]
-  await context.commit('nudge', { events, isLazy: true })
+  await context.commit('nudge', { kind: 'begin', events })
   return viewOf(context.state, side.side, side.prompt)
 }
 

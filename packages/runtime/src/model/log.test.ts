@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { AssistantMessage, type Message, messageToJSON, UserMessage } from '@skein/ai'
 import { type MessageJSON, sha256Hex } from '@skein/base'
 import type { ModelRequested, RuntimeEvent, StoredEvent } from '../contract/event.ts'
-import { KernelFold } from '../fold/fold.ts'
+import { KernelFold } from '../state/fold.ts'
 import { deltaOf, frameOf, storedIn } from './log.ts'
 import { modelLogs, rebuildRequest } from './read-log.ts'
 

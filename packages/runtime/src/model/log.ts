@@ -12,9 +12,9 @@ import {
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { ModelAnswered, ModelRequested, RuntimeEvent } from '../contract/event.ts'
 import type { Blob } from '../store/store.ts'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
-import type { KernelState, RequestLog } from '../contract/state.ts'
+import type { KernelState, RequestLog } from '../state/kernel-state.ts'
 import type { Side } from '../contract/thread-state.ts'
 import { sameStart } from './view.ts'
 

@@ -11,7 +11,7 @@ import {
   Video,
 } from '@skein/ai'
 import { encodeBase64 } from '@skein/base'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import { fileMediaType } from '../thread/paths.ts'
 import { fileBlock, fileIn, type FileReference, shownAs, mediaItems, mediaKind } from './view.ts'

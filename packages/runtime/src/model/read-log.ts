@@ -1,6 +1,6 @@
 import { notFound, keysOf, type RequestFrame, storedIn } from './log.ts'
 import type { ModelLog, ModelLogDetail } from '../contract/runtime-api.ts'
-import { foldKernel } from '../fold/fold.ts'
+import { foldKernel } from '../state/fold.ts'
 import type { ModelAnswered, ModelRequested, StoredEvent } from '../contract/event.ts'
 import { messageToJSON } from '@skein/ai'
 import type { JsonObject } from '@skein/base'

@@ -10,7 +10,7 @@ import {
 } from '@skein/ai'
 import { isPlainObject, type JsonObject, sha256Hex } from '@skein/base'
 import type { ResolvedPrompt } from '../definitions/resolved.ts'
-import type { Entry, KernelState } from '../contract/state.ts'
+import type { Entry, KernelState } from '../state/kernel-state.ts'
 import type { FileStat, Side } from '../contract/thread-state.ts'
 
 /**

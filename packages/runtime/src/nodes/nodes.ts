@@ -1,5 +1,6 @@
 import { sha256, sha256Hex } from '@skein/base'
-import type { EditListeners, FoldCache } from '../api/api-context.ts'
+import type { EditListeners } from '../commit/publish.ts'
+import type { FoldCache } from '../state/fold-cache.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import type {

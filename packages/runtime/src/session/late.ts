@@ -1,9 +1,9 @@
 import type { JsonValue } from '@skein/base'
 import { type GovernedOutcome, reason } from '@skein/governance'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { CallState } from '../contract/state.ts'
-import { callIdOf } from '../fold/calls.ts'
+import type { CallState } from '../state/kernel-state.ts'
+import { callIdOf } from '../state/calls.ts'
 import type { SessionGovernor } from '../governance/session-governors.ts'
 
 /**

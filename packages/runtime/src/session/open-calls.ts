@@ -1,9 +1,9 @@
 import { isPlainObject } from '@skein/base'
-import type { DrainContext } from '../contract/context.ts'
+import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { type CallState, type OpenInterrupt, openCalls, sideOf } from '../contract/state.ts'
+import { type CallState, type OpenInterrupt, openCalls, sideOf } from '../state/kernel-state.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
-import { argumentsToRun, callIdOf } from '../fold/calls.ts'
+import { argumentsToRun, callIdOf } from '../state/calls.ts'
 import {
   answerInDoubt,
   effectiveRisk,

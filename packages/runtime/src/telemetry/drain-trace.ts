@@ -1,7 +1,7 @@
 import type { Middleware } from '@skein/ai'
 import { type SpanAttributes, toolAttributes } from '@skein/ai/middleware'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { KernelState } from '../contract/state.ts'
+import type { KernelState } from '../state/kernel-state.ts'
 import type { Commit, ThreadChange, ThreadHead } from '../store/store.ts'
 import { type OpenSpan, parseTraceparent, type Telemetry } from './telemetry.ts'
 

@@ -1,7 +1,7 @@
 import { type Clock, messageOf, redactSecrets, systemClock } from '@skein/base'
 import { safeText } from '@skein/base/safe-text'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { KernelState } from '../contract/state.ts'
+import type { KernelState } from '../state/kernel-state.ts'
 import type { ThreadHead } from '../store/store.ts'
 
 /**

@@ -156,7 +156,7 @@ class OwnLane implements Lane {
 
 /**
  * Waits until all pending promise callbacks have run. This takes two turns of the event loop, because
- * work on a thread that pauses for timers goes on only in the next turn (see `Breaks` in `drain.ts`).
+ * work on a thread that pauses for timers goes on only in the next turn (see `EventLoopYield`).
  */
 function quiet(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))

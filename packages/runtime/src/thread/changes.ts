@@ -2,19 +2,14 @@ import { envSet, isSecret, scopedNames } from './env.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import type { ThreadHead, ThreadChange } from '../store/store.ts'
 import type { JsonValue } from '@skein/base'
-import type {
-  DrainContext,
-  Facade,
-  FacadeUse,
-  KernelEnvironment,
-  ThreadPlace,
-  Write,
-} from '../contract/context.ts'
+import type { DrainContext, Facade, FacadeUse, ThreadPlace } from '../context/drain-context.ts'
+import type { KernelEnvironment } from '../context/environment.ts'
+import type { Write } from '../context/write.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EnvSet, MessageQueued, RuntimeEvent } from '../contract/event.ts'
-import type { KernelState } from '../contract/state.ts'
-import { catchUpFold, KernelFold } from '../fold/fold.ts'
+import type { KernelState } from '../state/kernel-state.ts'
+import { catchUpFold, KernelFold } from '../state/fold.ts'
 import { envContext } from '../secrets/vault.ts'
 import { createThreadFacade, type FacadeChanges } from './facade.ts'
 import { type CopiedFiles, findFiles, copyFiles } from './paths.ts'

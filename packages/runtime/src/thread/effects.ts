@@ -1,7 +1,7 @@
 import type { JsonValue } from '@skein/base'
 import { nextCronTime } from '../contract/cron.ts'
 import { RuntimeError } from '../contract/error.ts'
-import type { EffectState } from '../contract/state.ts'
+import type { EffectState } from '../state/kernel-state.ts'
 import type { EffectSchedule, ScheduledEffect, ThreadState } from '../contract/thread-state.ts'
 import type { Registry } from '../definitions/resolved.ts'
 import type { ToolDefinition } from '../definitions/types.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ResolvedAgent, ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
 import type { ToolDefinition, VariableDefinition } from '../definitions/types.ts'
-import type { EnvEntry } from '../contract/state.ts'
+import type { EnvEntry } from '../state/kernel-state.ts'
 import type { Side } from '../contract/thread-state.ts'
 import { aesVault, envContext } from '../secrets/vault.ts'
 import {

@@ -1,4 +1,4 @@
-import type { RuntimeLimits } from '../contract/context.ts'
+import type { RuntimeLimits } from '../contract/limits.ts'
 
 /** A text that is too large for a request to a model. */
 export interface CutText {

@@ -8,7 +8,7 @@ import {
 } from '@skein/ai'
 import type { JsonObject, MessageJSON } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
-import type { Entry, KernelState } from '../contract/state.ts'
+import type { Entry, KernelState } from '../state/kernel-state.ts'
 import type {
   MessageQuery,
   NewMessage,

@@ -1,6 +1,6 @@
 import { sha256Hex } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
-import type { ThreadPlace } from '../contract/context.ts'
+import type { KernelState } from '../state/kernel-state.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { FileStat } from '../contract/thread-state.ts'
 
@@ -256,7 +256,7 @@ export interface CopiedFiles {
  * are not committed yet; files that these events write are found too.
  */
 export function findFiles(
-  { state }: Pick<ThreadPlace, 'state'>,
+  { state }: { readonly state: KernelState },
   paths: readonly string[],
   pending: readonly RuntimeEvent[] = [],
 ): readonly FileStat[] {
@@ -279,7 +279,7 @@ export function findFiles(
  * repeated after a crash, nothing is copied twice.
  */
 export function copyFiles(
-  context: Pick<ThreadPlace, 'at'>,
+  context: { at(): string },
   sources: readonly FileStat[],
   salt: string,
 ): CopiedFiles {

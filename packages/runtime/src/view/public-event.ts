@@ -1,5 +1,5 @@
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { NumberedEvent } from '../contract/runtime-api.ts'
+import type { NumberedEvent } from '../contract/subscription.ts'
 
 type AnyEvent = NumberedEvent['event']
 

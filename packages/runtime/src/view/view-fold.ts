@@ -1,6 +1,7 @@
 import { isPlainObject, isSameJson, type JsonObject, type MessageJSON } from '@skein/base'
 import type { RuntimeUsageRecorded } from '../contract/event.ts'
-import type { CostUsd, NumberedEvent } from '../contract/runtime-api.ts'
+import type { CostUsd } from '../contract/runtime-api.ts'
+import type { NumberedEvent } from '../contract/subscription.ts'
 import type {
   ThreadView,
   ViewCall,

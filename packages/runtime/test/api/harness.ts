@@ -1,13 +1,9 @@
 import { expect } from 'vitest'
 import { aesVault } from '../../src/secrets/vault.ts'
 import { manualClock, type ManualClock, sequentialIds } from '@skein/base'
-import {
-  type ApiEnvironment,
-  createCommit,
-  createFoldCache,
-  EditListeners,
-  type FoldCache,
-} from '../../src/api/api-context.ts'
+import type { ApiEnvironment } from '../../src/api/api-context.ts'
+import { createCommit, EditListeners } from '../../src/commit/publish.ts'
+import { createFoldCache, type FoldCache } from '../../src/state/fold-cache.ts'
 import { waitingLists } from '../../src/api/waiting-lists.ts'
 import { createInbox } from '../../src/api/inbox.ts'
 import { createThreads } from '../../src/api/threads.ts'
@@ -39,6 +35,8 @@ export interface Harness {
   /** Points of the commits, in order. */
   readonly points: string[]
   readonly signed: { readonly id: string; readonly by: string }[]
+  /** Errors of background work that operators are shown. */
+  readonly reported: unknown[]
   /** Writes as a drain would. */
   append(threadId: string, ...events: readonly RuntimeEvent[]): Promise<void>
 }
@@ -62,6 +60,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
   const folds = createFoldCache(store)
   const drained: string[] = []
   const points: string[] = []
+  const reported: unknown[] = []
   const signed: { id: string; by: string }[] = []
   const environment: ApiEnvironment = {
     registry: createRegistry(definitions),
@@ -88,7 +87,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     onEdit: () => () => {},
     show: (threadId, events) => live.show(threadId, events),
     late: () => {},
-    report: () => {},
+    report: (error) => void reported.push(error),
     live,
     dispatcher,
     folds,
@@ -109,6 +108,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     drained,
     points,
     signed,
+    reported,
     async append(id, ...append) {
       await commit({ point: 'test', threads: [{ id, append }] })
     },

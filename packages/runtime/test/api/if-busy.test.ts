@@ -5,7 +5,7 @@ import { createRuntime, type EmbeddedRuntime, type RuntimeEvent } from '../../sr
 import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
 import { defineTool } from '../../src/definitions/define-tool.ts'
 import type { AgentDefinition, PromptTool } from '../../src/definitions/types.ts'
-import { foldKernel } from '../../src/fold/fold.ts'
+import { foldKernel } from '../../src/state/fold.ts'
 import { deferred } from './harness.ts'
 
 let runtime: EmbeddedRuntime | undefined

@@ -5,7 +5,7 @@ import { foldThread, type FoldedThread, type UnknownThreadEvent } from '@skein/t
 import type { RuntimeEvent } from '../../src/contract/event.ts'
 import { createLiveBus, type LiveBus } from '../../src/live/live-bus.ts'
 import { endsDraft, type ShownEvent } from '../../src/live/live-draft.ts'
-import type { NumberedEvent } from '../../src/contract/runtime-api.ts'
+import type { NumberedEvent } from '../../src/contract/subscription.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 

@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { UserMessage } from '@skein/ai'
+import { AssistantMessage, UserMessage } from '@skein/ai'
 import { createApiContext } from '../../src/api/api-context.ts'
 import { withState } from '../../src/api/with-state.ts'
 import { defineAgent, defineHook } from '../../src/definitions/define.ts'
 import type { RuntimeEvent } from '../../src/contract/event.ts'
-import { next } from '../../src/next.ts'
+import type { ThreadState } from '../../src/contract/thread-state.ts'
+import { next } from '../../src/loop/next.ts'
 import { definitions } from './definitions.ts'
 import { childCreated, exchange, waitingSession } from './events.ts'
 import { coded, createHarness, deferred, START, testLimits, type Harness } from './harness.ts'
@@ -549,6 +550,36 @@ describe('files, values, variables and effects', () => {
     expect((await log(id)).at(-1)).toMatchObject({ type: 'message_unqueued' })
   })
 })
+
+test.each([
+  ['a number', 42],
+  ['a text', 'text'],
+  ['another type of message', new AssistantMessage('x')],
+])(
+  '%s is no answer of a hook: it is passed over and named, as in the work on a thread',
+  async (_, answer) => {
+    const hook = defineHook({
+      id: 'wrong',
+      hook: 'before_update_message',
+      execute: ((state: ThreadState) => {
+        state.setValue('touched', true)
+        return answer
+      }) as never,
+    })
+    const [support] = definitions.agents
+    const agents = [defineAgent({ ...support!, hooks: [hook] })]
+    harness = await createHarness({ definitions: { ...definitions, agents } })
+    const id = await newThread()
+    await harness.append(id, ...exchange('one'))
+    await harness.threads.updateMessage(id, 'one-u', 'other')
+    expect((await harness.threads.messages(id))[0]?.message.text).toBe('other')
+    const raised = (await log(id)).filter(({ type }) => type === 'error_raised')
+    expect(raised).toMatchObject([{ code: 'HOOK_ANSWER' }])
+    expect(raised[0]).toMatchObject({ message: expect.stringContaining('The hook "wrong"') })
+    expect(harness.reported).toMatchObject([{ code: 'HOOK_ANSWER' }])
+    expect(await harness.threads.values.get(id, 'touched')).toBeUndefined()
+  },
+)
 
 test('code with the state of a thread reaches parent, children and the end of the thread, or nothing', async () => {
   const parent = await newThread()

@@ -1,6 +1,6 @@
 import type { Store, ThreadHead } from '@skein/runtime'
 import { expect } from 'vitest'
-import { foldKernel } from '../../src/fold/fold.ts'
+import { foldKernel } from '../../src/state/fold.ts'
 import type { SentMessage } from '../simulation/clients.ts'
 import { callsHaveOneResult } from '../simulation/invariants/calls.ts'
 import { childrenAreHeardOnce } from '../simulation/invariants/children.ts'

@@ -5,8 +5,8 @@ import {
   type StoredEvent,
 } from '@skein/runtime'
 import { z } from 'zod'
-import { KernelFold } from '../../src/fold/fold.ts'
-import type { KernelState } from '../../src/contract/state.ts'
+import { KernelFold } from '../../src/state/fold.ts'
+import type { KernelState } from '../../src/state/kernel-state.ts'
 import type { Lane } from '../../src/testing/simulation.ts'
 import type { Finished } from './invariants/finished.ts'
 import { Grants } from './laws-grants.ts'

@@ -1,6 +1,6 @@
 import { systemTimers } from '@skein/runtime'
 import { afterEach, expect, test } from 'vitest'
-import type { NumberedEvent, SubscribeOptions } from '../../../runtime/src/contract/runtime-api.ts'
+import type { NumberedEvent, SubscribeOptions } from '../../../runtime/src/contract/subscription.ts'
 import { Relay, type RelayParts } from '../../../runtime/src/nodes/relay.ts'
 import { agentOf } from '../../../runtime/test/api/machine.ts'
 import { Cluster, type ClusterNode, paced, until } from './cluster.ts'

@@ -28,7 +28,7 @@ import {
   memoryStore,
   type Store,
 } from '@skein/runtime'
-import { foldKernel } from '../../../runtime/src/fold/fold.ts'
+import { foldKernel } from '../../../runtime/src/state/fold.ts'
 import { createHttp } from '../../src/http/create-http.ts'
 import { manualTimers } from '@skein/runtime/testing'
 import { parseTraceparent } from '../../../runtime/src/telemetry/telemetry.ts'

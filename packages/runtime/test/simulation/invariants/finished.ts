@@ -5,8 +5,8 @@ import {
   type StoredEvent,
   type ThreadHead,
 } from '@skein/runtime'
-import { foldKernel } from '../../../src/fold/fold.ts'
-import type { KernelState } from '../../../src/contract/state.ts'
+import { foldKernel } from '../../../src/state/fold.ts'
+import type { KernelState } from '../../../src/state/kernel-state.ts'
 import type { Clients } from '../clients.ts'
 import { simulatedAgents } from '../simulated-agents.ts'
 import type { World } from '../world.ts'

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import { foldKernel, KernelFold } from '../../../src/fold/fold.ts'
-import { restoreSnapshot, takeSnapshot } from '../../../src/fold/snapshot.ts'
+import { foldKernel, KernelFold } from '../../../src/state/fold.ts'
+import { restoreSnapshot, takeSnapshot } from '../../../src/state/snapshot.ts'
 import { viewOf } from '../../../src/model/view.ts'
 import { chanceOf } from '../chance.ts'
-import type { KernelState } from '../../../src/contract/state.ts'
+import type { KernelState } from '../../../src/state/kernel-state.ts'
 import type { Finished } from './finished.ts'
 
 const folds = new Set<KernelFold>()

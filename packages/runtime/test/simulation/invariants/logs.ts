@@ -1,5 +1,5 @@
-import type { KernelState } from '../../../src/contract/state.ts'
-import { next } from '../../../src/next.ts'
+import type { KernelState } from '../../../src/state/kernel-state.ts'
+import { next } from '../../../src/loop/next.ts'
 import type { Finished } from './finished.ts'
 
 /** Numbers of a log have no gap, and the head agrees with it. */
