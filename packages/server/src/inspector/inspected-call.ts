@@ -42,7 +42,7 @@ export class InspectedCall {
 }
 
 /** Turns a recorded call into the events of an ordinary thread, so that all code that shows threads can show it. */
-export class ThreadWriter {
+export class InspectedThread {
   readonly events: RuntimeEvent[] = []
   readonly blobs: Map<string, Uint8Array> = new Map()
   readonly #id: string

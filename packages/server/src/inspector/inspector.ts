@@ -5,7 +5,7 @@ import type { Middleware as AgentMiddleware } from '@skein/agents'
 import { encodeBase64, messageOf, redactSecrets, tryParseJson, uuidV7 } from '@skein/base'
 import { EVENT_VERSION } from '@skein/runtime/serving'
 import type { EmbeddedRuntime } from '@skein/runtime'
-import { type End, InspectedCall, ThreadWriter } from './inspected-call.ts'
+import { type End, InspectedCall, InspectedThread } from './inspected-call.ts'
 
 /** The default folder for the files; `skein studio` reads it. */
 const FOLDER = join('.skein', 'inspector')
@@ -97,7 +97,7 @@ async function writeThread(
   const id = uuidV7()
   const hidden = [...secrets, ...keysIn(recording), ...keysOfEnvironment()]
   const clean = <T>(value: T): T => JSON.parse(redactSecrets(JSON.stringify(value), hidden)) as T // JSON stays JSON
-  const { events, blobs } = new ThreadWriter(id, recording, clean).write(end)
+  const { events, blobs } = new InspectedThread(id, recording, clean).write(end)
   const header = {
     skein: 'thread',
     version: EVENT_VERSION,
