@@ -12,7 +12,9 @@ import type {
   RunOptions,
 } from './contract/agent-types.ts'
 import { needsCost } from './contract/cost-condition.ts'
-import { checkCost, checkMiddleware, checkOptionNames } from './run/check-options.ts'
+import { checkOptionNames } from './run/check-options.ts'
+import { checkMiddleware } from './run/check-middleware.ts'
+import { checkCost } from './run/check-cost.ts'
 import { AgentCore, unansweredInterrupts, withoutLimit } from './run/agent-core.ts'
 import { type AgentTask, type InternalRunOptions, runAgent } from './run/run-agent.ts'
 import type { Answers } from './state/state-types.ts'

@@ -18,16 +18,16 @@ import { KeyedQueue, logCheckpointError, reportError } from './checkpointer.ts'
 import {
   fileSystem,
   type FileSystem,
-  fromFolderName,
   gunzip,
   gzip,
   isGzip,
   isMissing,
   readIfThere,
-  toFolderName,
   writeWhole,
 } from './file-system-node.ts'
-import { checkpointMetadata, foldJournal, stateText } from './saved-state.ts'
+import { fromFolderName, toFolderName } from './folder-name.ts'
+import { checkpointMetadata, stateText } from './saved-state.ts'
+import { foldJournal } from './fold-journal.ts'
 import {
   checkExpected,
   decodeVersions,

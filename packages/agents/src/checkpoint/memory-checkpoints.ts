@@ -4,7 +4,8 @@ import type {
   CheckpointMetadata,
   FullCheckpointStore,
 } from '../contract/checkpoint-store.ts'
-import { checkpointMetadata, foldJournal } from './saved-state.ts'
+import { checkpointMetadata } from './saved-state.ts'
+import { foldJournal } from './fold-journal.ts'
 import {
   checkExpected,
   decodeVersions,

@@ -7,7 +7,8 @@ import type {
   FullCheckpointStore,
 } from '../contract/checkpoint-store.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
-import { checkpointMetadata, foldJournal } from './saved-state.ts'
+import { checkpointMetadata } from './saved-state.ts'
+import { foldJournal } from './fold-journal.ts'
 import { checkExpected, decodeVersions, ownCopy, VersionWriter } from './versions.ts'
 
 /** Options of `sqliteCheckpoints`. */

@@ -3,7 +3,8 @@ import type { CheckpointMetadata, CheckpointStore } from '../contract/checkpoint
 import { invalidUse } from '../contract/agent-error.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
 import { CheckpointConflict } from './checkpoint-conflict.ts'
-import { isSame, LISTS, sharedItems, stateText } from './saved-state.ts'
+import { stateText } from './saved-state.ts'
+import { isSame, LISTS, sharedItems } from './packed-tree.ts'
 
 // A store keeps every version of a session as a chain: a whole state, then changes. As soon as the changes are
 // together as long as the whole state was, the next version is whole again. So the bytes written grow linearly

@@ -1,3 +1,5 @@
+import { executeTools, type Tool, UPPError, type UserContent } from '@skein/ai'
+import { contentOf } from '@skein/ai/engine'
 import {
   encodeBase64,
   isPlainObject,
@@ -6,18 +8,8 @@ import {
   messageOf,
   systemClock,
 } from '@skein/base'
-import {
-  executeTools,
-  type Tool,
-  UPPError,
-  type UserContent,
-  defer,
-  withToolContext,
-} from '@skein/ai'
-import { contentOf, deriveTool } from '@skein/ai/engine'
 import { invalidUse } from '../contract/agent-error.ts'
 import type { Agent } from '../contract/agent-types.ts'
-import type { AgentContext } from '../contract/event.ts'
 import { unfinishedRun } from '../contract/unfinished-run.ts'
 import { AgentState } from '../state/state.ts'
 import { drain } from '../step/live-events.ts'
@@ -206,96 +198,4 @@ function toContent(block: UserContent): McpContent {
  */
 function toResource(blob: string, mimeType: string): McpContent {
   return { type: 'resource', resource: { uri: `data:${mimeType}`, mimeType, blob } }
-}
-
-/** What the person has answered to the questions of one call, in order. */
-type Given = readonly JsonObject[]
-
-interface AskedCall {
-  readonly given: Given
-  next: number
-  open?: JsonObject
-}
-
-/** Turns questions that a server asks during a call into interrupts of that call. */
-export class Elicitations {
-  /** The call that is running: its known answers, and the question that nobody has answered. */
-  #call: AskedCall | undefined
-  #queue: Promise<void> = Promise.resolve()
-
-  ask(params: Readonly<Record<string, unknown>>): { action: 'accept' | 'cancel'; content?: never } {
-    const call = this.#call
-    const known = call?.given[call.next]
-    if (call) call.next++
-    if (known) return { action: 'accept', content: known as never } // the SDK checks it against the schema
-    const { message, requestedSchema } = JSON.parse(JSON.stringify(params)) as JsonObject
-    if (call) call.open ??= { message: message ?? '', requestedSchema: requestedSchema ?? {} }
-    return { action: 'cancel' }
-  }
-
-  /**
-   * Returns a tool during whose calls the server may ask questions. A question does not say which call it
-   * belongs to, so the calls of a connection run one after the other.
-   */
-  wrap(tool: Tool): Tool {
-    const run = async function* (
-      this: Elicitations,
-      params: never,
-      context: AgentContext,
-    ): AsyncGenerator<unknown, unknown> {
-      const before = this.#queue
-      let release = (): void => {}
-      this.#queue = new Promise<void>((resolve) => (release = resolve))
-      try {
-        await before
-        return yield* this.#run(tool, params, context)
-      } finally {
-        release()
-      }
-    }
-    return withToolContext(deriveTool(tool, { run: run.bind(this) }))
-  }
-
-  /** Begins the questions of the running call again, because the call is repeated over a new connection. */
-  restart(): void {
-    if (this.#call) this.#call.next = 0
-  }
-
-  async *#run(tool: Tool, params: never, context: AgentContext): AsyncGenerator<unknown, unknown> {
-    context.signal.throwIfAborted()
-    const given = answersOf(context)
-    const call: AskedCall = { given, next: 0 }
-    this.#call = call
-    try {
-      // A tool of `mcpTools` yields its progress.
-      const result = yield* tool.run(params, context as never) as AsyncGenerator<unknown, unknown>
-      if (!call.open) return result
-    } catch (error) {
-      if (!call.open) throw error // the server may fail because its question was cancelled
-    } finally {
-      this.#call = undefined
-    }
-    return defer({ kind: 'input', request: { elicitation: call.open, given } })
-  }
-}
-
-function answersOf({ deferred, answer }: AgentContext): Given {
-  const request = isPlainObject(deferred?.request) ? deferred.request : {}
-  const before = Array.isArray(request['given']) ? (request['given'] as unknown as Given) : []
-  if (!('elicitation' in request) || answer?.type !== 'approve') return before
-  return [...before, answer.data ?? dataOfToken(answer.token ?? '{}')]
-}
-
-/** Reads an answer in the form of earlier versions, which had the data as JSON in the token. */
-function dataOfToken(token: string): JsonObject {
-  try {
-    const data: unknown = JSON.parse(token)
-    if (isPlainObject(data)) return data as JsonObject // it was parsed from JSON
-  } catch {
-    // The token is an approval token; the answer has no data.
-  }
-  throw invalidUse(
-    'The answer to the question of an MCP server has no data.',
-    "Answer { type: 'approve', data: { … } }.",
-  )
 }

@@ -43,14 +43,8 @@ import { agentContext, type ChildLink, sessionOf, withChild } from '../step/run-
 import { builtInRun } from '../strategies/built-in.ts'
 import { savingHooks } from '../strategies/hooks.ts'
 import { loop } from '../strategies/loop.ts'
-import {
-  type AgentCore,
-  checkResult,
-  checkState,
-  type RunOwner,
-  unansweredInterrupts,
-  withOwner,
-} from './agent-core.ts'
+import { type AgentCore, unansweredInterrupts } from './agent-core.ts'
+import { checkResult, checkState, type RunOwner, withOwner } from './run-owner.ts'
 import { middlewareMetadata, MiddlewareChain, type RunOutcome } from './middleware-run.ts'
 
 /** One call of an agent. */

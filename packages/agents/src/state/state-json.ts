@@ -8,7 +8,8 @@ import {
   toResultJson,
 } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import { anId, checkJson, frozenData, misfit, readData, type DataRule } from './state-data.ts'
+import { checkJson, frozenData, readData } from './state-data.ts'
+import { anId, misfit, type DataRule } from './data-rule.ts'
 import { accountRule, usageRule } from './run-account.ts'
 import type {
   AgentStateJSON,

@@ -1,7 +1,7 @@
 import { type IdSource, uuidV4 } from '@skein/base'
 import type { Message } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import { anId, misfit, type DataRule } from './state-data.ts'
+import { anId, misfit, type DataRule } from './data-rule.ts'
 import type { AgentStateJSON } from './state-types.ts'
 import { AgentState } from './state.ts'
 

@@ -6,19 +6,16 @@ import type { AgentStopReason } from '../contract/event.ts'
 import type { PlanStep, PlanStepStatus } from '../state/state-types.ts'
 import { isInferenceError } from '../step/step.ts'
 import { builtIn, checkLimit } from './built-in.ts'
+import { type Planner, plannerOf } from './planner.ts'
 import {
   cutPlan,
   defaultPlanSchema,
   joinPlans,
-  type Planner,
-  plannerOf,
-  planPrompt,
   type Proposal,
   readProposal,
-  repairPrompt,
-  replanPrompt,
   unknownTools,
-} from './planner.ts'
+} from './proposal.ts'
+import { planPrompt, repairPrompt, replanPrompt } from './plan-prompts.ts'
 import { StepCalls } from './step-calls.ts'
 import type { StrategyRun } from './strategy-run.ts'
 
