@@ -118,7 +118,9 @@ export {
   type Turn,
   type Warning,
 } from './contract/turn.ts'
-export { Audio, Document, Image, Video } from './media/media.ts'
+export { Audio, Video } from './media/byte-media.ts'
+export { Image } from './media/image.ts'
+export { Document } from './media/document.ts'
 export type { VendorFile } from './media/vendor-file.ts'
 export { loggingMiddleware, LogLevel, type Logger } from './middleware/logging.ts'
 export {

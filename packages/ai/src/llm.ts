@@ -21,7 +21,7 @@ import {
   toMessages,
   toStructure,
 } from './turn/request.ts'
-import { protectConfig } from './transport/redact.ts'
+import { protectConfig } from './transport/config-secrets.ts'
 import type {
   BoundLLMModel,
   LLMCapabilities,

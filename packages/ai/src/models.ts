@@ -12,7 +12,7 @@ import {
 import { zeroUsage } from './contract/turn.ts'
 import { llm, type LLMOptions } from './llm.ts'
 import { type History, type InferenceInput } from './turn/request.ts'
-import { protectConfig } from './transport/redact.ts'
+import { protectConfig } from './transport/config-secrets.ts'
 
 /** A model that a vendor offers. A field is absent if the vendor does not state it. */
 export interface ListedModel {

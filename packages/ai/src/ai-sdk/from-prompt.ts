@@ -7,7 +7,8 @@ import {
   ToolResultMessage,
   UserMessage,
 } from '../contract/message.ts'
-import { parseArguments, type ToolCall, type ToolResult } from '../contract/tool.ts'
+import type { ToolCall, ToolResult } from '../contract/tool.ts'
+import { parseArguments } from '../contract/parse-arguments.ts'
 import { decodeLooseBase64, strictBase64 } from '../media/bytes.ts'
 import { mediaTypeOf } from '../media/media-type.ts'
 import { fileAddress } from '../media/vendor-file.ts'

@@ -15,10 +15,10 @@ import {
   type AiSdkAnswer,
   type AiSdkResponse,
   noteStart,
-  PartWriter,
   toAnswer,
   toLastParts,
 } from './to-answer.ts'
+import { PartWriter } from './part-writer.ts'
 import type { AiSdkAnswerPart, AiSdkCallOptions, AiSdkWarning } from './types.ts'
 
 /** The `llm` options of a model that the AI SDK calls; tools, structure and messages come with each of its calls. */

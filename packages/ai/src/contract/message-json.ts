@@ -5,7 +5,8 @@ import {
   type JsonObject,
   type MessageJSON,
 } from '@skein/base'
-import { type AssistantContent, fromBytesJson, toBytesJson, type UserContent } from './content.ts'
+import type { AssistantContent, UserContent } from './content.ts'
+import { fromBytesJson, toBytesJson } from './bytes-json.ts'
 import { invalidValue, type UPPError } from './error.ts'
 import {
   AssistantMessage,

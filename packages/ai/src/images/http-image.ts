@@ -11,9 +11,8 @@ import type {
 } from '../image.ts'
 import { mediaTypeOf } from '../media/media-type.ts'
 import { type VendorAnswer, contextOf, type VendorCall } from '../transport/attempt.ts'
-import type { VendorEndpoint } from '../transport/endpoint.ts'
-import { asUPPError, type FrameDecoder, FrameReader } from '../transport/read-answer.ts'
-import { JsonReader } from '../transport/read-answer.ts'
+import { isPublicAddress, type VendorEndpoint } from '../transport/endpoint.ts'
+import { asUPPError, type FrameDecoder, FrameReader, JsonReader } from '../transport/read-answer.ts'
 import {
   type AnswerReader,
   type OpenReader,
@@ -22,8 +21,7 @@ import {
 } from '../transport/vendor-run.ts'
 import { objectOf } from '../wires/read-json.ts'
 import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
-import { chooseReader } from '../transport/read-answer.ts'
-import { isPublicAddress } from '../transport/endpoint.ts'
+import { chooseReader } from '../transport/choose-reader.ts'
 import { parseDataUrl } from '../wires/media.ts'
 
 /** One image request to a vendor. */

@@ -1,5 +1,5 @@
 import type { StreamEvent } from '../contract/event.ts'
-import { fromBytesJson, toBytesJson } from '../contract/content.ts'
+import { fromBytesJson, toBytesJson } from '../contract/bytes-json.ts'
 import type { Middleware, MiddlewareContext } from '../contract/middleware.ts'
 import type { LLMRequest } from '../contract/provider.ts'
 import { identityOfConfig } from '../transport/config-identity.ts'

@@ -8,11 +8,11 @@ import {
   type Message,
 } from '../contract/message.ts'
 import type { Warning } from '../contract/turn.ts'
+import { resultText } from '../contract/result-text.ts'
 import {
   orderedBlocks,
   orderMetadata,
   repairTranscript,
-  resultText,
   safeToolCallId,
   toolNameOf,
 } from './transcript.ts'

@@ -5,8 +5,6 @@ import { type AssistantMessage, type Message, ToolResultMessage } from '../contr
 import type { ToolCall, ToolResult } from '../contract/tool.ts'
 import type { Warning } from '../contract/turn.ts'
 
-export { resultText } from '../contract/content.ts'
-
 /**
  * Repairs a conversation so that every vendor accepts it: each tool call is answered exactly once, before
  * the next message. A missing result is replaced by an error result, and a result without an open call is

@@ -1,4 +1,4 @@
-import { isSecretHeader } from '../../transport/redact.ts'
+import { isSecretHeader } from '../../transport/config-secrets.ts'
 import { canonicalJson, decodeBase64, encodeBase64, type JsonValue, SkeinError } from '@skein/base'
 import { joinBytes } from '../../media/bytes.ts'
 

@@ -5,7 +5,7 @@ import { decodeRequest } from './server-request.ts'
 import { API, type GooglePart } from './types.ts'
 import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
-import { parseArguments } from '../../contract/tool.ts'
+import { parseArguments } from '../../contract/parse-arguments.ts'
 import {
   BlockCollector,
   collectBlocks,

@@ -7,7 +7,7 @@ import {
   UserMessage,
   type Message,
 } from '../../contract/message.ts'
-import { parseArguments } from '../../contract/tool.ts'
+import { parseArguments } from '../../contract/parse-arguments.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'

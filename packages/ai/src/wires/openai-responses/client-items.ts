@@ -4,7 +4,7 @@ import { contentOf } from '../../contract/message.ts'
 import type { ToolResult } from '../../contract/tool.ts'
 import { imageUrl } from '../media.ts'
 import { listOf, objectOf, textOf } from '../read-json.ts'
-import { resultText } from '../transcript.ts'
+import { resultText } from '../../contract/result-text.ts'
 
 /** Items that ask the client to run a tool which OpenAI defines. */
 export type ClientItem =

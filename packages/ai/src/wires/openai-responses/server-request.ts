@@ -8,7 +8,7 @@ import {
   UserMessage,
   type Message,
 } from '../../contract/message.ts'
-import { parseArguments } from '../../contract/tool.ts'
+import { parseArguments } from '../../contract/parse-arguments.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { unpackReasoning } from '../carried-reasoning.ts'
 import { parseDataUrl } from '../media.ts'

@@ -1,19 +1,13 @@
 import { expect, test } from 'vitest'
-import { llm } from './llm.ts'
-import {
-  anthropicTools,
-  googleTools,
-  openaiTools,
-  openrouterTools,
-  xaiTools,
-} from './server-tools.ts'
-import { says, vendorServer } from './testing/index.ts'
-import type { ModelReference } from './contract/provider.ts'
-import { anthropic } from './vendors/anthropic.ts'
-import { google } from './vendors/google.ts'
-import { openai } from './vendors/openai.ts'
-import { openrouter } from './vendors/openrouter.ts'
-import { xai } from './vendors/xai.ts'
+import { llm } from '../llm.ts'
+import { anthropicTools, googleTools, openaiTools, openrouterTools, xaiTools } from './index.ts'
+import { says, vendorServer } from '../testing/index.ts'
+import type { ModelReference } from '../contract/provider.ts'
+import { anthropic } from '../vendors/anthropic.ts'
+import { google } from '../vendors/google.ts'
+import { openai } from '../vendors/openai.ts'
+import { openrouter } from '../vendors/openrouter.ts'
+import { xai } from '../vendors/xai.ts'
 
 const mine = {
   name: 'mine',
