@@ -10,17 +10,14 @@ import {
   uuidV4,
   wellFormed,
 } from '@skein/base'
+import { checkOptions } from './turn/check-request.ts'
+import { checkOf, type DataCheck, type Structure, toStructure } from './turn/structured-answer.ts'
 import {
   type CallMessages,
-  checkOf,
-  checkOptions,
-  type DataCheck,
   type History,
   type InferenceInput,
-  type Structure,
   toMessages,
-  toStructure,
-} from './turn/request.ts'
+} from './turn/to-messages.ts'
 import { protectConfig } from './transport/config-secrets.ts'
 import type {
   BoundLLMModel,

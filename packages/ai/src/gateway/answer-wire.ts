@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
-import type { EncodeContext, ServerError, WireServer } from '../wires/wire.ts'
+import type { EncodeContext, ServerError, WireServer } from '../wires/wire-server.ts'
 import { SilenceReader } from './silence.ts'
 
 /** One request of a client and the events of the message that answers it. */

@@ -3,7 +3,7 @@ import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { EmbeddingInstance } from '../embedding.ts'
 import type { ImageInstance } from '../image.ts'
 import type { ModelReference, Params } from '../contract/provider.ts'
-import type { WireServer } from '../wires/wire.ts'
+import type { WireServer } from '../wires/wire-server.ts'
 import {
   answerWire,
   errorReply,

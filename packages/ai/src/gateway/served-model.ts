@@ -4,7 +4,7 @@ import type { BoundLLMModel, RequestScope, WireName } from '../contract/provider
 import { llm, type LLMOptions, settingsOf } from '../llm.ts'
 import { countTokens } from '../models.ts'
 import { withoutInventedNulls } from '../wires/null-filter.ts'
-import type { ServerError, ServerRequest } from '../wires/wire.ts'
+import type { ServerError, ServerRequest } from '../wires/wire-server.ts'
 import { oneMessage } from './one-message.ts'
 import { droppedNames, readClientSettings } from './client-settings.ts'
 import { withCallSettings, withScopes } from './scoped-options.ts'

@@ -15,7 +15,8 @@ import { openaiChat } from './openai-chat/wire.ts'
 import { responsesDialect } from './openai-responses/types.ts'
 import { openaiResponsesServer } from './openai-responses/server.ts'
 import { openaiResponses } from './openai-responses/wire.ts'
-import type { Wire, WireServer } from './wire.ts'
+import type { Wire } from './wire.ts'
+import type { WireServer } from './wire-server.ts'
 
 // An answer of any model can be served in any format: what all formats can say comes through.
 

@@ -19,7 +19,8 @@ import { openaiChat } from './openai-chat/wire.ts'
 import { responsesDialect } from './openai-responses/types.ts'
 import { openaiResponsesServer } from './openai-responses/server.ts'
 import { openaiResponses } from './openai-responses/wire.ts'
-import type { Wire, WireServer } from './wire.ts'
+import type { Wire } from './wire.ts'
+import type { WireServer } from './wire-server.ts'
 
 // A conversation may go on with another vendor: what is the first one's own stays behind, and what
 // is sent is a request that the second one can read. Answers are written from documentation.

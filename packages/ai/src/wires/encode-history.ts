@@ -1,9 +1,8 @@
+import { isDeepFrozen, wellFormedJson } from '@skein/base'
 import { extended, inPieces } from '#server'
-import { isDeepFrozen, type JsonObject, wellFormedJson } from '@skein/base'
-import type { AssistantMessage, Message, ToolResultMessage } from '../contract/message.ts'
+import type { Message } from '../contract/message.ts'
 import type { Warning } from '../contract/turn.ts'
 import { isWhole, repairTranscript } from './transcript.ts'
-import type { ToolCall } from '../contract/tool.ts'
 import type { EncodedRequest } from './wire.ts'
 
 /**
@@ -97,44 +96,6 @@ function remember(key: string, now: Sent, before: Sent | undefined): void {
   else sent.set(last, new Map([[key, now]]))
 }
 
-interface Encoded {
-  readonly key: string
-  readonly texts: readonly string[]
-  readonly warnings: readonly Warning[]
-  /** The same message written for another key. There is rarely one, so a linked list takes less memory than a Map. */
-  readonly next: Encoded | undefined
-}
-
-/** The JSON texts of each message. They are garbage-collected together with the message. */
-const cache = new WeakMap<Message, Encoded>()
-const NO_WARNINGS: readonly Warning[] = []
-
-/**
- * Writes one message as JSON texts, once for each `key`. Only deep-frozen messages are cached, so an edited
- * message is always written anew. `key` must name everything besides the message that decides its JSON:
- * provider, vendor format, dialect and mapped tool names.
- *
- * Warnings added by `encode` are cached too and added to `warnings` each time.
- */
-export function encodeOnce(
-  message: Message,
-  key: string,
-  encode: (warnings: Warning[]) => readonly JsonObject[],
-  warnings: Warning[] = [],
-): readonly string[] {
-  const first = cache.get(message)
-  let encoded = first
-  while (encoded && encoded.key !== key) encoded = encoded.next
-  if (!encoded) {
-    const own: Warning[] = []
-    const texts = encode(own).map((item) => wellFormedJson(JSON.stringify(item)))
-    encoded = { key, texts, warnings: own.length > 0 ? own : NO_WARNINGS, next: first }
-    if (first || isDeepFrozen(message)) cache.set(message, encoded)
-  }
-  for (const warning of encoded.warnings) warnings.push(warning)
-  return encoded.texts
-}
-
 const dialectIds = new WeakMap<object, number>()
 let lastDialectId = 0
 
@@ -182,43 +143,4 @@ export function bodyText(
   if (Object.hasOwn(fields, listField) && fields[listField] !== undefined) return head
   const list = `${JSON.stringify(listField)}:[${items}]}`
   return head === '{}' ? `{${list}` : `${head.slice(0, -1)},${list}`
-}
-
-/** Keys for `encodeOnce`, made once per request, because hashing a new string for each message is slow. */
-interface ResultKeys {
-  readonly plain: string
-  /**
-   * The key for results whose calls all satisfy `isMarked` of `resultKey`, since such results are written
-   * differently.
-   */
-  readonly marked: string
-}
-
-/** Makes the keys of one request. */
-export function resultKeys(base: string): ResultKeys {
-  return { plain: base, marked: `${base} marked` }
-}
-
-/**
- * Returns the cache key of tool results, for formats that write a result with the name and id of its call. If
- * all results contain the id and name of their calls, and all or none of the calls are marked, the key is
- * `marked` or `plain`. Otherwise the key names the preceding message.
- */
-export function resultKey(
-  { results }: ToolResultMessage,
-  before: AssistantMessage | undefined,
-  { plain, marked }: ResultKeys,
-  isMarked: (call: ToolCall) => boolean,
-): string {
-  const calls = before?.toolCalls ?? []
-  let count = 0
-  for (let i = 0; i < results.length; i++) {
-    const call = calls[i]
-    const { toolCallId, toolName } = results[i]!
-    const isTold = call?.toolCallId === toolCallId && call.toolName === toolName
-    if (!isTold) return `${plain} after ${before?.id}`
-    if (isMarked(call)) count++
-  }
-  if (count === 0) return plain
-  return count === results.length ? marked : `${plain} after ${before?.id}`
 }

@@ -9,7 +9,8 @@ import { ollamaChat } from './ollama-chat/wire.ts'
 import { anthropicMessagesServer } from './anthropic-messages/server.ts'
 import { googleGenerateServer } from './google-generate/server.ts'
 import { ollamaChatServer } from './ollama-chat/server.ts'
-import type { Wire, WireServer } from './wire.ts'
+import type { Wire } from './wire.ts'
+import type { WireServer } from './wire-server.ts'
 
 // Streams written from the vendors' documentation, then damaged in one place.
 const anthropicFrames = [

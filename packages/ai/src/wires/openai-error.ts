@@ -2,7 +2,7 @@ import { type JsonObject, type JsonValue } from '@skein/base'
 import { ErrorCode } from '../contract/error.ts'
 import { codeForStatus, type ErrorResponse, type VendorError } from '../contract/vendor-error.ts'
 import { listOf, numberOf, objectOf, stringOf, textOf } from './read-json.ts'
-import type { ServerError } from './wire.ts'
+import type { ServerError } from './wire-server.ts'
 
 /**
  * Error codes, error types and OpenRouter's `metadata.error_type` of OpenAI and of vendors that use

@@ -10,7 +10,8 @@ import { openaiChat } from './openai-chat/wire.ts'
 import { responsesDialect } from './openai-responses/types.ts'
 import { openaiResponsesServer } from './openai-responses/server.ts'
 import { openaiResponses } from './openai-responses/wire.ts'
-import type { Wire, WireServer } from './wire.ts'
+import type { Wire } from './wire.ts'
+import type { WireServer } from './wire-server.ts'
 
 /** JSON of any shape, made of the words that the formats use, so that it gets past the first check. */
 function nearly(words: readonly string[]): fc.Arbitrary<JsonValue> {

@@ -9,13 +9,9 @@ import {
 } from '../contract/message.ts'
 import type { Warning } from '../contract/turn.ts'
 import { resultText } from '../contract/result-text.ts'
-import {
-  orderedBlocks,
-  orderMetadata,
-  repairTranscript,
-  safeToolCallId,
-  toolNameOf,
-} from './transcript.ts'
+import { repairTranscript, toolNameOf } from './transcript.ts'
+import { orderedBlocks, orderMetadata } from './block-order.ts'
+import { safeToolCallId } from './tool-call-id.ts'
 import { processorMs } from '../../../../conformance/support/processor-time.ts'
 
 const call = (toolCallId: string, toolName = 'f') => ({ toolCallId, toolName, arguments: {} })

@@ -1,6 +1,3 @@
-import type { JsonObject, JsonValue } from '@skein/base'
-import type { AssistantContent } from '../contract/content.ts'
-import type { BlockKind } from '../contract/event.ts'
 import { type AssistantMessage, type Message, ToolResultMessage } from '../contract/message.ts'
 import type { ToolCall, ToolResult } from '../contract/tool.ts'
 import type { Warning } from '../contract/turn.ts'
@@ -123,49 +120,6 @@ function unanswered(
   return new ToolResultMessage(results, { id: `${id}-unanswered`, timestamp })
 }
 
-/** One content block or one call of a message. */
-export type OrderedBlock =
-  | { readonly block: AssistantContent; readonly call?: never }
-  | { readonly call: ToolCall; readonly block?: never }
-
-/**
- * Returns content and calls of an assistant message in their original order, if that order is stored
- * under `metadata[provider].order`; otherwise all calls come after the content.
- */
-export function orderedBlocks(
-  message: AssistantMessage,
-  provider: string,
-): readonly OrderedBlock[] {
-  const { content } = message
-  const calls = message.toolCalls ?? []
-  const order = message.metadata?.[provider]?.['order']
-  // An order that does not match, because the message was edited, is ignored.
-  const callCount = Array.isArray(order) ? order.filter((kind) => kind === 'call').length : -1
-  const fits =
-    callCount === calls.length &&
-    (order as readonly JsonValue[]).length === content.length + calls.length
-  if (!Array.isArray(order) || !fits) {
-    return [...content.map((block) => ({ block })), ...calls.map((call) => ({ call }))]
-  }
-  let block = 0
-  let call = 0
-  return order.map((kind) =>
-    kind === 'call' ? { call: calls[call++]! } : { block: content[block++]! },
-  )
-}
-
-/**
- * Returns the message metadata that `orderedBlocks` reads: `{ order }` if a call came before a content
- * block, empty if all calls came last.
- */
-export function orderMetadata(kinds: readonly BlockKind[]): JsonObject {
-  const firstCall = kinds.indexOf('tool_call')
-  const isInterleaved =
-    firstCall >= 0 && kinds.slice(firstCall).some((kind) => kind !== 'tool_call')
-  if (!isInterleaved) return {}
-  return { order: kinds.map((kind) => (kind === 'tool_call' ? 'call' : 'block')) }
-}
-
 /** Returns a function that finds the name of a called tool, for vendors that match results by name. */
 export function toolNameOf(
   messages: readonly Message[],
@@ -181,39 +135,4 @@ export function toolNameOf(
     }
     return names.get(toolCallId)
   }
-}
-
-/** The tool-call ids that a vendor accepts. */
-export interface ToolCallIdRule {
-  /** Must not be global or sticky, because such patterns keep a position from one `test` to the next. */
-  readonly pattern: RegExp
-  readonly maxLength: number
-}
-
-/**
- * Returns the id if the vendor accepts it, otherwise an id made from its hash. Equal ids give equal
- * hashes, so a call and its result still match.
- */
-export function safeToolCallId(id: string, { pattern, maxLength }: ToolCallIdRule): string {
-  if (id.length <= maxLength && pattern.test(id)) return id
-  const hash = idHash(id)
-  const named = `call_${hash}`.slice(0, Math.min(maxLength, 40))
-  return pattern.test(named) && maxLength >= 16 ? named : hash.slice(0, maxLength)
-}
-
-/**
- * Returns a hash of 160 bits in hexadecimal: five rounds similar to FNV-1a, each with a different start
- * and factor. The hash only has to differ between the ids of one conversation, so it is not
- * cryptographic. SHA-256 would add a kilobyte to every application.
- */
-function idHash(id: string): string {
-  let hex = ''
-  for (let round = 1; round <= 5; round++) {
-    let hash = 0x811c9dc5 ^ Math.imul(round, 0x9e3779b9)
-    for (let index = 0; index < id.length; index++)
-      hash = Math.imul(hash ^ id.charCodeAt(index), 0x01000193 + (round << 10))
-    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-    hex += ((hash ^ (hash >>> 13)) >>> 0).toString(16).padStart(8, '0')
-  }
-  return hex
 }

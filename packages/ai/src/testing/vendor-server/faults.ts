@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import type { ErrorCode } from '../../contract/error.ts'
 import type { WireReply } from '../../gateway/answer-wire.ts'
-import type { WireServer } from '../../wires/wire.ts'
+import type { WireServer } from '../../wires/wire-server.ts'
 
 /**
  * A failure to simulate for one request. A fault within an answer (`malformed`, `error_event`, or with

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import { objectOf } from '../../wires/read-json.ts'
-import type { WireServer } from '../../wires/wire.ts'
+import type { WireServer } from '../../wires/wire-server.ts'
 import type { WireName } from '../../contract/provider.ts'
 import { anthropicMessagesServer } from '../../wires/anthropic-messages/server.ts'
 import { googleGenerateServer } from '../../wires/google-generate/server.ts'

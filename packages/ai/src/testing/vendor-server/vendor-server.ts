@@ -2,7 +2,7 @@ import { type Clock, type IdSource, type JsonObject, sequentialIds, systemClock 
 import type { BoundLLMModel, Fetch, LLMRequest } from '../../contract/provider.ts'
 import { ErrorCode } from '../../contract/error.ts'
 import { answerWire, asServerError, errorReply, type WireReply } from '../../gateway/answer-wire.ts'
-import type { ServerError, ServerRequest } from '../../wires/wire.ts'
+import type { ServerError, ServerRequest } from '../../wires/wire-server.ts'
 import {
   scripted,
   type ScriptedModel,

@@ -5,7 +5,7 @@ import { type BlockKind, StopReason, type StreamEvent } from '../../contract/eve
 import type { Source } from '../../contract/turn.ts'
 import { listOf, objectOf, textOf, without } from '../read-json.ts'
 import { toSources } from '../sources.ts'
-import { orderMetadata } from '../transcript.ts'
+import { orderMetadata } from '../block-order.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, ValueUnwrapper, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'

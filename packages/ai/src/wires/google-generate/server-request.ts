@@ -11,9 +11,9 @@ import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { answerContext, readAnswer } from '../collect-blocks.ts'
 import { optionsMetadata } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
-import { declaredTool, type DeclaredTool, takeCall } from '../tools.ts'
+import { declaredTool, type DeclaredTool, takeCall } from '../declared-tools.ts'
 import { fieldError, requestError, unknownPart, type PartTypes } from '../wire-error.ts'
-import type { ServerRequest, WireRoute } from '../wire.ts'
+import type { ServerRequest, WireRoute } from '../wire-server.ts'
 import { decodeResponse } from './response.ts'
 
 const ownFields = new Set(['contents', 'systemInstruction', 'tools', 'generationConfig'])

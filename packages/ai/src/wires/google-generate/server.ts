@@ -1,5 +1,5 @@
 import { readRequest } from '../wire-error.ts'
-import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire.ts'
+import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
 import { encodeError, errorBody } from './error.ts'
 import { decodeRequest } from './server-request.ts'
 import { API, type GooglePart } from './types.ts'

@@ -4,9 +4,9 @@ import { ToolResultMessage, UserMessage, type Message } from '../../contract/mes
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { answerContext, readAnswer } from '../collect-blocks.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { declaredTool, type DeclaredTool, takeCall } from '../tools.ts'
+import { declaredTool, type DeclaredTool, takeCall } from '../declared-tools.ts'
 import { fieldError, type PartTypes, readBody } from '../wire-error.ts'
-import type { ServerRequest } from '../wire.ts'
+import type { ServerRequest } from '../wire-server.ts'
 import { decodeResponse } from './response.ts'
 
 const ownFields = new Set(['model', 'messages', 'tools', 'format', 'stream'])

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import { readRequest } from '../wire-error.ts'
-import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire.ts'
+import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
 import { encodeError } from './error.ts'
 import { decodeRequest } from './server-request.ts'
 import { API } from './types.ts'

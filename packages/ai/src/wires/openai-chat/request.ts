@@ -10,13 +10,8 @@ import {
 import type { LLMRequest } from '../../contract/provider.ts'
 import type { ToolCall } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
-import {
-  dialectKey,
-  encodeHistory,
-  encodeOnce,
-  type ListItems,
-  listRequest,
-} from '../encode-history.ts'
+import { dialectKey, encodeHistory, type ListItems, listRequest } from '../encode-history.ts'
+import { encodeOnce } from '../encode-once.ts'
 import {
   audioFormat,
   imageUrl,
@@ -28,11 +23,13 @@ import {
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
-import { schemaInstruction, toDialect, unwrapValue } from '../schema-dialect.ts'
+import { schemaInstruction, toDialect } from '../schema-dialect.ts'
+import { unwrapValue } from '../unwrap-value.ts'
 import { namedSchema, openaiSchemas } from '../strict-schema.ts'
-import { argumentsText, mergeTools } from '../tools.ts'
+import { mergeTools } from '../merge-tools.ts'
+import { argumentsText } from '../arguments-text.ts'
 import { resultText } from '../../contract/result-text.ts'
-import { safeToolCallId } from '../transcript.ts'
+import { safeToolCallId } from '../tool-call-id.ts'
 import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import type { ChatMedia, OpenAIChatDialect } from './types.ts'

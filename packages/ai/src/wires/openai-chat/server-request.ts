@@ -13,9 +13,9 @@ import { audioMimeType, parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
 import { readFormat, refuseLoose } from '../strict-check.ts'
-import { declaredTool, splitTools } from '../tools.ts'
+import { declaredTool, splitTools } from '../declared-tools.ts'
 import { fieldError, type PartTypes, readBody, requestError, unknownPart } from '../wire-error.ts'
-import type { ServerRequest } from '../wire.ts'
+import type { ServerRequest } from '../wire-server.ts'
 
 const ownFields = new Set([
   'model',

@@ -1,6 +1,6 @@
 import { encodeError, errorBody } from '../openai-error.ts'
 import { readRequest } from '../wire-error.ts'
-import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire.ts'
+import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
 import { decodeRequest } from './server-request.ts'
 import { encodeBase64, encodeSse, type JsonObject, type JsonValue } from '@skein/base'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'

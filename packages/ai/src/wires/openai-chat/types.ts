@@ -1,6 +1,6 @@
 import type { AcceptedSettings } from '../../contract/accepted-settings.ts'
 import type { ChatParameters } from './settings.ts'
-import type { ToolCallIdRule } from '../transcript.ts'
+import type { ToolCallIdRule } from '../tool-call-id.ts'
 import type { JsonObject, JsonValue } from '@skein/base'
 
 /** Kinds of input besides text. */

@@ -10,22 +10,20 @@ import { contentOf, type AssistantMessage, type Message } from '../../contract/m
 import type { LLMRequest } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
-import {
-  dialectKey,
-  encodeHistory,
-  encodeOnce,
-  type ListItems,
-  listRequest,
-} from '../encode-history.ts'
+import { dialectKey, encodeHistory, type ListItems, listRequest } from '../encode-history.ts'
+import { encodeOnce } from '../encode-once.ts'
 import { audioFormat, imageUrl, refuseForeign, toDataUrl, uploadOf } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
-import { toDialect, unwrapValue } from '../schema-dialect.ts'
+import { toDialect } from '../schema-dialect.ts'
+import { unwrapValue } from '../unwrap-value.ts'
 import { namedSchema, openaiSchemas } from '../strict-schema.ts'
-import { argumentsText, mergeTools } from '../tools.ts'
+import { mergeTools } from '../merge-tools.ts'
+import { argumentsText } from '../arguments-text.ts'
 import { resultText } from '../../contract/result-text.ts'
-import { orderedBlocks, safeToolCallId } from '../transcript.ts'
+import { orderedBlocks } from '../block-order.ts'
+import { safeToolCallId } from '../tool-call-id.ts'
 import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { clientItemOf, writeClientResult } from './client-items.ts'

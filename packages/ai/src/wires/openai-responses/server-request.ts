@@ -15,10 +15,10 @@ import { parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
 import { readFormat, refuseLoose } from '../strict-check.ts'
-import { declaredTool, splitTools } from '../tools.ts'
-import { orderMetadata } from '../transcript.ts'
+import { declaredTool, splitTools } from '../declared-tools.ts'
+import { orderMetadata } from '../block-order.ts'
 import { fieldError, type PartTypes, readBody, requestError, unknownPart } from '../wire-error.ts'
-import type { ServerRequest } from '../wire.ts'
+import type { ServerRequest } from '../wire-server.ts'
 
 const api = 'openai-responses'
 const ownFields = new Set(['model', 'input', 'instructions', 'tools', 'text', 'stream'])

@@ -1,7 +1,7 @@
 import { type Emit, type WrittenItem, writeItem } from './server-items.ts'
 import { encodeError, errorBody } from '../openai-error.ts'
 import { readRequest } from '../wire-error.ts'
-import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire.ts'
+import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
 import { decodeRequest } from './server-request.ts'
 import { encodeSse, type JsonObject } from '@skein/base'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'

@@ -6,7 +6,7 @@ import { audioMimeType } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { orderMetadata } from '../transcript.ts'
+import { orderMetadata } from '../block-order.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import {

@@ -2,7 +2,7 @@ import type { AcceptedSettings } from '../../contract/accepted-settings.ts'
 import { countOf, numberOf, objectOf, textOf } from '../read-json.ts'
 import { StopReason } from '../../contract/event.ts'
 import { zeroUsage, type TokenUsage } from '../../contract/turn.ts'
-import type { ToolCallIdRule } from '../transcript.ts'
+import type { ToolCallIdRule } from '../tool-call-id.ts'
 import type { JsonObject, JsonValue } from '@skein/base'
 
 /** A vendor's differences from OpenAI's Responses. Parameters are not part of it. */
