@@ -9,7 +9,7 @@ import { parseArguments } from '../../contract/parse-arguments.ts'
 import { BlockCollector, collectBlocks, type CollectedBlock } from '../collect-blocks.ts'
 import { nativeOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
-import { fromUsage } from './stream.ts'
+import { fromUsage } from './usage.ts'
 
 /** Ollama's `/api/chat` for servers: reads requests of its clients, and writes one message per answer. */
 export const ollamaChatServer: WireServer = {

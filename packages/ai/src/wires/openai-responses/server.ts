@@ -6,7 +6,8 @@ import { decodeRequest } from './server-request.ts'
 import { encodeSse, type JsonObject } from '@skein/base'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
 import { objectOf } from '../read-json.ts'
-import { fromUsage, incompleteReason } from './types.ts'
+import { incompleteReason } from './stop-reason.ts'
+import { fromUsage } from './usage.ts'
 
 /**
  * Responses for servers: reads requests of its clients, and writes one message per answer. Items that a

@@ -9,12 +9,9 @@ import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { orderMetadata } from '../block-order.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
-import {
-  endOfResponse,
-  type OpenAIResponsesDialect,
-  type ResponsesEvent,
-  toUsage,
-} from './types.ts'
+import type { OpenAIResponsesDialect, ResponsesEvent } from './types.ts'
+import { endOfResponse } from './stop-reason.ts'
+import { toUsage } from './usage.ts'
 import { type ItemPart, type MessageParts, openItem, type OpenItem } from './stream-parts.ts'
 import { ErrorCode } from '../../contract/error.ts'
 

@@ -1,26 +1,26 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject, JsonValue } from '@skein/base'
-import { contextOf, fold, requestOf } from '../../test/wires/wire-cases.ts'
+import { contextOf, fold, requestOf } from './wire-cases.ts'
 import {
   AssistantMessage,
   type Message,
   ToolResultMessage,
   UserMessage,
-} from '../contract/message.ts'
-import { anthropicMessagesServer } from './anthropic-messages/server.ts'
-import { anthropicMessages } from './anthropic-messages/wire.ts'
-import { googleGenerateServer } from './google-generate/server.ts'
-import { googleGenerate } from './google-generate/wire.ts'
-import { ollamaChatServer } from './ollama-chat/server.ts'
-import { ollamaChat } from './ollama-chat/wire.ts'
-import { chatDialect } from './openai-chat/types.ts'
-import { openaiChatServer } from './openai-chat/server.ts'
-import { openaiChat } from './openai-chat/wire.ts'
-import { responsesDialect } from './openai-responses/types.ts'
-import { openaiResponsesServer } from './openai-responses/server.ts'
-import { openaiResponses } from './openai-responses/wire.ts'
-import type { Wire } from './wire.ts'
-import type { WireServer } from './wire-server.ts'
+} from '../../src/contract/message.ts'
+import { anthropicMessagesServer } from '../../src/wires/anthropic-messages/server.ts'
+import { anthropicMessages } from '../../src/wires/anthropic-messages/wire.ts'
+import { googleGenerateServer } from '../../src/wires/google-generate/server.ts'
+import { googleGenerate } from '../../src/wires/google-generate/wire.ts'
+import { ollamaChatServer } from '../../src/wires/ollama-chat/server.ts'
+import { ollamaChat } from '../../src/wires/ollama-chat/wire.ts'
+import { chatDialect } from '../../src/wires/openai-chat/types.ts'
+import { openaiChatServer } from '../../src/wires/openai-chat/server.ts'
+import { openaiChat } from '../../src/wires/openai-chat/wire.ts'
+import { responsesDialect } from '../../src/wires/openai-responses/types.ts'
+import { openaiResponsesServer } from '../../src/wires/openai-responses/server.ts'
+import { openaiResponses } from '../../src/wires/openai-responses/wire.ts'
+import type { Wire } from '../../src/wires/wire.ts'
+import type { WireServer } from '../../src/wires/wire-server.ts'
 
 // A conversation may go on with another vendor: what is the first one's own stays behind, and what
 // is sent is a request that the second one can read. Answers are written from documentation.

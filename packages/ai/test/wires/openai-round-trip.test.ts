@@ -1,24 +1,18 @@
 import { type JsonObject, type JsonValue, SseDecoder } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { answerEvents } from '../../test/wires/arbitrary-events.ts'
-import {
-  conversation,
-  jsonObject,
-  plain,
-  runs,
-  someText,
-} from '../../test/wires/arbitrary-message.ts'
-import { checkGrammar, contextOf, fold, requestOf } from '../../test/wires/wire-cases.ts'
-import type { StreamEvent } from '../contract/event.ts'
-import { chatDialect } from './openai-chat/types.ts'
-import { openaiChatServer } from './openai-chat/server.ts'
-import { openaiChat } from './openai-chat/wire.ts'
-import { responsesDialect } from './openai-responses/types.ts'
-import { openaiResponsesServer } from './openai-responses/server.ts'
-import { openaiResponses } from './openai-responses/wire.ts'
-import type { Wire } from './wire.ts'
-import type { WireServer } from './wire-server.ts'
+import { answerEvents } from './arbitrary-events.ts'
+import { conversation, jsonObject, plain, runs, someText } from './arbitrary-message.ts'
+import { checkGrammar, contextOf, fold, requestOf } from './wire-cases.ts'
+import type { StreamEvent } from '../../src/contract/event.ts'
+import { chatDialect } from '../../src/wires/openai-chat/types.ts'
+import { openaiChatServer } from '../../src/wires/openai-chat/server.ts'
+import { openaiChat } from '../../src/wires/openai-chat/wire.ts'
+import { responsesDialect } from '../../src/wires/openai-responses/types.ts'
+import { openaiResponsesServer } from '../../src/wires/openai-responses/server.ts'
+import { openaiResponses } from '../../src/wires/openai-responses/wire.ts'
+import type { Wire } from '../../src/wires/wire.ts'
+import type { WireServer } from '../../src/wires/wire-server.ts'
 
 interface Case {
   readonly wire: Wire

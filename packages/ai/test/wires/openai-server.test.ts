@@ -1,12 +1,12 @@
 import type { JsonObject } from '@skein/base'
 import { describe, expect, test } from 'vitest'
-import type { StreamEvent } from '../contract/event.ts'
-import { plain } from '../../test/wires/arbitrary-message.ts'
-import { anthropicMessagesServer } from './anthropic-messages/server.ts'
-import { googleGenerateServer } from './google-generate/server.ts'
-import { ollamaChatServer } from './ollama-chat/server.ts'
-import { openaiChatServer } from './openai-chat/server.ts'
-import { openaiResponsesServer } from './openai-responses/server.ts'
+import type { StreamEvent } from '../../src/contract/event.ts'
+import { plain } from './arbitrary-message.ts'
+import { anthropicMessagesServer } from '../../src/wires/anthropic-messages/server.ts'
+import { googleGenerateServer } from '../../src/wires/google-generate/server.ts'
+import { ollamaChatServer } from '../../src/wires/ollama-chat/server.ts'
+import { openaiChatServer } from '../../src/wires/openai-chat/server.ts'
+import { openaiResponsesServer } from '../../src/wires/openai-responses/server.ts'
 
 const route = { path: '', search: '' }
 const chat = (fields: JsonObject) =>

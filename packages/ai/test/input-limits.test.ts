@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isUPPError, UPPError } from '../contract/error.ts'
-import type { ProviderConfig } from '../contract/provider.ts'
-import { llm } from '../llm.ts'
-import { calls, reasons, says, scripted, type ScriptPart } from '../testing/scripted.ts'
-import { tool } from '../tools/define.ts'
-import { NoRetry } from '../transport/retry.ts'
-import { openaiCompatible } from '../vendors/openai-compatible.ts'
+import { isUPPError, UPPError } from '../src/contract/error.ts'
+import type { ProviderConfig } from '../src/contract/provider.ts'
+import { llm } from '../src/llm.ts'
+import { calls, reasons, says, scripted, type ScriptPart } from '../src/testing/scripted.ts'
+import { tool } from '../src/tools/define.ts'
+import { NoRetry } from '../src/transport/retry.ts'
+import { openaiCompatible } from '../src/vendors/openai-compatible.ts'
 
 const streaming = fc.boolean()
 

@@ -12,19 +12,19 @@ import {
   ToolResultMessage,
   UserMessage,
   Video,
-} from '../index.ts'
-import { anthropic } from './anthropic.ts'
-import { azureOpenai } from './azure-openai.ts'
-import { cerebras } from './cerebras.ts'
-import { deepseek } from './deepseek.ts'
-import { google } from './google.ts'
-import { groq } from './groq.ts'
-import { mistral } from './mistral.ts'
-import { moonshot } from './moonshot.ts'
-import { ollama } from './ollama.ts'
-import { openai } from './openai.ts'
-import { openrouter } from './openrouter.ts'
-import { xai } from './xai.ts'
+} from '../src/index.ts'
+import { anthropic } from '../src/vendors/anthropic.ts'
+import { azureOpenai } from '../src/vendors/azure-openai.ts'
+import { cerebras } from '../src/vendors/cerebras.ts'
+import { deepseek } from '../src/vendors/deepseek.ts'
+import { google } from '../src/vendors/google.ts'
+import { groq } from '../src/vendors/groq.ts'
+import { mistral } from '../src/vendors/mistral.ts'
+import { moonshot } from '../src/vendors/moonshot.ts'
+import { ollama } from '../src/vendors/ollama.ts'
+import { openai } from '../src/vendors/openai.ts'
+import { openrouter } from '../src/vendors/openrouter.ts'
+import { xai } from '../src/vendors/xai.ts'
 
 type Given = [input: History | InferenceInput, ...more: InferenceInput[]]
 
