@@ -559,12 +559,12 @@ function checkToolChoiceForm(choice: unknown, names: readonly string[], origin: 
   const { tool, ...other } = isPlainObject(choice) ? choice : {}
   if (tool !== undefined) return
   const values = [choice, ...Object.values(other)]
-  const meant = names.find((name) => values.includes(name)) ?? '…'
+  const example = names.find((name) => values.includes(name)) ?? '…'
   const what =
     typeof choice === 'string'
       ? `is "${choice}", which is none of ${TOOL_CHOICES.join(', ')}`
       : 'has no tool'
-  throw invalidRequest(`toolChoice ${what}.`, origin, `Write toolChoice: { tool: "${meant}" }.`)
+  throw invalidRequest(`toolChoice ${what}.`, origin, `Write toolChoice: { tool: "${example}" }.`)
 }
 
 const TOOL_CHOICES = ['auto', 'none', 'required'] as const

@@ -64,15 +64,15 @@ export function isDeepFrozen(value: unknown): boolean {
  */
 function walk(root: unknown, visit: (node: object) => unknown): boolean {
   const pending: unknown[] = [root]
-  const seen = new Set<object>()
+  const visited = new Set<object>()
   while (pending.length > 0) {
     const node = pending.pop()
-    if (!isFreezable(node) || deepFrozen.has(node) || seen.has(node)) continue
+    if (!isFreezable(node) || deepFrozen.has(node) || visited.has(node)) continue
     if (!visit(node)) return false
-    seen.add(node)
+    visited.add(node)
     for (const child of Object.values(node)) pending.push(child)
   }
-  for (const node of seen) deepFrozen.add(node)
+  for (const node of visited) deepFrozen.add(node)
   return true
 }
 

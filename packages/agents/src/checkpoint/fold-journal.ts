@@ -7,36 +7,36 @@ import { AgentState } from '../state/state.ts'
 import { openCallsOf } from '../state/transcript.ts'
 
 /**
- * Adds the results in a journal (record of finished calls) to the open calls of a state, so that `agent.resume`
+ * Adds the results in a journal to the open calls of a state, so that `agent.resume`
  * does not run these calls again. Entries of other calls belong to an older state and are ignored.
  */
 export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]): AgentStateJSON {
   if (entries.length === 0) return json
   const state = AgentState.fromJSON(json)
   const { answered, deferred = [] } = state.suspension ?? {}
-  const known = new Map(answered?.results.map((result) => [result.toolCallId, result]))
+  const resultOfCall = new Map(answered?.results.map((result) => [result.toolCallId, result]))
   for (const entry of entries) {
     const message = messageFromJSON(entry.message)
     if (!isToolResultMessage(message)) continue
-    for (const result of message.results) known.set(result.toolCallId, result)
+    for (const result of message.results) resultOfCall.set(result.toolCallId, result)
   }
   const results = openCallsOf(state.messages).flatMap(
-    ({ toolCallId }) => known.get(toolCallId) ?? [],
+    ({ toolCallId }) => resultOfCall.get(toolCallId) ?? [],
   )
   if (results.length === (answered?.results.length ?? 0)) return json
-  const done = new Set(results.map(({ toolCallId }) => toolCallId))
-  const suspended = state.withSuspension({
+  const finishedIds = new Set(results.map(({ toolCallId }) => toolCallId))
+  const nextState = state.withSuspension({
     answered: new ToolResultMessage(results),
-    deferred: deferred.filter(({ toolCallId }) => !done.has(toolCallId)),
+    deferred: deferred.filter(({ toolCallId }) => !finishedIds.has(toolCallId)),
   })
   const before = new Set(answered?.results.map(({ toolCallId }) => toolCallId))
   // A call that was tried again after a crash may have one entry per attempt; the last entry counts.
   const last = new Map(entries.map((entry) => [entry.toolCallId, entry]))
   const traces = [...last.values()].flatMap(({ toolCallId, traces: ended = [] }) =>
-    done.has(toolCallId) && !before.has(toolCallId) ? ended : [],
+    finishedIds.has(toolCallId) && !before.has(toolCallId) ? ended : [],
   )
-  const folded = traces.reduce(addTrace, suspended)
-  return { ...folded.toJSON(), id: json.id }
+  const newState = traces.reduce(addTrace, nextState)
+  return { ...newState.toJSON(), id: json.id }
 }
 
 /** Adds the trace of a sub-agent that has ended to a state, and its tokens to what the run has used. */

@@ -11,14 +11,14 @@ const texts = new WeakMap<MessageJSON, string>()
  */
 export function stateText({ messages, ...rest }: AgentStateJSON): string {
   const head = JSON.stringify(rest)
-  const written = messages.map((message) => {
-    const known = texts.get(message)
-    if (known !== undefined) return known
+  const messageTexts = messages.map((message) => {
+    const cachedText = texts.get(message)
+    if (cachedText !== undefined) return cachedText
     const text = JSON.stringify(message)
     if (isDeepFrozen(message)) texts.set(message, text)
     return text
   })
-  return `${head.slice(0, -1)},"messages":[${written.join(',')}]}`
+  return `${head.slice(0, -1)},"messages":[${messageTexts.join(',')}]}`
 }
 
 /** Returns the metadata of a checkpoint that is saved now (UAP §12.4.2). */

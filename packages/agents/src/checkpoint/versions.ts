@@ -138,9 +138,9 @@ export function checkExpected(
   expected: string | null | undefined,
   newest: CheckpointMetadata | null | undefined,
 ): void {
-  const found = newest?.checkpointId ?? null
-  if (expected !== undefined && expected !== found)
-    throw new CheckpointConflict(sessionId, { expected, found })
+  const currentId = newest?.checkpointId ?? null
+  if (expected !== undefined && expected !== currentId)
+    throw new CheckpointConflict(sessionId, { expected, found: currentId })
 }
 
 /**
@@ -164,7 +164,7 @@ export async function forkCheckpoint(
       `The session ${JSON.stringify(sessionId)} has no version ${JSON.stringify(checkpointId ?? 'newest')}.`,
       'See `store.history(sessionId)`; a store of your own needs `loadVersion`.',
     )
-  const forked = { ...state, metadata: { ...state.metadata, sessionId: to } }
-  await store.save(to, forked, { expected: null })
-  return forked
+  const copy = { ...state, metadata: { ...state.metadata, sessionId: to } }
+  await store.save(to, copy, { expected: null })
+  return copy
 }

@@ -21,9 +21,9 @@ export class Elicitations {
 
   ask(params: Readonly<Record<string, unknown>>): { action: 'accept' | 'cancel'; content?: never } {
     const call = this.#call
-    const known = call?.given[call.next]
+    const answer = call?.given[call.next]
     if (call) call.next++
-    if (known) return { action: 'accept', content: known as never } // the SDK checks it against the schema
+    if (answer) return { action: 'accept', content: answer as never } // the SDK checks it against the schema
     const { message, requestedSchema } = JSON.parse(JSON.stringify(params)) as JsonObject
     if (call) call.open ??= { message: message ?? '', requestedSchema: requestedSchema ?? {} }
     return { action: 'cancel' }
@@ -34,7 +34,7 @@ export class Elicitations {
    * belongs to, so the calls of a connection run one after the other.
    */
   wrap(tool: Tool): Tool {
-    const run = async function* (
+    const runTool = async function* (
       this: Elicitations,
       params: never,
       context: AgentContext,
@@ -49,7 +49,7 @@ export class Elicitations {
         release()
       }
     }
-    return withToolContext(deriveTool(tool, { run: run.bind(this) }))
+    return withToolContext(deriveTool(tool, { run: runTool.bind(this) }))
   }
 
   /** Begins the questions of the running call again, because the call is repeated over a new connection. */

@@ -79,14 +79,14 @@ export interface ServedTool extends McpTool {
  * cancelling the request aborts the run.
  */
 export function mcpHandlers({ agents = [], tools = [] }: McpHandlersOptions): McpHandlers {
-  const served = [...agents, ...tools]
-  const names = served.map(({ name }) => name)
+  const entries = [...agents, ...tools]
+  const names = entries.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined)
     throw invalidUse(`Two of the served agents and tools are named "${twice}".`)
   return {
     listTools: () => ({
-      tools: served.map(({ name, description, parameters }) => {
+      tools: entries.map(({ name, description, parameters }) => {
         const schema = isPlainObject(parameters) ? parameters : {}
         return { name, description, inputSchema: { ...schema, type: 'object' } }
       }),
@@ -94,9 +94,9 @@ export function mcpHandlers({ agents = [], tools = [] }: McpHandlersOptions): Mc
     async callTool({ params }, extra) {
       const { name, arguments: given = {} } = params
       const args = given as JsonObject // the client sent the arguments as JSON
-      const found = agents.find((one) => one.name === name)
+      const servedAgent = agents.find((one) => one.name === name)
       try {
-        if (found) return await runAgent(found, args, { params, extra })
+        if (servedAgent) return await runAgent(servedAgent, args, { params, extra })
         if (!tools.some((tool) => tool.name === name))
           return toMcpError(`There is no tool "${name}".`)
         return await runTool(tools, { name, args }, extra)
@@ -114,8 +114,8 @@ async function runAgent(
   { params, extra }: { readonly params: McpCallRequest['params']; readonly extra: McpExtra },
 ): Promise<McpCallResult> {
   const progressToken = params._meta?.progressToken
-  const run = agent.stream(prompt(args), AgentState.initial(), { signal: extra.signal })
-  for await (const { uap } of run) {
+  const answer = agent.stream(prompt(args), AgentState.initial(), { signal: extra.signal })
+  for await (const { uap } of answer) {
     if (uap?.type !== 'step_start' || progressToken === undefined) continue
     const progress = { progressToken, progress: uap.step, message: `Step ${uap.step}` }
     // A failed notification does not stop the run; only the request's signal does.
@@ -123,7 +123,7 @@ async function runAgent(
       .sendNotification?.({ method: 'notifications/progress', params: progress })
       .catch(() => {})
   }
-  const { turn, interrupts, stopReason } = await run.result
+  const { turn, interrupts, stopReason } = await answer.result
   if (interrupts) return toMcpError(`The agent waits for ${interrupts.length} answer(s).`)
   const { text } = turn.response
   const failure = unfinishedRun(`The agent "${name}"`, stopReason, text)

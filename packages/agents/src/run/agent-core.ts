@@ -75,10 +75,10 @@ export class AgentCore {
    */
   resumedInput({ messages }: AgentState): Message {
     const { ids, clock } = this
-    const asked = messages.findLast(
+    const question = messages.findLast(
       (message) => isUserMessage(message) && message.metadata?.['uap']?.['synthetic'] !== true,
     )
-    return asked ?? new UserMessage('', { ids, clock })
+    return question ?? new UserMessage('', { ids, clock })
   }
 
   /**
@@ -89,8 +89,8 @@ export class AgentCore {
   sessionOf(state: Partial<AgentState> | undefined): string | undefined {
     const { sessionId, checkpoints } = this.options
     if (sessionId !== undefined) return sessionId
-    const stored = state?.metadata?.['sessionId'] // a middleware may have left something that is no state
-    if (typeof stored === 'string' && stored !== '') return stored
+    const storedId = state?.metadata?.['sessionId'] // a middleware may have left something that is no state
+    if (typeof storedId === 'string' && storedId !== '') return storedId
     return checkpoints && this.ids()
   }
 }

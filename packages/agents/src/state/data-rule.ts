@@ -14,7 +14,8 @@ export type DataRule =
 
 /** Returns the first fault of JSON data: its path, what is there, what was expected. Undefined if there is none. */
 export function misfit(value: unknown, rule: DataRule, path = ''): string | undefined {
-  const not = (expected: string): string => `${path || 'it'} is ${kindOf(value)}, not ${expected}`
+  const not = (expected: string): string =>
+    `${path || 'it'} is ${kindOfValue(value)}, not ${expected}`
   if (typeof rule === 'string') return typeof value === rule ? undefined : not(`a ${rule}`)
   if (typeof rule === 'function') {
     const expected = rule(value)
@@ -36,7 +37,7 @@ export function misfit(value: unknown, rule: DataRule, path = ''): string | unde
 }
 
 /** Names what a value is; numbers and booleans are shown, texts are not, because they may be private. */
-function kindOf(value: unknown): string {
+function kindOfValue(value: unknown): string {
   if (value === undefined) return 'missing'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object' && value !== null) return 'an object'

@@ -26,8 +26,8 @@ export function withEntry(
 function copy(value: unknown, seen: Map<object, unknown>, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? 0 : value
   if (depth > MAX_DEPTH) throw invalidUse(`Data is nested deeper than ${MAX_DEPTH} levels.`)
-  const known = seen.get(value)
-  if (known !== undefined) return known
+  const copyBefore = seen.get(value)
+  if (copyBefore !== undefined) return copyBefore
   if (Array.isArray(value)) {
     const list: unknown[] = []
     seen.set(value, list)

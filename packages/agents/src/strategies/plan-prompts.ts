@@ -30,20 +30,22 @@ export function replanPrompt(options: {
   readonly maxPlanSteps: number
 }): string {
   const { goal, completed, failed, reason, tools, maxPlanSteps } = options
-  const done = completed.map(({ id, description }) => `${id}: ${description}`)
+  const lines = completed.map(({ id, description }) => `${id}: ${description}`)
   return [
     `The step "${failed.id}" (${failed.description}) failed: ${reason}`,
     `The goal is still: ${goal}`,
-    ...(done.length > 0 ? ['Completed so far:', ...bullets(done)] : ['Nothing is completed yet.']),
+    ...(lines.length > 0
+      ? ['Completed so far:', ...bullets(lines)]
+      : ['Nothing is completed yet.']),
     'Make a new plan for what is left to do.',
     ...toolsAndLimit(tools, maxPlanSteps),
   ].join('\n')
 }
 
 function toolsAndLimit(tools: readonly Tool[], maxPlanSteps: number): string[] {
-  const named = tools.map(({ name, description }) => `${name}: ${description}`)
+  const toolLines = tools.map(({ name, description }) => `${name}: ${description}`)
   const limit = Number.isFinite(maxPlanSteps) ? [`At most ${maxPlanSteps} steps.`] : []
-  return [...(named.length > 0 ? ['Tools:', ...bullets(named)] : []), ...limit]
+  return [...(toolLines.length > 0 ? ['Tools:', ...bullets(toolLines)] : []), ...limit]
 }
 
 function bullets(lines: readonly string[]): string[] {

@@ -83,8 +83,8 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
 
 /** Returns the steps to carry out now: those in progress, otherwise at most `limit` that are ready. */
 function nextSteps(steps: readonly PlanStep[], limit: number): readonly PlanStep[] {
-  const started = withStatus(steps, 'in_progress')
-  if (started.length > 0) return started
+  const activeSteps = withStatus(steps, 'in_progress')
+  if (activeSteps.length > 0) return activeSteps
   const done = new Set(withStatus(steps, 'completed').map(({ id }) => id))
   const ready = withStatus(steps, 'pending').filter(({ dependsOn }) =>
     dependsOn.every((id) => done.has(id)),

@@ -76,22 +76,22 @@ function checkSteps(steps: readonly PlanStep[], done: readonly PlanStep[]): stri
     for (const other of dependsOn)
       if (!ids.has(other)) problems.push(`"${id}" depends on "${other}", which is not a step.`)
   if (problems.length > 0) return problems
-  const ordered = new Set(dependencyOrder(steps, done).map(({ id }) => id))
-  const cycle = steps.filter(({ id }) => !ordered.has(id)).map(({ id }) => `"${id}"`)
+  const order = new Set(dependencyOrder(steps, done).map(({ id }) => id))
+  const cycle = steps.filter(({ id }) => !order.has(id)).map(({ id }) => `"${id}"`)
   return cycle.length > 0 ? [`The steps ${cycle.join(', ')} wait for each other.`] : []
 }
 
 /** Returns the steps that can be carried out, each after its dependencies, otherwise in the given order. */
 export function dependencyOrder(steps: readonly PlanStep[], done: readonly PlanStep[]): PlanStep[] {
-  const finished = new Set(done.map(({ id }) => id))
-  const left = [...steps]
-  const ordered: PlanStep[] = []
+  const doneIds = new Set(done.map(({ id }) => id))
+  const rest = [...steps]
+  const order: PlanStep[] = []
   for (;;) {
-    const index = left.findIndex(({ dependsOn }) => dependsOn.every((id) => finished.has(id)))
-    if (index < 0) return ordered
-    const [step] = left.splice(index, 1)
-    ordered.push(step!)
-    finished.add(step!.id)
+    const index = rest.findIndex(({ dependsOn }) => dependsOn.every((id) => doneIds.has(id)))
+    if (index < 0) return order
+    const [step] = rest.splice(index, 1)
+    order.push(step!)
+    doneIds.add(step!.id)
   }
 }
 
@@ -102,8 +102,8 @@ export function cutPlan(
   limit: number,
 ): readonly PlanStep[] {
   if (steps.length <= limit) return steps
-  const kept = new Set(dependencyOrder(steps, done).slice(0, limit))
-  return steps.filter((step) => kept.has(step))
+  const planSteps = new Set(dependencyOrder(steps, done).slice(0, limit))
+  return steps.filter((step) => planSteps.has(step))
 }
 
 /**
@@ -114,23 +114,23 @@ export function joinPlans(
   ended: readonly PlanStep[],
   steps: readonly PlanStep[],
 ): readonly PlanStep[] {
-  const taken = new Set(ended.map(({ id }) => id))
-  const renamed = new Map<string, string>()
-  const all = new Set([...taken, ...steps.map(({ id }) => id)])
+  const usedIds = new Set(ended.map(({ id }) => id))
+  const newIds = new Map<string, string>()
+  const all = new Set([...usedIds, ...steps.map(({ id }) => id)])
   for (const { id } of steps) {
-    if (!taken.has(id)) continue
+    if (!usedIds.has(id)) continue
     let count = 2
     while (all.has(`${id}-${count}`)) count++
-    renamed.set(id, `${id}-${count}`)
+    newIds.set(id, `${id}-${count}`)
     all.add(`${id}-${count}`)
   }
-  const named = (id: string): string => renamed.get(id) ?? id
-  const added = steps.map((step) => ({
+  const idOf = (id: string): string => newIds.get(id) ?? id
+  const newSteps = steps.map((step) => ({
     ...step,
-    id: named(step.id),
-    dependsOn: step.dependsOn.map(named),
+    id: idOf(step.id),
+    dependsOn: step.dependsOn.map(idOf),
   }))
-  return [...ended, ...added]
+  return [...ended, ...newSteps]
 }
 
 /** Returns warnings for steps that name an unknown tool. The plan may work without it. */

@@ -144,9 +144,9 @@ class PromptReader {
     block: AssistantContent & { type: 'reasoning' },
     { text = '', providerOptions }: AiSdkPart,
   ): AssistantContent {
-    const joined = [block.text, text].filter(Boolean).join('\n\n')
-    const now = toMetadata(providerOptions, this.#model, { kind: 'reasoning', text: joined })
-    return { type: 'reasoning', text: joined, ...(now && { metadata: now }) }
+    const allText = [block.text, text].filter(Boolean).join('\n\n')
+    const now = toMetadata(providerOptions, this.#model, { kind: 'reasoning', text: allText })
+    return { type: 'reasoning', text: allText, ...(now && { metadata: now }) }
   }
 
   #result({ toolCallId = '', toolName = '', output, providerOptions }: AiSdkPart): ToolResult {

@@ -9,8 +9,8 @@ export function toBytesJson(value: unknown): unknown {
   if (value instanceof Uint8Array) return { $bytes: encodeBase64(value) }
   if (Array.isArray(value)) return mapArray(value, toBytesJson)
   if (!isData(value)) return value
-  const mapped = mapObject(value, toBytesJson)
-  return isMark(value) ? { $escaped: mapped } : mapped
+  const json = mapObject(value, toBytesJson)
+  return isMark(value) ? { $escaped: json } : json
 }
 
 /** True for objects that JSON writes field by field: object literals and class instances such as `Image`. */
@@ -52,10 +52,10 @@ type Map = (value: unknown) => unknown
 function mapArray(list: readonly unknown[], map: Map): readonly unknown[] {
   let copy: unknown[] | undefined
   list.forEach((item, index) => {
-    const mapped = map(item)
-    if (mapped === item) return
+    const json = map(item)
+    if (json === item) return
     copy ??= [...list]
-    copy[index] = mapped
+    copy[index] = json
   })
   return copy ?? list
 }
@@ -63,12 +63,12 @@ function mapArray(list: readonly unknown[], map: Map): readonly unknown[] {
 function mapObject(object: Record<string, unknown>, map: Map): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined
   for (const key of Object.keys(object)) {
-    const mapped = map(object[key])
-    if (mapped === object[key]) continue
+    const json = map(object[key])
+    if (json === object[key]) continue
     copy ??= { ...object }
     // An assignment would set the prototype if the key is `__proto__`, so the property is defined.
     Object.defineProperty(copy, key, {
-      value: mapped,
+      value: json,
       enumerable: true,
       writable: true,
       configurable: true,

@@ -21,14 +21,15 @@ export function parseArguments(text: string): DecodedArguments {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    return invalid(text, error instanceof Error ? error.message : 'not JSON')
+    return invalidArguments(text, error instanceof Error ? error.message : 'not JSON')
   }
-  if (!isPlainObject(value)) return invalid(text, 'not a JSON object')
-  if (!isShallow(value, text)) return invalid(text, `nested deeper than ${MAX_DEPTH} levels`)
+  if (!isPlainObject(value)) return invalidArguments(text, 'not a JSON object')
+  if (!isShallow(value, text))
+    return invalidArguments(text, `nested deeper than ${MAX_DEPTH} levels`)
   return { arguments: value as JsonObject } // `JSON.parse` returns only JSON values
 }
 
-function invalid(text: string, reason: string): DecodedArguments {
+function invalidArguments(text: string, reason: string): DecodedArguments {
   return { invalid: { text, reason } }
 }
 

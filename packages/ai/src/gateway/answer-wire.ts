@@ -79,14 +79,14 @@ async function whole({ wire, context, events }: WireAnswer): Promise<WireReply> 
 async function streamed(answer: WireAnswer): Promise<WireReply> {
   const { wire, events, pingMs = DEFAULT_PING_MS } = answer
   const batches = new SilenceReader(events[Symbol.asyncIterator](), pingMs)
-  const held: (readonly StreamEvent[])[] = []
+  const batchesBefore: (readonly StreamEvent[])[] = []
   let isSilent = false
   try {
     for (;;) {
       const step = await batches.next()
       isSilent = step === 'silent'
       if (step === 'silent' || step.done) break
-      held.push(step.value)
+      batchesBefore.push(step.value)
       if (step.value.some(({ type }) => type !== 'message_start')) break
     }
   } catch (error) {
@@ -96,7 +96,7 @@ async function streamed(answer: WireAnswer): Promise<WireReply> {
   return {
     status: 200,
     headers: { 'content-type': streamTypes[wire.name], 'cache-control': 'no-cache' },
-    body: encode(answer, { held, isSilent, batches }),
+    body: encode(answer, { held: batchesBefore, isSilent, batches }),
   }
 }
 
@@ -119,7 +119,7 @@ interface OpenedAnswer {
 
 async function* encode(
   { wire, context, toServerError = asServerError }: WireAnswer,
-  { held, isSilent, batches }: OpenedAnswer,
+  { held: batchesBefore, isSilent, batches }: OpenedAnswer,
 ): AsyncGenerator<string, void> {
   const encoder = wire.createEncoder(context)
   let last: StreamEvent | undefined
@@ -130,7 +130,7 @@ async function* encode(
     return text
   }
   try {
-    for (const batch of held) yield encodeBatch(batch)
+    for (const batch of batchesBefore) yield encodeBatch(batch)
     if (isSilent) yield encoder.ping()
     for (;;) {
       const step = await batches.next()
@@ -166,9 +166,9 @@ export function gatewayError(
  * told that the model is unavailable.
  */
 export function toClientError(error: unknown): ServerError {
-  const told = asServerError(error)
+  const clientError = asServerError(error)
   const isOwn = isUPPError(error) && error.provider === 'gateway'
-  if (told.code !== ErrorCode.AuthenticationFailed || isOwn) return told
+  if (clientError.code !== ErrorCode.AuthenticationFailed || isOwn) return clientError
   return {
     code: ErrorCode.ProviderError,
     statusCode: 502,

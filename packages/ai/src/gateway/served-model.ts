@@ -65,8 +65,8 @@ export function servedModel(options: ServedModelOptions): GatewayAnswer {
     const { options: own, dropped } = optionsFor(model, options, request)
     const instance = llm(own)
     const events = instance.infer(request.messages, { streaming: request.stream })
-    const structured = withoutInventedNulls(events, request.structure, model)
-    return { events: oneMessage(structured), droppedParams: dropped }
+    const dataEvents = withoutInventedNulls(events, request.structure, model)
+    return { events: oneMessage(dataEvents), droppedParams: dropped }
   }
   return Object.assign(answer, {
     countTokens: (request: GatewayRequest) =>

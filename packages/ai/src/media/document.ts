@@ -41,7 +41,7 @@ export class Document implements DocumentBlock {
     }
     checkDeclared(bytes, type)
     if (type.startsWith('text/') || type === 'application/json')
-      return new Document({ type: 'text', data: textOf(bytes, path) }, type, title)
+      return new Document({ type: 'text', data: utf8TextOf(bytes, path) }, type, title)
     return new Document({ type: 'base64', data: encodeBase64(bytes) }, type, title)
   }
 
@@ -80,7 +80,7 @@ export class Document implements DocumentBlock {
   }
 }
 
-function textOf(bytes: Uint8Array, path: string): string {
+function utf8TextOf(bytes: Uint8Array, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {

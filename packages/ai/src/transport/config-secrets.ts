@@ -39,7 +39,7 @@ export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
   // below: they only show that it is a getter.
   if (apiKey !== undefined)
     Object.defineProperty(hidden, 'apiKey', { get: () => apiKey, enumerable: true })
-  const shown = (): object => {
+  const printable = (): object => {
     const { headers, apiKey: key, ...rest } = hidden
     return {
       ...rest,
@@ -49,7 +49,10 @@ export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
       }),
     }
   }
-  Object.defineProperties(hidden, { toJSON: { value: shown }, [inspectCustom]: { value: shown } })
+  Object.defineProperties(hidden, {
+    toJSON: { value: printable },
+    [inspectCustom]: { value: printable },
+  })
   secretsByConfig.set(hidden, secretsOfConfig(config))
   return Object.freeze(hidden)
 }

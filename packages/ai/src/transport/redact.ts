@@ -13,10 +13,10 @@ export function redactUPPError(
   secrets: readonly string[],
   facts: ErrorFacts = {},
 ): UPPError {
-  const added = Object.entries(facts).some(
+  const hasNewFacts = Object.entries(facts).some(
     ([name, value]) => value !== undefined && error[name as keyof ErrorFacts] === undefined,
   )
-  if (!added && !holdsSecret(error, secrets)) return error
+  if (!hasNewFacts && !holdsSecret(error, secrets)) return error
   const clean = <T extends string | undefined>(text: T): T =>
     (text === undefined ? text : redactSecrets(text, secrets)) as T // undefined stays undefined
   const limits = error.rateLimit ?? facts.rateLimit
@@ -67,14 +67,14 @@ const MAX_NODES = 2000
 function holdsSecret(root: unknown, secrets: readonly string[]): boolean {
   if (secrets.length === 0) return false
   const texts: string[] = []
-  const seen = new Set<object>()
+  const visited = new Set<object>()
   const pending: unknown[] = [root]
   while (pending.length > 0) {
     const node = pending.pop()
     if (typeof node === 'string') texts.push(node)
-    else if (typeof node === 'object' && node !== null && !seen.has(node)) {
-      if (seen.size === MAX_NODES) return true
-      seen.add(node)
+    else if (typeof node === 'object' && node !== null && !visited.has(node)) {
+      if (visited.size === MAX_NODES) return true
+      visited.add(node)
       if (ArrayBuffer.isView(node)) continue
       if (node instanceof Error) pending.push(node.message, node.stack)
       if (node instanceof URL) pending.push(node.href)

@@ -36,8 +36,8 @@ export function limitsOf(config: ProviderConfig, context: ErrorContext): CallLim
       : Math.min(positive(`config.${name}`, value, context), MAX_TIMER_MS)
   const inputLimits: Record<keyof InputLimits, number> = { ...defaultInputLimits }
   for (const name of Object.keys(inputLimits) as (keyof InputLimits)[]) {
-    const given = (config as Partial<InputLimits>)[name]
-    if (given !== undefined) inputLimits[name] = positive(`config.${name}`, given, context)
+    const limit = (config as Partial<InputLimits>)[name]
+    if (limit !== undefined) inputLimits[name] = positive(`config.${name}`, limit, context)
   }
   const idleMs = ms('timeouts.idleMs', timeouts?.idleMs) ?? DEFAULT_IDLE_MS
   return {
@@ -53,8 +53,8 @@ export function limitsOf(config: ProviderConfig, context: ErrorContext): CallLim
 /** Waits `ms` milliseconds, at most the longest delay of a timer; rejects with the signal's reason as soon as the signal aborts. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout>
-  const waited = new Promise<void>((resolve) => {
+  const delay = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, Math.min(ms, MAX_TIMER_MS))
   })
-  return untilAborted(signal, waited).finally(() => clearTimeout(timer))
+  return untilAborted(signal, delay).finally(() => clearTimeout(timer))
 }

@@ -43,8 +43,8 @@ export function checkRequest(request: LLMRequest, model: BoundLLMModel, streamin
       if (type === 'text') continue // most blocks, and a history has many
       if (type === 'image' || type === 'document') checkSource(block, origin)
       if (index < start) continue
-      const needed = mediaCapability(block)
-      if (needed && !capabilities[needed]) throw unsupported(`${type} input`, origin)
+      const capability = mediaCapability(block)
+      if (capability && !capabilities[capability]) throw unsupported(`${type} input`, origin)
       const refusal = model.refuse?.(block)
       if (refusal) throw refusal
     }
@@ -75,12 +75,12 @@ const knownSources = {
 
 /** Throws for a kind of source that this package does not have, e.g. a vendor's id of an uploaded file. */
 function checkSource({ type, source }: ImageBlock | DocumentBlock, origin: ErrorOrigin): void {
-  const known: readonly string[] = knownSources[type]
-  if (known.includes(source?.type)) return
+  const sourceTypes: readonly string[] = knownSources[type]
+  if (sourceTypes.includes(source?.type)) return
   throw invalidRequest(
     `The source of the ${type} has the type ${JSON.stringify(source?.type)}.`,
     origin,
-    `Known: ${known.join(', ')}. For a file that was uploaded to a vendor: Document.fromUpload({ provider, fileId }), Image.fromUpload(…).`,
+    `Known: ${sourceTypes.join(', ')}. For a file that was uploaded to a vendor: Document.fromUpload({ provider, fileId }), Image.fromUpload(…).`,
   )
 }
 

@@ -19,28 +19,31 @@ export function acceptedOnly(
   isThinking: boolean,
 ): { readonly settings: WireSettings; readonly notes: readonly SettingNote[] } {
   if (!accepts) return { settings, notes: [] }
-  const kept: { -readonly [Name in keyof WireSettings]: WireSettings[Name] } = { ...settings }
+  const acceptedSettings: { -readonly [Name in keyof WireSettings]: WireSettings[Name] } = {
+    ...settings,
+  }
   const notes: SettingNote[] = []
   const drop = (setting: keyof WireSettings, reason: string): void => {
-    if (kept[setting] === undefined) return
-    delete kept[setting]
+    if (acceptedSettings[setting] === undefined) return
+    delete acceptedSettings[setting]
     notes.push({ setting, change: 'dropped', reason: `${modelId} ${reason}; it was not sent.` })
   }
   const { sampling, stop, forcedTools, maxOutputTokens, oneSampler } = accepts
   if (sampling === 'refused') for (const name of samplers) drop(name, 'refuses it')
   if (sampling === 'without_reasoning' && isThinking)
     for (const name of samplers) drop(name, 'refuses it while it thinks')
-  if (oneSampler && kept.temperature !== undefined)
+  if (oneSampler && acceptedSettings.temperature !== undefined)
     drop('topP', 'accepts either temperature or topP')
   if (stop === 'refused') drop('stop', 'refuses it')
-  const isForced = kept.toolChoice === 'required' || typeof kept.toolChoice === 'object'
+  const isForced =
+    acceptedSettings.toolChoice === 'required' || typeof acceptedSettings.toolChoice === 'object'
   if (isForced && forcedTools === 'refused') drop('toolChoice', 'does not let a call be forced')
-  if (maxOutputTokens !== undefined && (kept.maxOutputTokens ?? 0) > maxOutputTokens) {
-    kept.maxOutputTokens = maxOutputTokens
+  if (maxOutputTokens !== undefined && (acceptedSettings.maxOutputTokens ?? 0) > maxOutputTokens) {
+    acceptedSettings.maxOutputTokens = maxOutputTokens
     const reason = `${modelId} writes at most ${maxOutputTokens} tokens; that limit was sent.`
     notes.push({ setting: 'maxOutputTokens', change: 'adjusted', reason })
   }
-  return { settings: kept, notes }
+  return { settings: acceptedSettings, notes }
 }
 
 const samplers = ['temperature', 'topP', 'topK'] as const

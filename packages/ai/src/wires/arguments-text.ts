@@ -7,9 +7,9 @@ import type { ToolCall } from '../contract/tool.ts'
  * valid are sent as `{}`, because servers parse them; the tool result explains the error.
  */
 export function argumentsText(call: ToolCall, verbatim: JsonValue | undefined): string {
-  const written = wellFormedJson(JSON.stringify(call.arguments))
-  if (typeof verbatim !== 'string') return written
-  return rewritten(verbatim) === written ? verbatim : written
+  const canonicalText = wellFormedJson(JSON.stringify(call.arguments))
+  if (typeof verbatim !== 'string') return canonicalText
+  return rewritten(verbatim) === canonicalText ? verbatim : canonicalText
 }
 
 /**

@@ -25,7 +25,7 @@ interface Sent {
  * The sent texts by the last message of the conversation. When a conversation grows, its entry moves to
  * the new last message.
  */
-const sent = new WeakMap<Message, Map<string, Sent>>()
+const lastRequests = new WeakMap<Message, Map<string, Sent>>()
 
 /** How many messages, counted from the end, are tried as the last message of an earlier request. */
 const LOOK_BACK = 32
@@ -45,28 +45,28 @@ export function encodeHistory(
   encode: EncodeMessages,
   warnings: Warning[],
 ): JsonList {
-  const known = lastSent(messages, key)
-  const rest = known ? messages.slice(known.messages.length) : messages
+  const previous = lastSent(messages, key)
+  const rest = previous ? messages.slice(previous.messages.length) : messages
   if (!isWhole(rest)) return encode(repairTranscript(messages, warnings), warnings).join(',')
-  const found: Warning[] = known ? [...known.warnings] : []
-  const added = encode(rest, found).join(',')
-  for (const warning of found) warnings.push(warning)
-  const before = known?.list ?? ''
+  const newWarnings: Warning[] = previous ? [...previous.warnings] : []
+  const newItems = encode(rest, newWarnings).join(',')
+  for (const warning of newWarnings) warnings.push(warning)
+  const before = previous?.list ?? ''
   // The remembered bytes are extended in place by the next request. Messages that may still change must not
   // get into them, so the text is copied instead.
   if (!rest.every(isDeepFrozen))
-    return append(typeof before === 'string' ? before : decoder.decode(before), added)
-  const list = append(before, added)
-  remember(key, { messages: [...messages], list, warnings: found }, known)
+    return append(typeof before === 'string' ? before : decoder.decode(before), newItems)
+  const list = append(before, newItems)
+  remember(key, { messages: [...messages], list, warnings: newWarnings }, previous)
   return list
 }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** Adds items to a list. Bytes are written after those of the list, into its buffer if that has room. */
-function append(list: JsonList, added: string): JsonList {
-  if (added === '') return list
-  const items = list.length > 0 ? `,${added}` : added
+function append(list: JsonList, newItems: string): JsonList {
+  if (newItems === '') return list
+  const items = list.length > 0 ? `,${newItems}` : newItems
   return typeof list === 'string' && list.length + items.length <= MAX_TEXT
     ? list + items
     : extended(list, items)
@@ -76,24 +76,24 @@ function append(list: JsonList, added: string): JsonList {
 function lastSent(messages: readonly Message[], key: string): Sent | undefined {
   const end = Math.max(0, messages.length - LOOK_BACK)
   for (let index = messages.length - 1; index >= end; index--) {
-    const known = sent.get(messages[index]!)?.get(key)
-    if (known?.messages.length !== index + 1) continue
+    const previous = lastRequests.get(messages[index]!)?.get(key)
+    if (previous?.messages.length !== index + 1) continue
     let at = index
-    while (at >= 0 && messages[at] === known.messages[at]) at--
-    if (at < 0) return known
+    while (at >= 0 && messages[at] === previous.messages[at]) at--
+    if (at < 0) return previous
   }
   return undefined
 }
 
 function remember(key: string, now: Sent, before: Sent | undefined): void {
   const oldLast = before?.messages.at(-1)
-  const old = oldLast && sent.get(oldLast)
-  if (old?.delete(key) && old.size === 0) sent.delete(oldLast!)
+  const old = oldLast && lastRequests.get(oldLast)
+  if (old?.delete(key) && old.size === 0) lastRequests.delete(oldLast!)
   const last = now.messages.at(-1)
   if (!last) return
-  const byKey = sent.get(last)
+  const byKey = lastRequests.get(last)
   if (byKey) byKey.set(key, now)
-  else sent.set(last, new Map([[key, now]]))
+  else lastRequests.set(last, new Map([[key, now]]))
 }
 
 const dialectIds = new WeakMap<object, number>()

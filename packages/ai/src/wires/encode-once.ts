@@ -28,14 +28,14 @@ export function encodeOnce(
   warnings: Warning[] = [],
 ): readonly string[] {
   const first = cache.get(message)
-  let encoded = first
-  while (encoded && encoded.key !== key) encoded = encoded.next
-  if (!encoded) {
+  let entry = first
+  while (entry && entry.key !== key) entry = entry.next
+  if (!entry) {
     const own: Warning[] = []
     const texts = encode(own).map((item) => wellFormedJson(JSON.stringify(item)))
-    encoded = { key, texts, warnings: own.length > 0 ? own : NO_WARNINGS, next: first }
-    if (first || isDeepFrozen(message)) cache.set(message, encoded)
+    entry = { key, texts, warnings: own.length > 0 ? own : NO_WARNINGS, next: first }
+    if (first || isDeepFrozen(message)) cache.set(message, entry)
   }
-  for (const warning of encoded.warnings) warnings.push(warning)
-  return encoded.texts
+  for (const warning of entry.warnings) warnings.push(warning)
+  return entry.texts
 }

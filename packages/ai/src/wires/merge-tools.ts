@@ -27,9 +27,9 @@ export function mergeTools({
   if (!Array.isArray(native)) {
     throw requestError(provider, 'params.tools is not a list.', 'Give the tools in a list.')
   }
-  const taken = new Set(tools.flatMap(namesOf))
+  const toolNames = new Set(tools.flatMap(namesOf))
   for (const tool of native as unknown[]) {
-    const clash = namesOf(objectOf(tool) ?? {}).find((name) => taken.has(name))
+    const clash = namesOf(objectOf(tool) ?? {}).find((name) => toolNames.has(name))
     if (clash === undefined) continue
     throw requestError(
       provider,

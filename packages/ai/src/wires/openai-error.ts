@@ -92,13 +92,13 @@ export function readErrorBody(
     vendorCode,
     vendorType,
   ]
-  const said = message ?? vendorType ?? vendorCode ?? 'unknown error'
-  const code = codeOf(words, said, numberOf(rawCode) ?? status)
+  const text = message ?? vendorType ?? vendorCode ?? 'unknown error'
+  const code = codeOf(words, text, numberOf(rawCode) ?? status)
   const raw = textOf(metadata?.['raw'])
   return {
     // OpenRouter's own message is "Provider returned error"; the upstream's message is in
     // `metadata.raw`.
-    message: raw && !said.includes(raw) ? `${said}: ${raw.slice(0, 500)}` : said,
+    message: raw && !text.includes(raw) ? `${text}: ${raw.slice(0, 500)}` : text,
     code,
     vendorCode,
     vendorType,
@@ -132,8 +132,8 @@ function messageOf(error: JsonObject): string | undefined {
   const details = Array.isArray(message) ? message : listOf(objectOf(message)?.['detail'])
   const lines = details.map((item) => {
     const at = listOf(objectOf(item)?.['loc']).join('.')
-    const said = textOf(objectOf(item)?.['msg']) ?? JSON.stringify(item)
-    return at ? `${at}: ${said}` : said
+    const text = textOf(objectOf(item)?.['msg']) ?? JSON.stringify(item)
+    return at ? `${at}: ${text}` : text
   })
   return lines.length > 0 ? lines.join('; ') : undefined
 }

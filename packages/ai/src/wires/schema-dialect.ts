@@ -64,8 +64,11 @@ function hasObjectRoot(schema: JsonSchema): boolean {
  */
 function wrapRoot(schema: JsonSchema): JsonSchema {
   const text = JSON.stringify(schema)
-  const moved = text.replace(/("\$ref":"#)(?!\/(?:\$defs|definitions)\/)/g, '$1/properties/value')
-  return wrapValue(JSON.parse(moved) as JsonSchema)
+  const rewrittenText = text.replace(
+    /("\$ref":"#)(?!\/(?:\$defs|definitions)\/)/g,
+    '$1/properties/value',
+  )
+  return wrapValue(JSON.parse(rewrittenText) as JsonSchema)
 }
 
 /** Returns the schema of an object whose only property is `value`; shared definitions stay at the root. */

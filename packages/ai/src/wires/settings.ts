@@ -32,8 +32,8 @@ export function writtenSettings(
 export function notEmpty(
   fields: Readonly<Record<string, JsonValue | undefined>>,
 ): JsonObject | undefined {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return given.length > 0 ? Object.fromEntries(given) : undefined
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
 /** Returns the stop texts as a list. */

@@ -12,8 +12,8 @@ export interface ToolCallIdRule {
 export function safeToolCallId(id: string, { pattern, maxLength }: ToolCallIdRule): string {
   if (id.length <= maxLength && pattern.test(id)) return id
   const hash = idHash(id)
-  const named = `call_${hash}`.slice(0, Math.min(maxLength, 40))
-  return pattern.test(named) && maxLength >= 16 ? named : hash.slice(0, maxLength)
+  const candidate = `call_${hash}`.slice(0, Math.min(maxLength, 40))
+  return pattern.test(candidate) && maxLength >= 16 ? candidate : hash.slice(0, maxLength)
 }
 
 /**

@@ -12,7 +12,7 @@ export function repairTranscript(
   warnings: Warning[] = [],
 ): readonly Message[] {
   if (isWhole(messages)) return messages
-  const repaired: Message[] = []
+  const whole: Message[] = []
   let index = 0
   while (index < messages.length) {
     const message = messages[index++]!
@@ -20,17 +20,17 @@ export function repairTranscript(
       dropOrphans(message.results, warnings)
       continue
     }
-    repaired.push(message)
+    whole.push(message)
     if (message.type !== 'assistant' || !message.toolCalls?.length) continue
     const start = index
     while (messages[index]?.type === 'tool_result') index++
     // The slice contains only tool results, as the loop above has checked.
     const answers = messages.slice(start, index) as ToolResultMessage[]
-    for (const answer of answerCalls(message, answers, warnings)) repaired.push(answer)
+    for (const answer of answerCalls(message, answers, warnings)) whole.push(answer)
   }
   const isSame =
-    messages.length === repaired.length && messages.every((message, at) => message === repaired[at])
-  return isSame ? messages : repaired
+    messages.length === whole.length && messages.every((message, at) => message === whole[at])
+  return isSame ? messages : whole
 }
 
 /**
@@ -58,7 +58,7 @@ function answerCalls(
   if (answers.length === 1 && answersInOrder(calls, answers[0]!.results)) return answers
   const open = new Map<string, number>()
   for (const { toolCallId } of calls) open.set(toolCallId, (open.get(toolCallId) ?? 0) + 1)
-  const kept = answers.flatMap((answer) => {
+  const validAnswers = answers.flatMap((answer) => {
     const orphans: ToolResult[] = []
     const results = answer.results.filter((result) => {
       const isOpen = takeOne(open, result.toolCallId)
@@ -72,8 +72,8 @@ function answerCalls(
     return [new ToolResultMessage(results, { id, timestamp, metadata })]
   })
   const missing = calls.filter(({ toolCallId }) => takeOne(open, toolCallId))
-  if (missing.length > 0) kept.push(unanswered(message, missing, warnings))
-  return kept
+  if (missing.length > 0) validAnswers.push(unanswered(message, missing, warnings))
+  return validAnswers
 }
 
 function answersInOrder(calls: readonly ToolCall[], results: readonly ToolResult[]): boolean {

@@ -15,11 +15,11 @@ export function unwrapValue(): ValueUnwrapper {
   let state: 'opening' | 'inside' | 'plain' = 'opening'
   // Text not yet returned: while `opening` all text so far, while `inside` a brace that may close the
   // wrapper, and spaces after it.
-  let held = ''
+  let buffer = ''
   let isNumber = false
   const open = (text: string): string => {
-    const start = held + text
-    held = ''
+    const start = buffer + text
+    buffer = ''
     const opening = /^\s*\{\s*"value"\s*:\s*/.exec(start)?.[0]
     if (opening !== undefined && opening.length < start.length) {
       state = 'inside'
@@ -28,7 +28,7 @@ export function unwrapValue(): ValueUnwrapper {
     }
     const canOpen = opening !== undefined || '{"value":'.startsWith(start.replace(/\s+/g, ''))
     if (canOpen && start.length <= MAX_OPENING) {
-      held = start
+      buffer = start
       return ''
     }
     state = 'plain'
@@ -36,24 +36,24 @@ export function unwrapValue(): ValueUnwrapper {
   }
   /** Returns all text except a final closing brace, which may be the wrapper's, and spaces after it. */
   const pass = (text: string): string => {
-    if (held !== '' && !/\S/.test(text)) {
-      held += text
+    if (buffer !== '' && !/\S/.test(text)) {
+      buffer += text
       return ''
     }
-    const whole = held + text
+    const whole = buffer + text
     let end = whole.length
     while (end > 0 && whole.charCodeAt(end - 1) <= 32) end--
-    const cut = whole[end - 1] === '}' ? end - 1 : whole.length
-    held = whole.slice(cut)
-    return whole.slice(0, cut)
+    const cutAt = whole[end - 1] === '}' ? end - 1 : whole.length
+    buffer = whole.slice(cutAt)
+    return whole.slice(0, cutAt)
   }
   return {
     push: (text) => (state === 'plain' ? text : state === 'opening' ? open(text) : pass(text)),
     end: () => {
       // A space says that a number is whole, because the wrapper was closed after it. Without it, a number at the
       // end of an answer that a limit cut off may have lost digits.
-      const rest = state !== 'inside' ? held : isNumber && held.startsWith('}') ? ' ' : ''
-      held = ''
+      const rest = state !== 'inside' ? buffer : isNumber && buffer.startsWith('}') ? ' ' : ''
+      buffer = ''
       return rest
     },
   }

@@ -23,16 +23,17 @@ export function withSettings(
     params: {},
     dropped: Object.keys(settings) as (keyof Settings)[],
   }
-  const merged: Record<string, unknown> = { ...params, ...request.params }
+  const allParams: Record<string, unknown> = { ...params, ...request.params }
   // Chat Completions has two names for the output limit, and OpenAI refuses a request with both.
   if (limitNames.some((name) => name in request.params))
-    for (const name of limitNames) if (!(name in request.params)) delete merged[name]
+    for (const name of limitNames) if (!(name in request.params)) delete allParams[name]
   for (const [name, own] of Object.entries(params)) {
-    const given = request.params[name]
-    if (isPlainObject(own) && isPlainObject(given)) merged[name] = { ...own, ...given }
+    const callerValue = request.params[name]
+    if (isPlainObject(own) && isPlainObject(callerValue))
+      allParams[name] = { ...own, ...callerValue }
   }
   return {
-    request: { ...request, params: merged },
+    request: { ...request, params: allParams },
     warnings: [
       ...dropped
         .filter((name) => !notes.some(({ setting }) => setting === name))

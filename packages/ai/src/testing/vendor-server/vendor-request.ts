@@ -95,6 +95,6 @@ const patterns: readonly Pattern[] = [
 
 /** Finds the vendor's endpoint for a path. */
 export function findVendorRoute(path: string): VendorRoute {
-  const found = patterns.find(([pattern]) => pattern.test(path))
-  return found ? { kind: found[1], wire: found[2] } : { kind: 'none', wire: openaiChatServer }
+  const route = patterns.find(([pattern]) => pattern.test(path))
+  return route ? { kind: route[1], wire: route[2] } : { kind: 'none', wire: openaiChatServer }
 }

@@ -91,16 +91,16 @@ export class OllamaDecoder implements WireDecoder {
 
   #call(call: JsonObject, events: StreamEvent[]): void {
     this.#close(events)
-    const called = objectOf(call['function']) ?? {}
-    const { arguments: given } = called
+    const callFunction = objectOf(call['function']) ?? {}
+    const { arguments: given } = callFunction
     // Most servers send no id. The generated id is unique, so that calls of different rounds are not
     // confused.
     const toolCallId = textOf(call['id']) ?? this.#context.request.ids()
-    const toolName = textOf(called['name']) ?? ''
+    const toolName = textOf(callFunction['name']) ?? ''
     const argumentsJson = typeof given === 'string' ? given : JSON.stringify(given ?? {})
     const index = this.#kinds.push('tool_call') - 1
     // The vendor's fields besides name and arguments: e.g. the id, if there is one, and the index.
-    const inside = without(called, functionKeys)
+    const inside = without(callFunction, functionKeys)
     const beside = without(call, callKeys)
     const native = isEmpty(inside) ? beside : { ...beside, function: inside }
     const metadata = withNative(this.#provider, API, native)

@@ -18,14 +18,14 @@ export const usageFieldNames: ReadonlySet<string> = new Set(usageFields)
 export function toUsage(response: JsonObject): TokenUsage {
   const inputTokens = numberOf(response['prompt_eval_count']) ?? 0
   const outputTokens = numberOf(response['eval_count']) ?? 0
-  const told = usageFields.filter((field) => response[field] !== undefined)
+  const reportedFields = usageFields.filter((field) => response[field] !== undefined)
   return {
     inputTokens,
     outputTokens,
     totalTokens: inputTokens + outputTokens,
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
-    raw: Object.fromEntries(told.map((field) => [field, response[field]!])),
+    raw: Object.fromEntries(reportedFields.map((field) => [field, response[field]!])),
   }
 }
 

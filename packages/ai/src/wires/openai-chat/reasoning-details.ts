@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '@skein/base'
 import { objectOf, stringOf } from '../read-json.ts'
 
 /** Fields of reasoning details that are streamed in pieces. */
-const joined = new Set(['text', 'summary', 'data'])
+const textFields = new Set(['text', 'summary', 'data'])
 
 /**
  * Joins streamed `reasoning_details` (OpenRouter) into the list that a complete answer would contain:
@@ -30,7 +30,7 @@ export class ReasoningDetails {
       }
       for (const [key, value] of Object.entries(piece)) {
         const before = entry[key]
-        if (joined.has(key) && typeof before === 'string' && typeof value === 'string') {
+        if (textFields.has(key) && typeof before === 'string' && typeof value === 'string') {
           entry[key] = before + value
         } else if (value !== null && key !== '__proto__') entry[key] = value
       }

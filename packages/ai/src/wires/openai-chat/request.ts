@@ -284,8 +284,8 @@ export function refuse(block: UserContent, target: ChatTarget): UPPError | undef
 }
 
 function audioError(format: string, { provider, dialect }: ChatTarget): UPPError {
-  const known = dialect.audioFormats?.join(', ')
-  return requestError(provider, `${provider} does not take audio as ${format}, only as ${known}.`)
+  const formats = dialect.audioFormats?.join(', ')
+  return requestError(provider, `${provider} does not take audio as ${format}, only as ${formats}.`)
 }
 
 function filePart(filename: string, data: string): JsonObject {
@@ -379,12 +379,16 @@ function encodeCall(call: ToolCall, { provider, dialect }: ChatTarget): JsonObje
     const input = textOf(call.arguments['input']) ?? ''
     return { ...native, id, type: 'custom', custom: { name: call.toolName, input } }
   }
-  const told = objectOf(native?.['function'])
+  const nativeFunction = objectOf(native?.['function'])
   return {
     ...native,
     id,
     type: 'function',
-    function: { ...told, name: call.toolName, arguments: argumentsText(call, told?.['arguments']) },
+    function: {
+      ...nativeFunction,
+      name: call.toolName,
+      arguments: argumentsText(call, nativeFunction?.['arguments']),
+    },
   }
 }
 
@@ -398,7 +402,7 @@ function encodeToolResults(
   target: ChatTarget,
   warnings: Warning[],
 ): readonly JsonObject[] {
-  const attached: JsonObject[] = []
+  const imageParts: JsonObject[] = []
   const messages: JsonObject[] = message.results.map((result) => {
     const { toolCallId, isError } = result
     const blocks = contentOf(result.result)
@@ -411,8 +415,8 @@ function encodeToolResults(
         })
         return `[${block.type} that cannot be shown]`
       }
-      attached.push({ type: 'text', text: `Result of tool call ${toolCallId}:` })
-      attached.push(encodePart(block, target))
+      imageParts.push({ type: 'text', text: `Result of tool call ${toolCallId}:` })
+      imageParts.push(encodePart(block, target))
       return `[${block.type}: see the message below]`
     })
     const text = blocks.length > 0 ? lines.join('\n') : resultText(result.result)
@@ -424,7 +428,7 @@ function encodeToolResults(
       ...optionsOf(result.metadata, target.provider),
     }
   })
-  if (attached.length > 0) messages.push({ role: 'user', content: attached })
+  if (imageParts.length > 0) messages.push({ role: 'user', content: imageParts })
   return messages
 }
 

@@ -103,13 +103,13 @@ function decodeMessages(list: readonly JsonValue[]): {
       if (typeof content !== 'string' && !Array.isArray(content)) {
         throw fieldError('openai', `${at}.content`, 'is neither text nor a list')
       }
-      const said =
+      const text =
         typeof content === 'string'
           ? content
           : listOf(content).map((part, i) =>
               decodePart(objectOf(part) ?? {}, `${at}.content[${i}]`),
             )
-      return messages.push(new UserMessage(said, { metadata }))
+      return messages.push(new UserMessage(text, { metadata }))
     }
     if (role === 'assistant') return messages.push(decodeAssistant(message, at, names))
     if (role !== 'system' && role !== 'developer') {
@@ -221,11 +221,11 @@ function decodeCall(call: JsonObject, at: string): ToolCall {
     const metadata = withNative('openai', 'openai-chat', { type: 'custom' })
     return { toolCallId, toolName, arguments: { input: stringOf(custom['input']) ?? '' }, metadata }
   }
-  const parsed = parseArguments(stringOf(text) ?? '')
+  const toolArguments = parseArguments(stringOf(text) ?? '')
   return {
     toolCallId,
     toolName,
-    arguments: parsed.arguments ?? {},
-    invalidArguments: parsed.invalid,
+    arguments: toolArguments.arguments ?? {},
+    invalidArguments: toolArguments.invalid,
   }
 }

@@ -94,8 +94,8 @@ export class ToolCalls {
       const isOther = call && isNamed && id !== undefined && call.id !== '' && call.id !== id
       return isOther ? undefined : call
     }
-    const known = id === undefined ? undefined : this.#calls.find((call) => call.id === id)
-    if (known) return known
+    const openCall = id === undefined ? undefined : this.#calls.find((call) => call.id === id)
+    if (openCall) return openCall
     return id === undefined && !isNamed ? this.#calls.at(-1) : undefined
   }
 

@@ -228,7 +228,7 @@ function accept(
   named: string,
   target: ResponsesTarget,
 ): void {
-  if (!target.dialect.media.includes(kind)) throw refused(named, target)
+  if (!target.dialect.media.includes(kind)) throw refusedTool(named, target)
 }
 
 /** See `Wire.refuse`. */
@@ -236,12 +236,12 @@ export function refuse(block: UserContent, target: ResponsesTarget): UPPError | 
   const { type } = block
   if (type === 'text' || (type === 'document' && block.source.type === 'text')) return undefined
   const kind = type === 'binary' ? 'document' : type
-  if (!target.dialect.media.includes(kind)) return refused(type, target)
+  if (!target.dialect.media.includes(kind)) return refusedTool(type, target)
   const isAddressed = type === 'image' || type === 'document'
   return isAddressed ? refuseForeign(block, target.provider) : undefined
 }
 
-function refused(named: string, { provider }: ResponsesTarget): UPPError {
+function refusedTool(named: string, { provider }: ResponsesTarget): UPPError {
   return requestError(provider, `${provider} does not take ${named} input through Responses.`)
 }
 
@@ -365,14 +365,14 @@ function encodeCall(
     return canReplay || native!['type'] === 'mcp_approval_request'
       ? { ...native }
       : withoutId(native!)
-  const told = native && (canReplay ? native : withoutId(native))
+  const item = native && (canReplay ? native : withoutId(native))
   const ids = { call_id: safeToolCallId(call.toolCallId, dialect.toolCallId), name: call.toolName }
   if (isCustom(native)) {
-    return { ...told, ...ids, input: stringOf(call.arguments['input']) ?? '' }
+    return { ...item, ...ids, input: stringOf(call.arguments['input']) ?? '' }
   }
   return {
     type: 'function_call',
-    ...told,
+    ...item,
     ...ids,
     arguments: argumentsText(call, native?.['arguments']),
   }

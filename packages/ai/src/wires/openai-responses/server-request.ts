@@ -264,13 +264,13 @@ class AssistantItems {
     this.#kinds.push('tool_call')
     const isCustom = item['type'] === 'custom_tool_call'
     const isOwn = isCustom || item['id'] !== undefined
-    const parsed = parseArguments(isCustom ? '' : (stringOf(item['arguments']) ?? ''))
+    const argumentsJson = parseArguments(isCustom ? '' : (stringOf(item['arguments']) ?? ''))
     const input = { input: stringOf(item['input']) ?? '' }
     this.#calls.push({
       toolCallId,
       toolName,
-      arguments: isCustom ? input : (parsed.arguments ?? {}),
-      invalidArguments: isCustom ? undefined : parsed.invalid,
+      arguments: isCustom ? input : (argumentsJson.arguments ?? {}),
+      invalidArguments: isCustom ? undefined : argumentsJson.invalid,
       metadata: isOwn ? withNative('openai', api, item) : undefined,
     })
   }
