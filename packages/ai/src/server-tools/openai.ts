@@ -1,4 +1,13 @@
-import type { SearchLocation, Typed } from './typed.ts'
+/** A place from which a search is made. */
+type SearchLocation = {
+  readonly type: 'approximate'
+  readonly city?: string
+  readonly country?: string
+  readonly region?: string
+  readonly timezone?: string
+}
+
+type Typed<Type extends string, Options = object> = { readonly type: Type } & Options
 
 type OpenAIWebSearch = {
   readonly search_context_size?: 'low' | 'medium' | 'high'

@@ -1,4 +1,4 @@
-import type { Typed } from './typed.ts'
+type Typed<Type extends string, Options = object> = { readonly type: Type } & Options
 
 type XaiDomains = {
   readonly allowed_domains?: readonly string[]
