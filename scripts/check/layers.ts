@@ -34,7 +34,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'wires',
     'wires/* embeddings middleware routing testing',
     '. images',
-    'gateway vendors client-tools',
+    'gateway vendors client-tools server-tools',
     'ai-sdk testing/vendor-server',
   ],
   cli: ['terminal', 'config', '. backup connect follow', 'commands'],

@@ -12,7 +12,9 @@ import type {
   RunOptions,
 } from './contract/agent-types.ts'
 import { needsCost } from './contract/cost-condition.ts'
-import { checkCost, checkMiddleware, checkOptionNames } from './run/check-options.ts'
+import { checkOptionNames } from './run/check-options.ts'
+import { checkMiddleware } from './run/check-middleware.ts'
+import { checkCost } from './run/check-cost.ts'
 import { AgentCore, unansweredInterrupts, withoutLimit } from './run/agent-core.ts'
 import { type AgentTask, type InternalRunOptions, runAgent } from './run/run-agent.ts'
 import type { Answers } from './state/state-types.ts'
@@ -50,9 +52,9 @@ export function agent(options: ModellessOptions): Agent {
   const core = new AgentCore(options)
   // The options become properties of the agent, so that `{ ...agent }` passes them on. Only options
   // that were given are copied; id and methods of an agent that was spread are replaced.
-  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  const entries = Object.entries(options).filter(([, value]) => value !== undefined)
   core.agent = Object.freeze({
-    ...Object.fromEntries(given),
+    ...Object.fromEntries(entries),
     tools: Object.freeze([...tools]),
     ...(toolStrategy && { toolStrategy: withoutLimit(toolStrategy) }),
     id: ids(),
@@ -138,10 +140,12 @@ function stream(core: AgentCore, call: Call): AgentRun {
  * Runs the agent once from an empty state. With a checkpoint store the run gets a new session id, so that it
  * never overwrites a saved conversation.
  */
-async function query(core: AgentCore, input: AgentInput, given: RunOptions): Promise<Turn> {
+async function query(core: AgentCore, input: AgentInput, callOptions: RunOptions): Promise<Turn> {
   const { checkpoints, ids } = core.options
   const state = AgentState.initial({ ids })
-  const options: InternalRunOptions = checkpoints ? { ...given, sessionId: core.ids() } : given
+  const options: InternalRunOptions = checkpoints
+    ? { ...callOptions, sessionId: core.ids() }
+    : callOptions
   const { turn, interrupts } = await generate(core, { input, state, options })
   // A query returns no state, so nobody could resume the run.
   if (interrupts) throw unansweredInterrupts(interrupts)
@@ -160,10 +164,13 @@ function withExchange(result: GenerateResult, input: Message): GenerateResult {
     ? turn.messages
     : [input, ...turn.messages]
   const ids = new Set(exchange.map(({ id }) => id))
-  const known = history.filter(({ id }) => ids.has(id))
-  if (known.length === ids.size && known.every(({ id }, at) => id === exchange[at]!.id))
+  const knownMessages = history.filter(({ id }) => ids.has(id))
+  if (
+    knownMessages.length === ids.size &&
+    knownMessages.every(({ id }, at) => id === exchange[at]!.id)
+  )
     return result
-  const start = known[0] ? history.indexOf(known[0]) : history.length
+  const start = knownMessages[0] ? history.indexOf(knownMessages[0]) : history.length
   const others = history.slice(start).filter(({ id }) => !ids.has(id))
   const messages = [...history.slice(0, start), ...exchange, ...others]
   return { ...result, state: state.withContext(messages) }

@@ -88,7 +88,7 @@ export function subagent<Args = Record<string, unknown>>(
   check(definition)
   const { name, description, parameters, metadata, risk, sequential, dependsOn, timeoutMs } =
     definition
-  const made = tool<Args, unknown, AgentContext>({
+  const subagentTool = tool<Args, unknown, AgentContext>({
     name,
     description,
     parameters: parameters as ToolSchema<Args>, // or JSON Schema; `tool` checks which of the two it is
@@ -103,7 +103,7 @@ export function subagent<Args = Record<string, unknown>>(
   const { checkpoints, sessionId } = definition.agent
   // A session that the application has named belongs to it, and is not deleted after the call.
   const store = sessionId === undefined ? checkpoints : undefined
-  return deriveTool(made, subagentMark({ store, idOf: childRoot, openLedger }))
+  return deriveTool(subagentTool, subagentMark({ store, idOf: childRoot, openLedger }))
 }
 
 /** Checks that name, description, parameters, agent and prompt are given (UAP §8.1). */
@@ -179,20 +179,22 @@ class SubagentRun<Args> {
   async run(args: Args): Promise<unknown> {
     const agent = this.#effectiveAgent()
     const before = await this.#stateBefore(agent)
-    const asked = this.#waiting ? undefined : this.#definition.prompt(args)
-    const prompt = this.#waiting?.prompt ?? (typeof asked === 'object' ? asked.text : (asked ?? ''))
+    const promptOrMessage = this.#waiting ? undefined : this.#definition.prompt(args)
+    const prompt =
+      this.#waiting?.prompt ??
+      (typeof promptOrMessage === 'object' ? promptOrMessage.text : (promptOrMessage ?? ''))
     const start = this.#waiting?.startTime ?? before?.messages[0]?.timestamp.getTime()
     const timestamp = start ?? this.#clock.now()
     await this.#emit({ type: 'subagent_start', ...this.#identity, prompt, timestamp })
     let result: GenerateResult
     try {
-      result = await this.#runAgent(agent, asked ?? '', before)
+      result = await this.#runAgent(agent, promptOrMessage ?? '', before)
       // The sub-agent's queued saves and deletions must be done before a caller with a journal records its result.
       await this.#caller?.settle?.(agent.flush())
     } catch (error) {
       const { turn } = error as { turn?: Turn }
-      const ended = this.#sinks.flatMap(({ traces }) => traces)
-      const children = [...(before?.subagentTraces ?? []), ...ended]
+      const endedTraces = this.#sinks.flatMap(({ traces }) => traces)
+      const children = [...(before?.subagentTraces ?? []), ...endedTraces]
       const facts = { ...record(before, turn), children }
       await this.#end({ success: false, error: messageOf(error), ...facts })
       throw error
@@ -211,17 +213,17 @@ class SubagentRun<Args> {
     let newest = waiting
     if (store && isResumed && origin !== undefined) {
       await flushCheckpoints(store, sessionId)
-      const saved = await store.load(sessionId)
+      const savedState = await store.load(sessionId)
       // A call id may be used again, so the message that contains the call must be the same too.
-      const isSame = saved?.run?.origin === origin && saved.run.id === this.#root
-      if (isSame && saved.run.revision >= (waiting?.run?.revision ?? 0)) newest = saved
+      const isSame = savedState?.run?.origin === origin && savedState.run.id === this.#root
+      if (isSame && savedState.run.revision >= (waiting?.run?.revision ?? 0)) newest = savedState
     }
     return newest && AgentState.fromJSON(newest, { ids: this.#ids })
   }
 
   #runAgent(
     agent: Agent,
-    asked: AgentInput,
+    promptOrMessage: AgentInput,
     before: AgentState | undefined,
   ): Promise<GenerateResult> {
     const { streaming } = this.#context
@@ -234,8 +236,8 @@ class SubagentRun<Args> {
     }
     const state = AgentState.initial({ ids: this.#ids })
     return streaming
-      ? this.#follow(agent.stream(asked, state, options))
-      : agent.generate(asked, state, options)
+      ? this.#follow(agent.stream(promptOrMessage, state, options))
+      : agent.generate(promptOrMessage, state, options)
   }
 
   /** Leaves out answers that an earlier run, whose process died, had already used. */

@@ -4,7 +4,7 @@ import type { ModelReference, Params, ProviderConfig } from './contract/provider
 import type { ImageBlock, TextBlock } from './contract/content.ts'
 import { checkInputs, embedBatches, joinResults, planBatches } from './embeddings/batches.ts'
 import type { Middleware } from './contract/middleware.ts'
-import { protectConfig } from './transport/redact.ts'
+import { protectConfig } from './transport/config-secrets.ts'
 import { ResultStream } from './turn/batch-reader.ts'
 import { MiddlewareRun } from './turn/run-middleware.ts'
 import { cancelledError, type ErrorOrigin, invalidRequest } from './contract/error.ts'

@@ -118,7 +118,9 @@ export {
   type Turn,
   type Warning,
 } from './contract/turn.ts'
-export { Audio, Document, Image, Video } from './media/media.ts'
+export { Audio, Video } from './media/byte-media.ts'
+export { Image } from './media/image.ts'
+export { Document } from './media/document.ts'
 export type { VendorFile } from './media/vendor-file.ts'
 export { loggingMiddleware, LogLevel, type Logger } from './middleware/logging.ts'
 export {
@@ -149,5 +151,5 @@ export { ToolResultError, toResultJson } from './tools/result.ts'
 export { DynamicKey, RoundRobinKeys, WeightedKeys } from './transport/keys.ts'
 export { ExponentialBackoff, LinearBackoff, NoRetry } from './transport/retry.ts'
 export { partials, StreamResult } from './turn/batch-reader.ts'
-export type { History, InferenceInput } from './turn/request.ts'
+export type { History, InferenceInput } from './turn/to-messages.ts'
 export { defineVendor, type Vendor } from './vendors/define-vendor.ts'

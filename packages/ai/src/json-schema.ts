@@ -56,9 +56,9 @@ interface Found extends StandardIssue {
 type Path = readonly (string | number)[]
 
 function issuesOf(root: unknown, value: unknown): readonly Found[] {
-  const found: Found[] = []
-  new Checker(root).check(root, value, [], found)
-  return found
+  const problems: Found[] = []
+  new Checker(root).check(root, value, [], problems)
+  return problems
 }
 
 /** Data nested deeper than this is reported as not fitting its schema. */
@@ -72,50 +72,51 @@ class Checker {
     this.#root = root
   }
 
-  check(schema: unknown, value: unknown, path: Path, found: Found[]): void {
-    if (schema === false) found.push({ path, message: 'must not be there' })
+  check(schema: unknown, value: unknown, path: Path, problems: Found[]): void {
+    if (schema === false) problems.push({ path, message: 'must not be there' })
     if (!isPlainObject(schema)) return
-    if (this.#depth >= MAX_DEPTH) return void found.push({ path, message: 'is nested too deeply' })
+    if (this.#depth >= MAX_DEPTH)
+      return void problems.push({ path, message: 'is nested too deeply' })
     this.#depth++
-    const find = (message: string): void => void found.push({ path, message })
+    const find = (message: string): void => void problems.push({ path, message })
     checkValue(schema, value, find)
     if (typeof value === 'string') checkText(schema, value, find)
     else if (typeof value === 'number') checkNumber(schema, value, find)
-    else if (Array.isArray(value)) this.#list(schema, value, path, found)
+    else if (Array.isArray(value)) this.#list(schema, value, path, problems)
     else if (typeof value === 'object' && value !== null)
-      this.#object(schema, value as Record<string, unknown>, path, found)
-    this.#combined(schema, value, path, found)
+      this.#object(schema, value as Record<string, unknown>, path, problems)
+    this.#combined(schema, value, path, problems)
     this.#depth--
   }
 
   #fits(schema: unknown, value: unknown): boolean {
-    const found: Found[] = []
-    this.check(schema, value, [], found)
-    return found.length === 0
+    const problems: Found[] = []
+    this.check(schema, value, [], problems)
+    return problems.length === 0
   }
 
-  #combined(schema: JsonSchema, value: unknown, path: Path, found: Found[]): void {
+  #combined(schema: JsonSchema, value: unknown, path: Path, problems: Found[]): void {
     const { $ref, allOf, anyOf, oneOf, not } = schema
-    const find = (message: string): void => void found.push({ path, message })
-    if (typeof $ref === 'string') this.check(resolveRef(this.#root, $ref), value, path, found)
-    if (Array.isArray(allOf)) for (const part of allOf) this.check(part, value, path, found)
-    if (Array.isArray(anyOf)) this.#union(anyOf, value, path, found)
+    const find = (message: string): void => void problems.push({ path, message })
+    if (typeof $ref === 'string') this.check(resolveRef(this.#root, $ref), value, path, problems)
+    if (Array.isArray(allOf)) for (const part of allOf) this.check(part, value, path, problems)
+    if (Array.isArray(anyOf)) this.#union(anyOf, value, path, problems)
     if (Array.isArray(oneOf)) {
       const count = oneOf.filter((part) => this.#fits(part, value)).length
-      if (count === 0) this.#union(oneOf, value, path, found)
+      if (count === 0) this.#union(oneOf, value, path, problems)
       else if (count > 1) find(`must fit exactly one of ${oneOf.length} schemas, but fits ${count}`)
     }
     if (not !== undefined && this.#fits(not, value)) find('must not fit the schema in "not"')
     if (schema['if'] !== undefined) {
       const branch = this.#fits(schema['if'], value) ? schema['then'] : schema['else']
-      if (branch !== undefined) this.check(branch, value, path, found)
+      if (branch !== undefined) this.check(branch, value, path, problems)
     }
   }
 
   /**
    * Reports the issues of the branch of a union that fits best: the branch whose first issue is deepest in the value.
    */
-  #union(branches: readonly unknown[], value: unknown, path: Path, found: Found[]): void {
+  #union(branches: readonly unknown[], value: unknown, path: Path, problems: Found[]): void {
     let nearest: readonly Found[] = [{ path, message: 'fits none of the schemas' }]
     for (const [index, branch] of branches.entries()) {
       const own: Found[] = []
@@ -125,11 +126,11 @@ class Checker {
       if (index === 0 || depth > Math.min(...nearest.map((issue) => issue.path.length)))
         nearest = own
     }
-    found.push(...nearest)
+    problems.push(...nearest)
   }
 
-  #list(schema: JsonSchema, items: readonly unknown[], path: Path, found: Found[]): void {
-    const find = (message: string): void => void found.push({ path, message })
+  #list(schema: JsonSchema, items: readonly unknown[], path: Path, problems: Found[]): void {
+    const find = (message: string): void => void problems.push({ path, message })
     const { minItems, maxItems, uniqueItems, contains } = schema
     if (isNumber(minItems) && items.length < minItems) find(`must have at least ${minItems} items`)
     if (isNumber(maxItems) && items.length > maxItems) find(`must have at most ${maxItems} items`)
@@ -138,12 +139,12 @@ class Checker {
       items.some((item, i) => items.some((other, j) => j < i && isEqual(item, other)))
     )
       find('must not have the same item twice')
-    const listed = schema['prefixItems'] ?? schema['items']
-    const prefix = Array.isArray(listed) ? (listed as readonly unknown[]) : []
+    const itemSchemas = schema['prefixItems'] ?? schema['items']
+    const prefix = Array.isArray(itemSchemas) ? (itemSchemas as readonly unknown[]) : []
     const rest = Array.isArray(schema['items']) ? schema['additionalItems'] : schema['items']
     for (const [index, item] of items.entries()) {
       const own = index < prefix.length ? prefix[index] : rest
-      if (own !== undefined) this.check(own, item, [...path, index], found)
+      if (own !== undefined) this.check(own, item, [...path, index], problems)
     }
     if (contains === undefined) return
     const { minContains = 1, maxContains } = schema
@@ -154,8 +155,8 @@ class Checker {
       find(`must have at most ${maxContains} items that fit "contains"`)
   }
 
-  #object(schema: JsonSchema, value: Record<string, unknown>, path: Path, found: Found[]): void {
-    const find = (message: string, at = path): void => void found.push({ path: at, message })
+  #object(schema: JsonSchema, value: Record<string, unknown>, path: Path, problems: Found[]): void {
+    const find = (message: string, at = path): void => void problems.push({ path: at, message })
     const names = Object.keys(value)
     const { minProperties, maxProperties, required, propertyNames, additionalProperties } = schema
     if (isNumber(minProperties) && names.length < minProperties)
@@ -168,29 +169,34 @@ class Checker {
     const patterns = Object.entries(objectOf(schema['patternProperties']))
     for (const name of names) {
       const at = [...path, name]
-      if (propertyNames !== undefined) this.check(propertyNames, name, at, found)
+      if (propertyNames !== undefined) this.check(propertyNames, name, at, problems)
       const isKnown = Object.hasOwn(properties, name)
-      if (isKnown) this.check(properties[name], value[name], at, found)
+      if (isKnown) this.check(properties[name], value[name], at, problems)
       const matching = patterns.filter(([pattern]) => matches(pattern, name))
-      for (const [, own] of matching) this.check(own, value[name], at, found)
+      for (const [, own] of matching) this.check(own, value[name], at, problems)
       if (isKnown || matching.length > 0 || additionalProperties === undefined) continue
       if (additionalProperties === false) find('is not a known property', at)
-      else this.check(additionalProperties, value[name], at, found)
+      else this.check(additionalProperties, value[name], at, problems)
     }
-    this.#dependent(schema, value, path, found)
+    this.#dependent(schema, value, path, problems)
   }
 
-  #dependent(schema: JsonSchema, value: Record<string, unknown>, path: Path, found: Found[]): void {
+  #dependent(
+    schema: JsonSchema,
+    value: Record<string, unknown>,
+    path: Path,
+    problems: Found[],
+  ): void {
     const all = ['dependentRequired', 'dependentSchemas', 'dependencies'] as const
     for (const [name, needed] of all.flatMap((keyword) =>
       Object.entries(objectOf(schema[keyword])),
     )) {
       if (!Object.hasOwn(value, name)) continue
-      if (!Array.isArray(needed)) this.check(needed, value, path, found)
+      if (!Array.isArray(needed)) this.check(needed, value, path, problems)
       else
         for (const other of textsOf(needed))
           if (!Object.hasOwn(value, other))
-            found.push({ path: [...path, other], message: `is missing, but "${name}" needs it` })
+            problems.push({ path: [...path, other], message: `is missing, but "${name}" needs it` })
     }
   }
 }
@@ -200,7 +206,7 @@ type Find = (message: string) => void
 function checkValue(schema: JsonSchema, value: unknown, find: Find): void {
   const { type, enum: values } = schema
   if (type !== undefined && ![type].flat().some((name) => isOfType(name, value)))
-    find(`must be ${[type].flat().join(' or ')}, but is ${kindOf(value)}`)
+    find(`must be ${[type].flat().join(' or ')}, but is ${jsonTypeOf(value)}`)
   if (Array.isArray(values) && !values.some((one) => isEqual(one, value)))
     find(`must be one of ${values.map((one) => JSON.stringify(one)).join(', ')}`)
   if ('const' in schema && !isEqual(schema['const'], value))
@@ -227,7 +233,7 @@ function checkNumber(schema: JsonSchema, value: number, find: Find): void {
     find(`must be a multiple of ${multipleOf}`)
 }
 
-function kindOf(value: unknown): string {
+function jsonTypeOf(value: unknown): string {
   return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 }
 

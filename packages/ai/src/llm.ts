@@ -10,18 +10,15 @@ import {
   uuidV4,
   wellFormed,
 } from '@skein/base'
+import { checkOptions } from './turn/check-request.ts'
+import { checkOf, type DataCheck, type Structure, toStructure } from './turn/structured-answer.ts'
 import {
   type CallMessages,
-  checkOf,
-  checkOptions,
-  type DataCheck,
   type History,
   type InferenceInput,
-  type Structure,
   toMessages,
-  toStructure,
-} from './turn/request.ts'
-import { protectConfig } from './transport/redact.ts'
+} from './turn/to-messages.ts'
+import { protectConfig } from './transport/config-secrets.ts'
 import type {
   BoundLLMModel,
   LLMCapabilities,
@@ -562,12 +559,12 @@ function checkToolChoiceForm(choice: unknown, names: readonly string[], origin: 
   const { tool, ...other } = isPlainObject(choice) ? choice : {}
   if (tool !== undefined) return
   const values = [choice, ...Object.values(other)]
-  const meant = names.find((name) => values.includes(name)) ?? '…'
+  const example = names.find((name) => values.includes(name)) ?? '…'
   const what =
     typeof choice === 'string'
       ? `is "${choice}", which is none of ${TOOL_CHOICES.join(', ')}`
       : 'has no tool'
-  throw invalidRequest(`toolChoice ${what}.`, origin, `Write toolChoice: { tool: "${meant}" }.`)
+  throw invalidRequest(`toolChoice ${what}.`, origin, `Write toolChoice: { tool: "${example}" }.`)
 }
 
 const TOOL_CHOICES = ['auto', 'none', 'required'] as const

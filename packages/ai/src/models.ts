@@ -11,8 +11,8 @@ import {
 } from './contract/provider.ts'
 import { zeroUsage } from './contract/turn.ts'
 import { llm, type LLMOptions } from './llm.ts'
-import { type History, type InferenceInput } from './turn/request.ts'
-import { protectConfig } from './transport/redact.ts'
+import type { History, InferenceInput } from './turn/to-messages.ts'
+import { protectConfig } from './transport/config-secrets.ts'
 
 /** A model that a vendor offers. A field is absent if the vendor does not state it. */
 export interface ListedModel {

@@ -42,8 +42,8 @@ export function isPrivateAddress(address: string): boolean {
 
 function isPrivate(bytes: AddressBytes): boolean {
   if (bytes.length === 4) return PRIVATE_IPV4.some((network) => isWithin(bytes, network))
-  const mapped = mappedIpv4(bytes)
-  if (mapped) return isPrivate(mapped)
+  const ipv4 = mappedIpv4(bytes)
+  if (ipv4) return isPrivate(ipv4)
   // Everything outside 2000::/3 is loopback, local, multicast, a translation of IPv4 (64:ff9b::/96,
   // 64:ff9b:1::/48, ::a.b.c.d) or unassigned.
   return !isWithin(bytes, '2000::/3') || PRIVATE_IPV6.some((network) => isWithin(bytes, network))

@@ -41,16 +41,16 @@ function write(value: unknown, key: Key, path: object[]): string | undefined {
 
 function writeString(text: string): string {
   if (text.length < 48 && needsNoEscape(text)) return `"${text}"`
-  const quoted = JSON.stringify(text)
+  const json = JSON.stringify(text)
   // JSON.stringify escapes as RFC 8785 §3.2.2.2 asks, and writes a lone surrogate as \udxxx. Only a text with
   // `\ud` in its JSON needs the slower search for lone surrogates.
-  if (quoted.includes('\\ud') && /[\ud800-\udfff]/u.test(text)) {
+  if (json.includes('\\ud') && /[\ud800-\udfff]/u.test(text)) {
     throw new SkeinError('A string has half of a surrogate pair, which UTF-8 cannot carry.', {
       code: 'CANONICAL_JSON_LONE_SURROGATE',
       hint: 'Cut strings between characters, or call toWellFormed() first.',
     })
   }
-  return quoted
+  return json
 }
 
 /**

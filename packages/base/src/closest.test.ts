@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { closest } from './error.ts'
+import { closest } from './closest.ts'
 
 test('the known word with the fewest changed letters is found, whatever its case', () => {
   expect(closest('thred', ['run', 'thread', 'threads'])).toBe('thread')

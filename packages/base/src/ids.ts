@@ -1,3 +1,6 @@
+import { type Clock, systemClock } from './clock.ts'
+import type { Random } from './random.ts'
+
 /** Returns a new id each time it is called. */
 export type IdSource = () => string
 
@@ -97,56 +100,6 @@ function formatUuid(bytes: Uint8Array): string {
     uuidCodes[at++] = HEX.charCodeAt(byte & 15)
   }
   return String.fromCharCode.apply(null, uuidCodes)
-}
-
-/** Returns a random number from 0 up to, but not including, 1, like `Math.random`. */
-export type Random = () => number
-
-/**
- * Creates a repeatable source of random numbers: sfc32 with the state (0, low half of the seed, high half,
- * 1), the first twelve rounds discarded, 32 bits per number. The seed is a whole number. The same seed
- * produces the same numbers on every machine. Not for keys or tokens.
- */
-export function seededRandom(seed: number): Random {
-  let a = 0
-  let b = seed | 0
-  let c = Math.floor(seed / 2 ** 32) | 0
-  let counter = 1
-  const next = (): number => {
-    const sum = (((a + b) | 0) + counter) | 0
-    counter = (counter + 1) | 0
-    a = b ^ (b >>> 9)
-    b = (c + (c << 3)) | 0
-    c = (((c << 21) | (c >>> 11)) + sum) | 0
-    return (sum >>> 0) / 2 ** 32
-  }
-  for (let round = 0; round < 12; round++) next()
-  return next
-}
-
-/** A source of the current time. */
-export interface Clock {
-  /** Milliseconds since 1970, as `Date.now()`. */
-  now(): number
-}
-
-/** The clock of the machine. */
-export const systemClock: Clock = { now: () => Date.now() }
-
-/** A clock that changes only when `advance` is called. */
-export interface ManualClock extends Clock {
-  advance(ms: number): void
-}
-
-/** Creates a clock for tests and simulation; it starts at `start`, 0 by default. */
-export function manualClock(start = 0): ManualClock {
-  let time = start
-  return {
-    now: () => time,
-    advance(ms) {
-      time += ms
-    },
-  }
 }
 
 /** The functions of your test runner: `describe` groups tests, `test` declares one. */

@@ -1,7 +1,8 @@
 export { messageOf, SkeinError } from './error.ts'
 export { wellFormed, wellFormedJson } from './well-formed.ts'
-export { encodeSse, SseDecoder, type SseEvent } from './sse.ts'
-export { NdjsonDecoder } from './line-decoder.ts'
+export { SseDecoder, type SseEvent } from './sse.ts'
+export { encodeSse } from './encode-sse.ts'
+export { NdjsonDecoder } from './ndjson.ts'
 export { decodeBase64, decodeBase64Url, encodeBase64, encodeBase64Url } from './base64.ts'
 export { canonicalJson } from './canonical-json.ts'
 export { createSha256, sha256, sha256Hex, type Sha256 } from './hash.ts'
@@ -46,22 +47,15 @@ export {
   type ArgumentParser,
   type RecordedArguments,
 } from './argument-parser.ts'
-export { manualClock, systemClock, type Clock, type ManualClock } from './ids.ts'
-export {
-  randomIds,
-  seededRandom,
-  sequentialIds,
-  timeOrderedIds,
-  uuidV4,
-  uuidV7,
-  type IdSource,
-  type Random,
-} from './ids.ts'
-export { deepFreeze, freezeTree, FrozenData, frozenCopy, isDeepFrozen } from './json.ts'
-export { defaultInputLimits, type InputLimits } from './upp-json.ts'
+export { manualClock, systemClock, type Clock, type ManualClock } from './clock.ts'
+export { randomIds, sequentialIds, timeOrderedIds, uuidV4, uuidV7, type IdSource } from './ids.ts'
+export { seededRandom, type Random } from './random.ts'
+export { frozenCopy } from './json.ts'
+export { deepFreeze, freezeTree, FrozenData, isDeepFrozen } from './freeze.ts'
+export { defaultInputLimits, type InputLimits } from './input-limits.ts'
 export { isInNetwork, isPrivateAddress } from './address.ts'
 export { linkAbort, untilAborted } from './abort.ts'
-export { closest } from './error.ts'
+export { closest } from './closest.ts'
 export { unknownOptions, type OptionNames } from './unknown-options.ts'
 export { isSameJson } from './same-json.ts'
 export { redactSecrets, secretForms } from './redact.ts'

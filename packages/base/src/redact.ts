@@ -27,13 +27,13 @@ export function redactSecrets(text: string, secrets: readonly string[]): string 
   if (ranges.length === 0) return text
   // Overlapping ranges are replaced by one mark; if only one of two overlapping secrets were replaced, the
   // rest of the other would remain.
-  let redacted = ''
-  let done = 0
+  let result = ''
+  let position = 0
   for (const { start, end } of ranges.sort((a, b) => a.start - b.start)) {
-    if (start >= done) redacted += text.slice(done, start) + MARK
-    done = Math.max(done, end)
+    if (start >= position) result += text.slice(position, start) + MARK
+    position = Math.max(position, end)
   }
-  return redacted + text.slice(done)
+  return result + text.slice(position)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { closest } from './error.ts'
+import { closest } from './closest.ts'
 
 /** The options of a function: their names, and what names of other libraries are called here. */
 export interface OptionNames {

@@ -98,9 +98,9 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
       // UAP §12.4.7: a saved state names its session in its metadata. The agent's id is added there too,
       // because stores read it from there.
       const owner = agentId ? { agentId, sessionId } : { sessionId }
-      const stamped = { ...json, metadata: { ...json.metadata, ...owner } }
+      const ownJson = { ...json, metadata: { ...json.metadata, ...owner } }
       waitingSaves.set(sessionId, (waitingSaves.get(sessionId) ?? 0) + 1)
-      await attempt(() => saveVersion(stamped, isFollowed))
+      await attempt(() => saveVersion(ownJson, isFollowed))
     } catch (error) {
       void reportError(onError, error, sessionId)
     }
@@ -120,8 +120,8 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
   }
   return {
     save(state) {
-      const saved = save(state)
-      if (durability === 'sync') return saved
+      const saving = save(state)
+      if (durability === 'sync') return saving
     },
     async end() {
       if (isOpen) await attempt(async () => store.finish?.(sessionId))

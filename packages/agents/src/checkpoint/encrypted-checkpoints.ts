@@ -33,28 +33,28 @@ export function encryptedCheckpoints(
   // Encryption is asynchronous, so without a queue an older state could be saved last.
   const order = new KeyedQueue()
   const chains = new Map<string, Chain>()
-  const imported = importKey(key)
+  const cryptoKey = importKey(key)
   const unseal = async (
     sessionId: string,
-    saved: AgentStateJSON | null,
+    version: AgentStateJSON | null,
   ): Promise<AgentStateJSON | null> => {
-    if (!saved) return null
-    const { sealed } = saved.metadata
+    if (!version) return null
+    const { sealed } = version.metadata
     // Older versions of this package wrote the whole state as one text.
     if (typeof sealed === 'string')
-      return JSON.parse(await open(await imported, sessionId, { sealed })) as AgentStateJSON
+      return JSON.parse(await open(await cryptoKey, sessionId, { sealed })) as AgentStateJSON
     if (sealed !== true)
       throw invalidUse(`The checkpoint of ${JSON.stringify(sessionId)} is not encrypted.`)
-    const parts = saved.reasoning ?? []
+    const parts = version.reasoning ?? []
     const texts = await Promise.all(
       parts.map(async (part, index) => {
         const after = { sealed: part, index, before: parts[index - 1] }
-        return JSON.parse(await open(await imported, sessionId, after)) as unknown
+        return JSON.parse(await open(await cryptoKey, sessionId, after)) as unknown
       }),
     )
     return decodeVersions(texts.map((value, index) => ({ isWhole: index === 0, value })))
   }
-  imported.catch(() => {}) // prevents an unhandled rejection; the first save or load rejects with the error
+  cryptoKey.catch(() => {}) // prevents an unhandled rejection; the first save or load rejects with the error
   return {
     async save(sessionId, given, options) {
       const state = ownCopy(given) // made at once, because the caller may change the state object later
@@ -63,12 +63,12 @@ export function encryptedCheckpoints(
         // The chain is removed until the save has succeeded: after a failure, the next save writes a whole state.
         chains.delete(sessionId)
         const { isWhole, text } = writer.encode(state)
-        const known = isWhole ? [] : before
-        const place = { index: known.length, before: known.at(-1) }
-        const parts = [...known, await seal(await imported, sessionId, { text, ...place })]
-        const saved = await store.save(sessionId, envelope(state, parts), options)
+        const sealedBefore = isWhole ? [] : before
+        const place = { index: sealedBefore.length, before: sealedBefore.at(-1) }
+        const parts = [...sealedBefore, await seal(await cryptoKey, sessionId, { text, ...place })]
+        const version = await store.save(sessionId, envelope(state, parts), options)
         chains.set(sessionId, { writer, parts })
-        return saved
+        return version
       })
     },
     load: async (sessionId) => unseal(sessionId, await store.load(sessionId)),

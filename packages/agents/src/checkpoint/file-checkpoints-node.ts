@@ -18,16 +18,16 @@ import { KeyedQueue, logCheckpointError, reportError } from './checkpointer.ts'
 import {
   fileSystem,
   type FileSystem,
-  fromFolderName,
   gunzip,
   gzip,
   isGzip,
   isMissing,
   readIfThere,
-  toFolderName,
   writeWhole,
 } from './file-system-node.ts'
-import { checkpointMetadata, foldJournal, stateText } from './saved-state.ts'
+import { fromFolderName, toFolderName } from './folder-name.ts'
+import { checkpointMetadata, stateText } from './saved-state.ts'
+import { foldJournal } from './fold-journal.ts'
 import {
   checkExpected,
   decodeVersions,
@@ -280,9 +280,9 @@ class SessionFiles {
     const lines = await this.#lines<IndexLine>('', file)
     const first = lines.at(-Math.max(1, keepVersions))
     if (!first || first === lines[0]) return
-    const kept = lines.filter(({ segment }) => segment >= first.segment)
-    if (kept.length === lines.length) return
-    const data = kept.map((line) => `\n${JSON.stringify(line)}\n`).join('')
+    const liveLines = lines.filter(({ segment }) => segment >= first.segment)
+    if (liveLines.length === lines.length) return
+    const data = liveLines.map((line) => `\n${JSON.stringify(line)}\n`).join('')
     await writeWhole(this.#system, file, data, { fsync: false, unique: uuidV4() })
     for (const name of await this.#segments(versions))
       if (name < first.segment)
@@ -293,9 +293,9 @@ class SessionFiles {
     const folder = this.#folder(sessionId)
     return locks.run(folder, async () => {
       const file = await this.#newest(folder)
-      const written = file && (await this.#read(sessionId, file, isState))
-      if (!written) return null
-      const state = await this.#withVersions(sessionId, folder, written)
+      const content = file && (await this.#read(sessionId, file, isState))
+      if (!content) return null
+      const state = await this.#withVersions(sessionId, folder, content)
       try {
         return foldJournal(state, await this.#journal(sessionId, folder))
       } catch (error) {
@@ -312,7 +312,7 @@ class SessionFiles {
   async #withVersions(
     sessionId: string,
     folder: string,
-    written: AgentStateJSON,
+    content: AgentStateJSON,
   ): Promise<AgentStateJSON> {
     const versions = this.#file(folder, VERSIONS)
     let file = ''
@@ -323,13 +323,13 @@ class SessionFiles {
       if (lines.length > 0) break // a process that died may have left a file without a whole line
     }
     const isContinued =
-      lines[0]?.checkpointFile === written.id || lines.some(({ stateId }) => stateId === written.id)
-    if (!isContinued) return written
+      lines[0]?.checkpointFile === content.id || lines.some(({ stateId }) => stateId === content.id)
+    if (!isContinued) return content
     try {
       return decodeVersions(lines.map(toVersion))
     } catch (error) {
       this.#report(error, sessionId, file)
-      return written
+      return content
     }
   }
 
@@ -338,9 +338,9 @@ class SessionFiles {
     return locks.run(folder, async () => {
       const versions = this.#file(folder, VERSIONS)
       const index = await this.#lines<IndexLine>(sessionId, this.#file(versions, INDEX))
-      const found = index.find((line) => line.checkpointId === checkpointId)
-      if (!found || !/^\d{8,}\.ndjson$/.test(found.segment)) return null
-      const file = this.#file(versions, found.segment)
+      const entry = index.find((line) => line.checkpointId === checkpointId)
+      if (!entry || !/^\d{8,}\.ndjson$/.test(entry.segment)) return null
+      const file = this.#file(versions, entry.segment)
       const lines = await this.#lines<SegmentLine>(sessionId, file)
       const last = lines.findIndex((line) => line.checkpointId === checkpointId)
       if (last < 0) return null
@@ -453,14 +453,14 @@ class SessionFiles {
    * after writing one and before removing the other.
    */
   async #newest(folder: string): Promise<string | undefined> {
-    const found = await Promise.all(
+    const entry = await Promise.all(
       [PLAIN, PACKED].map(async (name) => {
         const file = this.#file(folder, name)
         const time = await this.#modified(file)
         return time === undefined ? [] : [{ file, time }]
       }),
     )
-    return found.flat().sort((a, b) => b.time - a.time)[0]?.file
+    return entry.flat().sort((a, b) => b.time - a.time)[0]?.file
   }
 
   async #modified(file: string): Promise<number | undefined> {

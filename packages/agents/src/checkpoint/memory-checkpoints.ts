@@ -4,7 +4,8 @@ import type {
   CheckpointMetadata,
   FullCheckpointStore,
 } from '../contract/checkpoint-store.ts'
-import { checkpointMetadata, foldJournal } from './saved-state.ts'
+import { checkpointMetadata } from './saved-state.ts'
+import { foldJournal } from './fold-journal.ts'
 import {
   checkExpected,
   decodeVersions,
@@ -39,7 +40,7 @@ interface Version extends EncodedVersion {
 export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCheckpointStore {
   const { journal = false, clock = systemClock, ids = uuidV4 } = options
   const sessions = new Map<string, Session>()
-  const read = ({ versions }: Session, position: number) =>
+  const stateAt = ({ versions }: Session, position: number) =>
     decodeVersions(
       versions
         .slice(versions[position]!.base, position + 1)
@@ -51,10 +52,10 @@ export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCh
       const { writer, versions, positions } = session
       checkExpected(sessionId, expected, versions.at(-1)?.metadata)
       const metadata = checkpointMetadata(sessionId, state, { clock, ids })
-      const encoded = writer.encode(ownCopy(state))
+      const record = writer.encode(ownCopy(state))
       const position = versions.length
-      const base = encoded.isWhole ? position : versions[position - 1]!.base
-      versions.push({ ...encoded, metadata, base })
+      const base = record.isWhole ? position : versions[position - 1]!.base
+      versions.push({ ...record, metadata, base })
       positions.set(metadata.checkpointId, position)
       session.journal = []
       sessions.set(sessionId, session)
@@ -63,7 +64,7 @@ export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCh
     async load(sessionId) {
       const session = sessions.get(sessionId)
       return session
-        ? foldJournal(read(session, session.versions.length - 1), session.journal)
+        ? foldJournal(stateAt(session, session.versions.length - 1), session.journal)
         : null
     },
     async loadMetadata(sessionId) {
@@ -72,7 +73,7 @@ export function memoryCheckpoints(options: MemoryCheckpointOptions = {}): FullCh
     async loadVersion(sessionId, checkpointId) {
       const session = sessions.get(sessionId)
       const position = session?.positions.get(checkpointId)
-      return session && position !== undefined ? read(session, position) : null
+      return session && position !== undefined ? stateAt(session, position) : null
     },
     async history(sessionId) {
       return sessions.get(sessionId)?.versions.map(({ metadata }) => metadata) ?? []

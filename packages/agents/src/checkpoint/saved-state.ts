@@ -1,18 +1,7 @@
-import { type Clock, type IdSource, isDeepFrozen, isPlainObject } from '@skein/base'
-import {
-  isToolResultMessage,
-  messageFromJSON,
-  type MessageJSON,
-  ToolResultMessage,
-} from '@skein/ai'
-import { addUsage } from '@skein/ai/engine'
-import { invalidUse } from '../contract/agent-error.ts'
-import type { CheckpointMetadata, CallRecord } from '../contract/checkpoint-store.ts'
-import { usageOfTrace } from '../state/run-account.ts'
-import type { AgentStateJSON, SubagentExecutionTrace } from '../state/state-types.ts'
-import { AgentState } from '../state/state.ts'
-import type { ThreadNodeJSON, ThreadTree, ThreadTreeJSON } from '../state/thread-tree.ts'
-import { openCallsOf } from '../state/transcript.ts'
+import type { MessageJSON } from '@skein/ai'
+import { type Clock, type IdSource, isDeepFrozen } from '@skein/base'
+import type { CheckpointMetadata } from '../contract/checkpoint-store.ts'
+import type { AgentStateJSON } from '../state/state-types.ts'
 
 /** Caches the JSON text of frozen messages, so that a save converts only new messages to JSON. */
 const texts = new WeakMap<MessageJSON, string>()
@@ -22,14 +11,14 @@ const texts = new WeakMap<MessageJSON, string>()
  */
 export function stateText({ messages, ...rest }: AgentStateJSON): string {
   const head = JSON.stringify(rest)
-  const written = messages.map((message) => {
-    const known = texts.get(message)
-    if (known !== undefined) return known
+  const messageTexts = messages.map((message) => {
+    const cachedText = texts.get(message)
+    if (cachedText !== undefined) return cachedText
     const text = JSON.stringify(message)
     if (isDeepFrozen(message)) texts.set(message, text)
     return text
   })
-  return `${head.slice(0, -1)},"messages":[${written.join(',')}]}`
+  return `${head.slice(0, -1)},"messages":[${messageTexts.join(',')}]}`
 }
 
 /** Returns the metadata of a checkpoint that is saved now (UAP §12.4.2). */
@@ -46,155 +35,4 @@ export function checkpointMetadata(
     step,
     agentId: typeof agentId === 'string' ? agentId : '',
   }
-}
-
-/**
- * Adds the results in a journal (record of finished calls) to the open calls of a state, so that `agent.resume`
- * does not run these calls again. Entries of other calls belong to an older state and are ignored.
- */
-export function foldJournal(json: AgentStateJSON, entries: readonly CallRecord[]): AgentStateJSON {
-  if (entries.length === 0) return json
-  const state = AgentState.fromJSON(json)
-  const { answered, deferred = [] } = state.suspension ?? {}
-  const known = new Map(answered?.results.map((result) => [result.toolCallId, result]))
-  for (const entry of entries) {
-    const message = messageFromJSON(entry.message)
-    if (!isToolResultMessage(message)) continue
-    for (const result of message.results) known.set(result.toolCallId, result)
-  }
-  const results = openCallsOf(state.messages).flatMap(
-    ({ toolCallId }) => known.get(toolCallId) ?? [],
-  )
-  if (results.length === (answered?.results.length ?? 0)) return json
-  const done = new Set(results.map(({ toolCallId }) => toolCallId))
-  const suspended = state.withSuspension({
-    answered: new ToolResultMessage(results),
-    deferred: deferred.filter(({ toolCallId }) => !done.has(toolCallId)),
-  })
-  const before = new Set(answered?.results.map(({ toolCallId }) => toolCallId))
-  // A call that was tried again after a crash may have one entry per attempt; the last entry counts.
-  const last = new Map(entries.map((entry) => [entry.toolCallId, entry]))
-  const traces = [...last.values()].flatMap(({ toolCallId, traces: ended = [] }) =>
-    done.has(toolCallId) && !before.has(toolCallId) ? ended : [],
-  )
-  const folded = traces.reduce(addTrace, suspended)
-  return { ...folded.toJSON(), id: json.id }
-}
-
-/** Adds the trace of a sub-agent that has ended to a state, and its tokens to what the run has used. */
-function addTrace(state: AgentState, trace: SubagentExecutionTrace): AgentState {
-  const next = state.withSubagentTrace(trace)
-  const { run } = next
-  if (!run) return next
-  return next.withRun({ ...run, subagentUsage: addUsage(run.subagentUsage, usageOfTrace(trace)) })
-}
-
-/** The lists of a state that mostly grow at their end. */
-export const LISTS = ['messages', 'reasoning', 'subagentTraces'] as const
-type GrowingList = (typeof LISTS)[number]
-type Lists = { readonly [List in GrowingList]: readonly unknown[] }
-
-/** The most list items that an unpacked tree may have in all, because a short text can expand to very many items. */
-const MAX_TREE_ITEMS = 10_000_000
-
-/**
- * A tree of states in which a node leaves out the list items that its parent's state has too; `shared` counts
- * the items that were left out.
- */
-type PackedTree = Omit<ThreadTreeJSON, 'nodes'> & {
-  readonly nodes: readonly (ThreadNodeJSON & {
-    readonly shared?: { readonly [List in GrowingList]?: number }
-  })[]
-}
-
-/**
- * Returns the JSON of a tree without the repetitions: UAP §12.2 writes the whole conversation into each node,
- * here a node has what it adds to its parent. Read it with `ThreadTree.fromJSON(unpackTree(json))`.
- */
-export function packTree(tree: ThreadTree | ThreadTreeJSON): PackedTree {
-  const json = 'toJSON' in tree ? tree.toJSON() : tree
-  const before = new Map<string, Lists>()
-  const nodes = json.nodes.map((node) => {
-    const parent = before.get(node.parentId ?? '')
-    const lists = listsOf(node.state)
-    before.set(node.id, lists)
-    const shared: { [List in GrowingList]?: number } = {}
-    const rest: Partial<Record<GrowingList, readonly unknown[]>> = {}
-    for (const name of LISTS) {
-      const count = sharedItems(lists[name], parent?.[name] ?? [])
-      if (count === 0) continue
-      shared[name] = count
-      rest[name] = lists[name].slice(count)
-    }
-    if (Object.keys(shared).length === 0) return node
-    // The cast is safe, because lists were only shortened.
-    return { ...node, state: { ...node.state, ...rest } as AgentStateJSON, shared }
-  })
-  return { ...json, nodes }
-}
-
-/**
- * Reverses `packTree`: returns the JSON of UAP §12.2, in which every state is complete. The input is
- * untrusted: counts that do not fit the parent throw INVALID_REQUEST. `ThreadTree.fromJSON` checks everything
- * else.
- */
-export function unpackTree(json: unknown): ThreadTreeJSON {
-  if (!isPlainObject(json) || !Array.isArray(json['nodes']))
-    throw invalidUse('This is not a packed thread tree: nodes is not a list.')
-  const before = new Map<unknown, Lists>()
-  let items = 0
-  const nodes = json['nodes'].map((node: unknown, index) => {
-    if (!isPlainObject(node) || !isPlainObject(node['state'])) return node
-    const { shared, ...fields } = node
-    const at = `nodes[${index}].shared`
-    const lists = unpackLists(listsOf(node['state']), before.get(node['parentId']), shared, at)
-    for (const name of LISTS) items += lists[name].length
-    if (items > MAX_TREE_ITEMS)
-      throw invalidUse(`This packed thread tree has more than ${MAX_TREE_ITEMS} items.`)
-    before.set(node['id'], lists)
-    if (shared === undefined) return node
-    const whole = Object.keys(shared as object).map((name) => [name, lists[name as GrowingList]])
-    return { ...fields, state: { ...node['state'], ...Object.fromEntries(whole) } }
-  })
-  // Not checked further here: the result is made to be read by `ThreadTree.fromJSON`.
-  return { ...json, nodes } as unknown as ThreadTreeJSON
-}
-
-function unpackLists(own: Lists, parent: Lists | undefined, shared: unknown, at: string): Lists {
-  if (shared === undefined) return own
-  if (!isPlainObject(shared)) throw invalidUse(`${at} is not an object.`)
-  const lists: { [List in GrowingList]: readonly unknown[] } = { ...own }
-  for (const [name, count] of Object.entries(shared)) {
-    const list = LISTS.find((one) => one === name)
-    const above = (list && parent?.[list]) ?? []
-    const isCount = typeof count === 'number' && Number.isInteger(count) && count >= 0
-    if (!list || !isCount || count > above.length)
-      throw invalidUse(
-        `${at}.${name} is ${JSON.stringify(count)}, but the parent before this node has ${above.length} such items.`,
-      )
-    lists[list] = [...above.slice(0, count), ...own[list]]
-  }
-  return lists
-}
-
-function listsOf(state: object): Lists {
-  const { messages, reasoning, subagentTraces } = state as { [List in GrowingList]?: unknown }
-  const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-  return {
-    messages: list(messages),
-    reasoning: list(reasoning),
-    subagentTraces: list(subagentTraces),
-  }
-}
-
-/** Counts the items at the beginning that both lists have. */
-export function sharedItems(own: readonly unknown[], other: readonly unknown[]): number {
-  let count = 0
-  while (count < own.length && count < other.length && isSame(own[count], other[count])) count++
-  return count
-}
-
-/** True for identical objects (states of one conversation share their messages in memory) or for equal JSON. */
-export function isSame(one: unknown, other: unknown): boolean {
-  return one === other || JSON.stringify(one) === JSON.stringify(other)
 }

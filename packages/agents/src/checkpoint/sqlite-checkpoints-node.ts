@@ -7,7 +7,8 @@ import type {
   FullCheckpointStore,
 } from '../contract/checkpoint-store.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
-import { checkpointMetadata, foldJournal } from './saved-state.ts'
+import { checkpointMetadata } from './saved-state.ts'
+import { foldJournal } from './fold-journal.ts'
 import { checkExpected, decodeVersions, ownCopy, VersionWriter } from './versions.ts'
 
 /** Options of `sqliteCheckpoints`. */
@@ -92,10 +93,10 @@ export function sqliteCheckpoints(options: SqliteCheckpointOptions): SqliteCheck
         checkExpected(sessionId, expected, newest && metadataOf(newest))
         const metadata = checkpointMetadata(sessionId, state, { clock, ids })
         const seq = Number(newest?.['seq'] ?? 0) + 1
-        const known = writers.get(sessionId)
+        const oldWriter = writers.get(sessionId)
         // A change must follow the version that this store object wrote last. If another process has saved
         // since, or if there is no version yet, the next version must be a whole state.
-        const writer = known?.seq === seq - 1 && newest ? known.writer : new VersionWriter()
+        const writer = oldWriter?.seq === seq - 1 && newest ? oldWriter.writer : new VersionWriter()
         writers.delete(sessionId) // stays deleted if the transaction fails
         const { isWhole, text } = writer.encode(state)
         const base = isWhole ? seq : Number(newest!['base'])

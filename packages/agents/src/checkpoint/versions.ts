@@ -3,7 +3,8 @@ import type { CheckpointMetadata, CheckpointStore } from '../contract/checkpoint
 import { invalidUse } from '../contract/agent-error.ts'
 import type { AgentStateJSON } from '../state/state-types.ts'
 import { CheckpointConflict } from './checkpoint-conflict.ts'
-import { isSame, LISTS, sharedItems, stateText } from './saved-state.ts'
+import { stateText } from './saved-state.ts'
+import { isSame, LISTS, sharedItems } from './packed-tree.ts'
 
 // A store keeps every version of a session as a chain: a whole state, then changes. As soon as the changes are
 // together as long as the whole state was, the next version is whole again. So the bytes written grow linearly
@@ -137,9 +138,9 @@ export function checkExpected(
   expected: string | null | undefined,
   newest: CheckpointMetadata | null | undefined,
 ): void {
-  const found = newest?.checkpointId ?? null
-  if (expected !== undefined && expected !== found)
-    throw new CheckpointConflict(sessionId, { expected, found })
+  const currentId = newest?.checkpointId ?? null
+  if (expected !== undefined && expected !== currentId)
+    throw new CheckpointConflict(sessionId, { expected, found: currentId })
 }
 
 /**
@@ -163,7 +164,7 @@ export async function forkCheckpoint(
       `The session ${JSON.stringify(sessionId)} has no version ${JSON.stringify(checkpointId ?? 'newest')}.`,
       'See `store.history(sessionId)`; a store of your own needs `loadVersion`.',
     )
-  const forked = { ...state, metadata: { ...state.metadata, sessionId: to } }
-  await store.save(to, forked, { expected: null })
-  return forked
+  const copy = { ...state, metadata: { ...state.metadata, sessionId: to } }
+  await store.save(to, copy, { expected: null })
+  return copy
 }

@@ -1,3 +1,5 @@
+import { executeTools, type Tool, UPPError, type UserContent } from '@skein/ai'
+import { contentOf } from '@skein/ai/engine'
 import {
   encodeBase64,
   isPlainObject,
@@ -6,18 +8,8 @@ import {
   messageOf,
   systemClock,
 } from '@skein/base'
-import {
-  executeTools,
-  type Tool,
-  UPPError,
-  type UserContent,
-  defer,
-  withToolContext,
-} from '@skein/ai'
-import { contentOf, deriveTool } from '@skein/ai/engine'
 import { invalidUse } from '../contract/agent-error.ts'
 import type { Agent } from '../contract/agent-types.ts'
-import type { AgentContext } from '../contract/event.ts'
 import { unfinishedRun } from '../contract/unfinished-run.ts'
 import { AgentState } from '../state/state.ts'
 import { drain } from '../step/live-events.ts'
@@ -87,14 +79,14 @@ export interface ServedTool extends McpTool {
  * cancelling the request aborts the run.
  */
 export function mcpHandlers({ agents = [], tools = [] }: McpHandlersOptions): McpHandlers {
-  const served = [...agents, ...tools]
-  const names = served.map(({ name }) => name)
+  const entries = [...agents, ...tools]
+  const names = entries.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined)
     throw invalidUse(`Two of the served agents and tools are named "${twice}".`)
   return {
     listTools: () => ({
-      tools: served.map(({ name, description, parameters }) => {
+      tools: entries.map(({ name, description, parameters }) => {
         const schema = isPlainObject(parameters) ? parameters : {}
         return { name, description, inputSchema: { ...schema, type: 'object' } }
       }),
@@ -102,9 +94,9 @@ export function mcpHandlers({ agents = [], tools = [] }: McpHandlersOptions): Mc
     async callTool({ params }, extra) {
       const { name, arguments: given = {} } = params
       const args = given as JsonObject // the client sent the arguments as JSON
-      const found = agents.find((one) => one.name === name)
+      const servedAgent = agents.find((one) => one.name === name)
       try {
-        if (found) return await runAgent(found, args, { params, extra })
+        if (servedAgent) return await runAgent(servedAgent, args, { params, extra })
         if (!tools.some((tool) => tool.name === name))
           return toMcpError(`There is no tool "${name}".`)
         return await runTool(tools, { name, args }, extra)
@@ -122,8 +114,8 @@ async function runAgent(
   { params, extra }: { readonly params: McpCallRequest['params']; readonly extra: McpExtra },
 ): Promise<McpCallResult> {
   const progressToken = params._meta?.progressToken
-  const run = agent.stream(prompt(args), AgentState.initial(), { signal: extra.signal })
-  for await (const { uap } of run) {
+  const answer = agent.stream(prompt(args), AgentState.initial(), { signal: extra.signal })
+  for await (const { uap } of answer) {
     if (uap?.type !== 'step_start' || progressToken === undefined) continue
     const progress = { progressToken, progress: uap.step, message: `Step ${uap.step}` }
     // A failed notification does not stop the run; only the request's signal does.
@@ -131,7 +123,7 @@ async function runAgent(
       .sendNotification?.({ method: 'notifications/progress', params: progress })
       .catch(() => {})
   }
-  const { turn, interrupts, stopReason } = await run.result
+  const { turn, interrupts, stopReason } = await answer.result
   if (interrupts) return toMcpError(`The agent waits for ${interrupts.length} answer(s).`)
   const { text } = turn.response
   const failure = unfinishedRun(`The agent "${name}"`, stopReason, text)
@@ -206,96 +198,4 @@ function toContent(block: UserContent): McpContent {
  */
 function toResource(blob: string, mimeType: string): McpContent {
   return { type: 'resource', resource: { uri: `data:${mimeType}`, mimeType, blob } }
-}
-
-/** What the person has answered to the questions of one call, in order. */
-type Given = readonly JsonObject[]
-
-interface AskedCall {
-  readonly given: Given
-  next: number
-  open?: JsonObject
-}
-
-/** Turns questions that a server asks during a call into interrupts of that call. */
-export class Elicitations {
-  /** The call that is running: its known answers, and the question that nobody has answered. */
-  #call: AskedCall | undefined
-  #queue: Promise<void> = Promise.resolve()
-
-  ask(params: Readonly<Record<string, unknown>>): { action: 'accept' | 'cancel'; content?: never } {
-    const call = this.#call
-    const known = call?.given[call.next]
-    if (call) call.next++
-    if (known) return { action: 'accept', content: known as never } // the SDK checks it against the schema
-    const { message, requestedSchema } = JSON.parse(JSON.stringify(params)) as JsonObject
-    if (call) call.open ??= { message: message ?? '', requestedSchema: requestedSchema ?? {} }
-    return { action: 'cancel' }
-  }
-
-  /**
-   * Returns a tool during whose calls the server may ask questions. A question does not say which call it
-   * belongs to, so the calls of a connection run one after the other.
-   */
-  wrap(tool: Tool): Tool {
-    const run = async function* (
-      this: Elicitations,
-      params: never,
-      context: AgentContext,
-    ): AsyncGenerator<unknown, unknown> {
-      const before = this.#queue
-      let release = (): void => {}
-      this.#queue = new Promise<void>((resolve) => (release = resolve))
-      try {
-        await before
-        return yield* this.#run(tool, params, context)
-      } finally {
-        release()
-      }
-    }
-    return withToolContext(deriveTool(tool, { run: run.bind(this) }))
-  }
-
-  /** Begins the questions of the running call again, because the call is repeated over a new connection. */
-  restart(): void {
-    if (this.#call) this.#call.next = 0
-  }
-
-  async *#run(tool: Tool, params: never, context: AgentContext): AsyncGenerator<unknown, unknown> {
-    context.signal.throwIfAborted()
-    const given = answersOf(context)
-    const call: AskedCall = { given, next: 0 }
-    this.#call = call
-    try {
-      // A tool of `mcpTools` yields its progress.
-      const result = yield* tool.run(params, context as never) as AsyncGenerator<unknown, unknown>
-      if (!call.open) return result
-    } catch (error) {
-      if (!call.open) throw error // the server may fail because its question was cancelled
-    } finally {
-      this.#call = undefined
-    }
-    return defer({ kind: 'input', request: { elicitation: call.open, given } })
-  }
-}
-
-function answersOf({ deferred, answer }: AgentContext): Given {
-  const request = isPlainObject(deferred?.request) ? deferred.request : {}
-  const before = Array.isArray(request['given']) ? (request['given'] as unknown as Given) : []
-  if (!('elicitation' in request) || answer?.type !== 'approve') return before
-  return [...before, answer.data ?? dataOfToken(answer.token ?? '{}')]
-}
-
-/** Reads an answer in the form of earlier versions, which had the data as JSON in the token. */
-function dataOfToken(token: string): JsonObject {
-  try {
-    const data: unknown = JSON.parse(token)
-    if (isPlainObject(data)) return data as JsonObject // it was parsed from JSON
-  } catch {
-    // The token is an approval token; the answer has no data.
-  }
-  throw invalidUse(
-    'The answer to the question of an MCP server has no data.',
-    "Answer { type: 'approve', data: { … } }.",
-  )
 }

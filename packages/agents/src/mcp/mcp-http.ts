@@ -34,7 +34,7 @@ export function followedFetch(
   },
 ): Send {
   return async (address, init = {}) => {
-    const ended = isToolCall(init) ? reports.callSent() : undefined
+    const callEnd = isToolCall(init) ? reports.callSent() : undefined
     const all = new Headers(init.headers)
     const own = typeof headers === 'function' ? await headers() : headers
     secrets.add(own)
@@ -48,8 +48,8 @@ export function followedFetch(
       throw error
     }
     const isStream = response.headers.get('content-type')?.includes('text/event-stream')
-    return ended && isStream && response.body
-      ? withEndReported(response, response.body, ended)
+    return callEnd && isStream && response.body
+      ? withEndReported(response, response.body, callEnd)
       : response
   }
 }
@@ -82,7 +82,7 @@ function isNotSent(error: object): boolean {
 function withEndReported(
   response: Response,
   body: ReadableStream<Uint8Array>,
-  ended: ReturnType<ConnectionReports['callSent']>,
+  callEnd: ReturnType<ConnectionReports['callSent']>,
 ): Response {
   const reader = body.getReader()
   const decoder = new TextDecoder()
@@ -93,7 +93,7 @@ function withEndReported(
       try {
         const { done, value } = await reader.read()
         if (done) {
-          ended({ isResumable })
+          callEnd({ isResumable })
           return controller.close()
         }
         // Only a stream whose events have ids can be resumed; an id is at the beginning of a line.
@@ -104,7 +104,7 @@ function withEndReported(
         }
         controller.enqueue(value)
       } catch (error) {
-        ended({ isResumable })
+        callEnd({ isResumable })
         controller.error(error)
       }
     },

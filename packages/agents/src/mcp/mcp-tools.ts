@@ -106,14 +106,14 @@ export interface McpToolsOptions {
  */
 export async function mcpTools(client: McpClient, options: McpToolsOptions = {}): Promise<Tool[]> {
   const { include = () => true, prefix = '' } = options
-  const listed = await listTools(client, options.maxTools ?? 1000)
-  const taken = new Set<string>()
-  return listed.filter(include).map((tool) => {
+  const serverTools = await listTools(client, options.maxTools ?? 1000)
+  const usedNames = new Set<string>()
+  return serverTools.filter(include).map((tool) => {
     // In the name of a tool, vendors accept letters, digits, `_` and `-`, at most 64 of them.
     const clean = `${prefix}${tool.name}`.replace(/[^\w-]/g, '_').slice(0, 64)
     let name = clean
-    for (let count = 2; taken.has(name); count++) name = `${clean.slice(0, 60)}_${count}`
-    taken.add(name)
+    for (let count = 2; usedNames.has(name); count++) name = `${clean.slice(0, 60)}_${count}`
+    usedNames.add(name)
     return toTool(client, tool, { ...options, name })
   })
 }

@@ -1,12 +1,3 @@
-import {
-  toLine,
-  type EstimateTokens,
-  estimateTokens,
-  contentTokens,
-  sumTokens,
-  tokenCounter,
-  firstIndex,
-} from './budget.ts'
 import { isPlainObject } from '@skein/base'
 import {
   isAssistantMessage,
@@ -17,7 +8,15 @@ import {
   type Turn,
   UserMessage,
 } from '@skein/ai'
-
+import {
+  toLine,
+  type EstimateTokens,
+  estimateTokens,
+  contentTokens,
+  sumTokens,
+  tokenCounter,
+  firstIndex,
+} from './budget.ts'
 import { invalidUse } from '../contract/agent-error.ts'
 import type { InferenceChanges, InferenceRequest, Middleware } from '../contract/agent-types.ts'
 import { changedView, type ContextPolicy, withKeptView } from './kept-view.ts'

@@ -56,8 +56,8 @@ export function logging(options: AgentLoggingOptions = {}): Middleware {
     messages: () => readonly Message[],
   ): { text: string; details: AgentLogDetails } => {
     if (!options.includeMessages) return { text: '', details: {} }
-    const written = messages().map(messageToJSON)
-    return { text: `: ${JSON.stringify(written)}`, details: { messages: written } }
+    const messageJson = messages().map(messageToJSON)
+    return { text: `: ${JSON.stringify(messageJson)}`, details: { messages: messageJson } }
   }
   return {
     name: 'logging',
@@ -106,7 +106,7 @@ export function logging(options: AgentLoggingOptions = {}): Middleware {
  */
 function withoutQuotes(text: string, messages: readonly Message[]): string {
   const quotes = messages
-    .flatMap((one) => (one.type === 'tool_result' ? one.results.map(resultOf) : one.text))
+    .flatMap((one) => (one.type === 'tool_result' ? one.results.map(textOfResult) : one.text))
     .filter((quote) => quote.trim() !== '' && text.includes(quote))
     .map((quote) => quote.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`))
   if (quotes.length === 0) return text
@@ -116,7 +116,7 @@ function withoutQuotes(text: string, messages: readonly Message[]): string {
   return text.replaceAll(new RegExp(`(?<!${word})(?:${any})(?!${word})`, 'gu'), '…')
 }
 
-function resultOf({ result }: ToolResult): string {
+function textOfResult({ result }: ToolResult): string {
   return typeof result === 'string' ? result : ''
 }
 

@@ -38,7 +38,7 @@ function stripped(message: AssistantMessage): AssistantMessage {
 
 function withoutBlocks(message: AssistantMessage, isLeftOut: readonly boolean[]): AssistantMessage {
   const { id, timestamp, content, toolCalls } = message
-  const left = content.filter((_, index) => !isLeftOut[index])
+  const rest = content.filter((_, index) => !isLeftOut[index])
   // The wire keeps the order of blocks and calls as one list of kinds, which must fit the blocks that are left.
   const entries = Object.entries(message.metadata ?? {}).map(([provider, own]) => {
     if (!isPlainObject(own) || !Array.isArray(own['order'])) return [provider, own]
@@ -47,5 +47,5 @@ function withoutBlocks(message: AssistantMessage, isLeftOut: readonly boolean[])
     return [provider, { ...own, order }]
   })
   const metadata = Object.fromEntries(entries) as typeof message.metadata // a copy with fewer entries in `order`
-  return new AssistantMessage(left, toolCalls, { id, timestamp, metadata })
+  return new AssistantMessage(rest, toolCalls, { id, timestamp, metadata })
 }

@@ -65,7 +65,7 @@ export function tracing(options: TracingOptions): Middleware {
     after(context, result) {
       const { turn, state, stopReason, interrupts } = result
       const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = turn.usage
-      const produced = turn.messages.filter((message) => message !== context.input)
+      const newMessages = turn.messages.filter((message) => message !== context.input)
       const more = {
         'gen_ai.usage.input_tokens': inputTokens,
         'gen_ai.usage.output_tokens': outputTokens,
@@ -77,7 +77,7 @@ export function tracing(options: TracingOptions): Middleware {
         'skein.agent.steps': state.step,
         'skein.agent.stop_reason': stopReason,
         'skein.agent.interrupts': interrupts?.length,
-        'gen_ai.output.messages': captureContent ? text(produced) : undefined,
+        'gen_ai.output.messages': captureContent ? text(newMessages) : undefined,
       }
       end(context, defined(more))
     },

@@ -1,4 +1,3 @@
-import { type Clock, type IdSource, isPlainObject, uuidV4 } from '@skein/base'
 import {
   isMessage,
   isUserMessage,
@@ -10,17 +9,13 @@ import {
   UserMessage,
 } from '@skein/ai'
 import { LLM_OPTIONS } from '@skein/ai/engine'
+import { type Clock, type IdSource, uuidV4 } from '@skein/base'
 import { flushCheckpoints } from '../checkpoint/checkpointer.ts'
 import { invalidUse } from '../contract/agent-error.ts'
-import type {
-  Agent,
-  AgentInput,
-  GenerateResult,
-  ModellessOptions,
-} from '../contract/agent-types.ts'
-import { boundHooks } from '../strategies/hooks.ts'
+import type { Agent, AgentInput, ModellessOptions } from '../contract/agent-types.ts'
 import type { Interrupt } from '../state/state-types.ts'
 import type { AgentState } from '../state/state.ts'
+import { boundHooks } from '../strategies/hooks.ts'
 
 /** The internals of an agent: its options, and its model, which is created on first use. */
 export class AgentCore {
@@ -80,10 +75,10 @@ export class AgentCore {
    */
   resumedInput({ messages }: AgentState): Message {
     const { ids, clock } = this
-    const asked = messages.findLast(
+    const question = messages.findLast(
       (message) => isUserMessage(message) && message.metadata?.['uap']?.['synthetic'] !== true,
     )
-    return asked ?? new UserMessage('', { ids, clock })
+    return question ?? new UserMessage('', { ids, clock })
   }
 
   /**
@@ -94,8 +89,8 @@ export class AgentCore {
   sessionOf(state: Partial<AgentState> | undefined): string | undefined {
     const { sessionId, checkpoints } = this.options
     if (sessionId !== undefined) return sessionId
-    const stored = state?.metadata?.['sessionId'] // a middleware may have left something that is no state
-    if (typeof stored === 'string' && stored !== '') return stored
+    const storedId = state?.metadata?.['sessionId'] // a middleware may have left something that is no state
+    if (typeof storedId === 'string' && storedId !== '') return storedId
     return checkpoints && this.ids()
   }
 }
@@ -114,47 +109,6 @@ const toolHooks = [
 export function withoutLimit(strategy: ToolUseStrategy): ToolUseStrategy {
   if (strategy.maxIterations !== undefined) return strategy
   return boundHooks(strategy, toolHooks, { maxIterations: Infinity })
-}
-
-/** Returns the given state; throws if it is not a state. */
-export function checkState(state: unknown): AgentState {
-  if (isState(state)) return state
-  throw invalidUse(
-    'An agent needs a state.',
-    'Pass AgentState.initial(), the state of an earlier result, or AgentState.fromJSON(…).',
-  )
-}
-
-/** Checks the shape, so that a state of another copy of this package is accepted too. */
-function isState(value: unknown): value is AgentState {
-  return typeof (value as Partial<AgentState> | null | undefined)?.withMessages === 'function'
-}
-
-/** The session and agent of a run, written into the metadata of its states. */
-export interface RunOwner {
-  readonly sessionId?: string | undefined
-  /** Set only with a checkpoint store, whose metadata contains the agent id. */
-  readonly agentId?: string | undefined
-}
-
-/** Adds the session id and, with a checkpoint store, the agent id to the state's metadata (UAP §3.4). */
-export function withOwner(state: AgentState, owner: RunOwner): AgentState {
-  let next = state
-  for (const [name, id] of Object.entries(owner))
-    if (id !== undefined && next.metadata[name] !== id) next = next.withMetadata(name, id)
-  return next
-}
-
-/** Returns a result with the session and agent id in its state; throws if it is not a result. */
-export function checkResult(
-  result: GenerateResult,
-  maker: string,
-  owner: RunOwner,
-): GenerateResult {
-  if (!isState(result?.state) || !isPlainObject(result.turn))
-    throw invalidUse(`${maker} did not return { turn, state }.`)
-  const state = withOwner(result.state, owner)
-  return state === result.state ? result : { ...result, state }
 }
 
 /** Creates the error for interrupts that can never be answered, because the state of their run is dropped. */

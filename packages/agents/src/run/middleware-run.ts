@@ -30,8 +30,8 @@ export class MiddlewareChain {
       const level = { one, context: this.context }
       this.#started.push(level)
       if (!one.before) continue
-      const changed = await this.#call('before', one, () => one.before?.(level.context))
-      if (changed) this.context = level.context = changed
+      const changes = await this.#call('before', one, () => one.before?.(level.context))
+      if (changes) this.context = level.context = changes
     }
   }
 
@@ -48,9 +48,9 @@ export class MiddlewareChain {
     for (const { one, context } of this.#started.toReversed()) {
       if ('result' in current) current = await this.#afterOf(one, context, current.result)
       if (!('error' in current)) continue
-      const recovered = await this.#recover(one, context, current.error)
-      if ('result' in recovered) await onRecovery(recovered.result)
-      current = recovered
+      const recovery = await this.#recover(one, context, current.error)
+      if ('result' in recovery) await onRecovery(recovery.result)
+      current = recovery
     }
     return current
   }
@@ -62,8 +62,8 @@ export class MiddlewareChain {
   ): Promise<RunOutcome> {
     if (!one.after) return { result }
     try {
-      const changed = await this.#call('after', one, () => one.after?.(context, result))
-      return { result: changed ?? result }
+      const changes = await this.#call('after', one, () => one.after?.(context, result))
+      return { result: changes ?? result }
     } catch (error) {
       return { error: error as Error } // `#call` throws only errors
     }

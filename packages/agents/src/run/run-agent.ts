@@ -43,14 +43,8 @@ import { agentContext, type ChildLink, sessionOf, withChild } from '../step/run-
 import { builtInRun } from '../strategies/built-in.ts'
 import { savingHooks } from '../strategies/hooks.ts'
 import { loop } from '../strategies/loop.ts'
-import {
-  type AgentCore,
-  checkResult,
-  checkState,
-  type RunOwner,
-  unansweredInterrupts,
-  withOwner,
-} from './agent-core.ts'
+import { type AgentCore, unansweredInterrupts } from './agent-core.ts'
+import { checkResult, checkState, type RunOwner, withOwner } from './run-owner.ts'
 import { middlewareMetadata, MiddlewareChain, type RunOutcome } from './middleware-run.ts'
 
 /** One call of an agent. */
@@ -148,7 +142,7 @@ class Attempt {
     const { durability, onCheckpointError: onError } = core.options
     const owner = this.ownerOf(given)
     const { sessionId, agentId } = owner
-    const owned = withOwner(given, owner)
+    const ownState = withOwner(given, owner)
     const saver =
       store && sessionId !== undefined
         ? checkpointer({
@@ -160,7 +154,7 @@ class Attempt {
             onConflict: this.#conflict,
           })
         : undefined
-    const state = await this.#withAnswers(owned, saver, sessionId)
+    const state = await this.#withAnswers(ownState, saver, sessionId)
     this.#note(state)
     const context = this.#context({ input, state, sessionId, saver })
     const builtIn = builtInRun(execution)
@@ -198,10 +192,10 @@ class Attempt {
     const { core, resume } = this.#task
     const { checkpoints: store } = core.options
     if (!resume || !store || !saver?.commit) return state
-    const answered = withAnswers(state, resume.answers)
-    if (answered === state) return state
-    const { run } = answered
-    const next = run ? answered.withRun({ ...run, revision: run.revision + 1 }) : answered
+    const answeredState = withAnswers(state, resume.answers)
+    if (answeredState === state) return state
+    const { run } = answeredState
+    const next = run ? answeredState.withRun({ ...run, revision: run.revision + 1 }) : answeredState
     await saver.save(next)
     await flushCheckpoints(store, sessionId)
     return next

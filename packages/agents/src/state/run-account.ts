@@ -1,7 +1,7 @@
 import { isPlainObject } from '@skein/base'
 import { type TokenUsage } from '@skein/ai'
 import { addUsage, zeroUsage } from '@skein/ai/engine'
-import { misfit, type DataRule } from './state-data.ts'
+import { misfit, type DataRule } from './data-rule.ts'
 import type { AgentStateJSON, RunAccount, SubagentExecutionTrace } from './state-types.ts'
 
 /** Returns the account of a new run: the counters of its steps, tokens and time, all zero. */

@@ -26,8 +26,8 @@ export function withEntry(
 function copy(value: unknown, seen: Map<object, unknown>, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? 0 : value
   if (depth > MAX_DEPTH) throw invalidUse(`Data is nested deeper than ${MAX_DEPTH} levels.`)
-  const known = seen.get(value)
-  if (known !== undefined) return known
+  const copyBefore = seen.get(value)
+  if (copyBefore !== undefined) return copyBefore
   if (Array.isArray(value)) {
     const list: unknown[] = []
     seen.set(value, list)
@@ -105,52 +105,4 @@ function read(value: unknown, depth: number): unknown {
     if (item !== undefined && name !== '__proto__') object[name] = read(item, depth + 1)
   }
   return object
-}
-
-/**
- * What a part of stored data must be: a name of `typeof`, a list of such parts, an object with these members
- * (`name?` may be absent), or a function that returns what is expected if the value is something else.
- */
-export type DataRule =
-  | 'string'
-  | 'number'
-  | 'boolean'
-  | readonly [DataRule]
-  | { readonly [member: string]: DataRule }
-  | ((value: unknown) => string | undefined)
-
-/** Returns the first fault of JSON data: its path, what is there, what was expected. Undefined if there is none. */
-export function misfit(value: unknown, rule: DataRule, path = ''): string | undefined {
-  const not = (expected: string): string => `${path || 'it'} is ${kindOf(value)}, not ${expected}`
-  if (typeof rule === 'string') return typeof value === rule ? undefined : not(`a ${rule}`)
-  if (typeof rule === 'function') {
-    const expected = rule(value)
-    return expected && not(expected)
-  }
-  let problem: string | undefined
-  if (Array.isArray(rule)) {
-    if (!Array.isArray(value)) return not('a list')
-    value.some((item, index) => (problem = misfit(item, rule[0] as DataRule, `${path}[${index}]`)))
-    return problem
-  }
-  if (!isPlainObject(value)) return not('an object')
-  Object.entries(rule).some(([member, inner]) => {
-    const name = member.replace('?', '')
-    const isAbsent = name !== member && value[name] === undefined
-    return !isAbsent && (problem = misfit(value[name], inner, path ? `${path}.${name}` : name))
-  })
-  return problem
-}
-
-/** Names what a value is; numbers and booleans are shown, texts are not, because they may be private. */
-function kindOf(value: unknown): string {
-  if (value === undefined) return 'missing'
-  if (Array.isArray(value)) return 'a list'
-  if (typeof value === 'object' && value !== null) return 'an object'
-  return typeof value === 'string' ? 'a string' : String(value)
-}
-
-/** The rule of an id: a string that is not empty. */
-export function anId(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? undefined : 'an id'
 }

@@ -8,7 +8,8 @@ import {
   toResultJson,
 } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import { anId, checkJson, frozenData, misfit, readData, type DataRule } from './state-data.ts'
+import { checkJson, frozenData, readData } from './state-data.ts'
+import { anId, misfit, type DataRule } from './data-rule.ts'
 import { accountRule, usageRule } from './run-account.ts'
 import type {
   AgentStateJSON,
@@ -112,7 +113,7 @@ export function readStateJSON(json: unknown): StateParts {
       `This release reads every 1.x and writes ${UAP_VERSION}.`,
     )
   const problem = misfit(value, stateRule)
-  if (problem !== undefined) throw invalid(problem)
+  if (problem !== undefined) throw invalidState(problem)
   const {
     version: _,
     id,
@@ -147,18 +148,18 @@ function readMessage(json: unknown, path: string): Message {
   } catch (error) {
     // The error of `messageFromJSON` begins with the path inside the message.
     const text = messageOf(error).replace(/\.$/, '')
-    throw invalid(path + text.replace(/^(Message JSON: )?/, (own) => (own ? '.' : ': ')))
+    throw invalidState(path + text.replace(/^(Message JSON: )?/, (own) => (own ? '.' : ': ')))
   }
 }
 
 function readSuspension({ answered, deferred }: SuspensionJSON): Suspension {
   const path = 'suspension.answered'
   const message = answered && readMessage(answered, path)
-  if (message && !isToolResultMessage(message)) throw invalid(`${path} is not a tool result`)
+  if (message && !isToolResultMessage(message)) throw invalidState(`${path} is not a tool result`)
   return Object.freeze({ answered: message, deferred: frozenData(deferred) })
 }
 
-function invalid(problem: string): Error {
+function invalidState(problem: string): Error {
   return invalidUse(`This is not the JSON of an agent state: ${problem}.`)
 }
 

@@ -1,7 +1,7 @@
 import { type IdSource, uuidV4 } from '@skein/base'
 import type { Message } from '@skein/ai'
 import { invalidUse } from '../contract/agent-error.ts'
-import { anId, misfit, type DataRule } from './state-data.ts'
+import { anId, misfit, type DataRule } from './data-rule.ts'
 import type { AgentStateJSON } from './state-types.ts'
 import { AgentState } from './state.ts'
 
@@ -202,30 +202,32 @@ function readTreeJSON(json: unknown): {
   nodes: ReadonlyMap<string, ThreadNode>
 } {
   const problem = misfit(json, treeRule)
-  if (problem !== undefined) throw invalid(problem)
+  if (problem !== undefined) throw invalidTree(problem)
   const { rootId, currentId, nodes: given } = json as ThreadTreeJSON
   const list = given.map(
     (node) => new ThreadNode({ ...node, state: AgentState.fromJSON(node.state) }),
   )
   const nodes = new Map(list.map((node) => [node.id, node]))
-  if (nodes.size < list.length) throw invalid('two nodes have one id')
+  if (nodes.size < list.length) throw invalidTree('two nodes have one id')
   const root = nodes.get(rootId) // undefined if `rootId` is not a string
-  if (!root || root.parentId !== null) throw invalid('rootId does not name a root')
+  if (!root || root.parentId !== null) throw invalidTree('rootId does not name a root')
   const current = nodes.get(currentId)
-  if (!current) throw invalid('currentId does not name a node')
+  if (!current) throw invalidTree('currentId does not name a node')
   // Each child must name its parent. Then no node is reached twice, so there is no cycle; a node that is not
   // reached is not connected to the root.
-  const reached = [root]
-  for (let index = 0; index < reached.length; index++) {
-    const { id, children } = reached[index]!
+  const reachable = [root]
+  for (let index = 0; index < reachable.length; index++) {
+    const { id, children } = reachable[index]!
     for (const childId of children) {
       const child = nodes.get(childId)
       if (child?.parentId !== id)
-        throw invalid(`the node "${id}" names ${JSON.stringify(childId)}, which is no child of it`)
-      reached.push(child)
+        throw invalidTree(
+          `the node "${id}" names ${JSON.stringify(childId)}, which is no child of it`,
+        )
+      reachable.push(child)
     }
   }
-  if (reached.length < nodes.size) throw invalid('not all nodes hang on the root')
+  if (reachable.length < nodes.size) throw invalidTree('not all nodes hang on the root')
   return { root, current, nodes }
 }
 
@@ -243,6 +245,6 @@ const treeRule: DataRule = {
   ],
 }
 
-function invalid(problem: string): Error {
+function invalidTree(problem: string): Error {
   return invalidUse(`This is not the JSON of a thread tree: ${problem}.`)
 }

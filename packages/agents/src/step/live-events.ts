@@ -213,8 +213,8 @@ export class SubagentSink {
       startTime: open?.timestamp ?? end.timestamp,
       endTime: end.timestamp,
       success,
-      result: result && textOf(result),
-      error: error && textOf(error),
+      result: result && textOfValue(result),
+      error: error && textOfValue(error),
       toolExecutions: end.toolExecutions?.map(toToolTrace),
       usage: usage && addUsage(usage, zeroUsage), // with all counts
       children: children.length > 0 ? children : undefined,
@@ -226,11 +226,11 @@ export class SubagentSink {
 
 function toToolTrace(execution: ToolExecution | ToolExecutionTrace): ToolExecutionTrace {
   const { toolName, toolCallId, arguments: args, result, isError, duration } = execution
-  return { toolName, toolCallId, arguments: args, result: textOf(result), isError, duration }
+  return { toolName, toolCallId, arguments: args, result: textOfValue(result), isError, duration }
 }
 
 /** Returns a text as it is, any other value as JSON, or converted with `String` if JSON cannot express it. */
-function textOf(value: unknown): string {
+function textOfValue(value: unknown): string {
   if (typeof value === 'string') return value
   try {
     return JSON.stringify(value) ?? String(value)

@@ -50,7 +50,7 @@ function open(context: ExecutionContext, run: Run): AgentStream {
   const controller = new AbortController()
   const steering: Message[] = []
   let { state } = context
-  const linked: ExecutionContext = {
+  const linkedContext: ExecutionContext = {
     ...context,
     signal: controller.signal,
     takeSteering: () => [...(context.takeSteering?.() ?? []), ...steering.splice(0)],
@@ -63,7 +63,7 @@ function open(context: ExecutionContext, run: Run): AgentStream {
     async run(live) {
       const unlink = linkAbort([context.signal], controller)
       try {
-        return await run(linked, live)
+        return await run(linkedContext, live)
       } finally {
         unlink()
       }

@@ -14,9 +14,9 @@ export function savingHooks(
 ): AgentStrategy {
   const saving = boundHooks(strategy, otherHooks, {
     onStepEnd: async (step, result) => {
-      const adopted = await strategy.onStepEnd?.(step, result)
-      await save(adopted ?? result.state)
-      return adopted
+      const ownState = await strategy.onStepEnd?.(step, result)
+      await save(ownState ?? result.state)
+      return ownState
     },
   })
   return Object.defineProperty(saving, given, { value: strategy })
@@ -48,14 +48,14 @@ export function boundHooks<T extends object>(
   names: readonly (keyof T & string)[],
   changes: Partial<T>,
 ): T {
-  const derived = Object.create(hooks) as T
+  const copy = Object.create(hooks) as T
   // The properties are defined, because assigning them would fail if the original is frozen.
   const define = (name: string, value: unknown): unknown =>
-    Object.defineProperty(derived, name, { value, enumerable: true })
+    Object.defineProperty(copy, name, { value, enumerable: true })
   for (const name of names) {
     const hook = hooks[name]
     if (typeof hook === 'function') define(name, hook.bind(hooks))
   }
   for (const [name, value] of Object.entries(changes)) define(name, value)
-  return derived
+  return copy
 }

@@ -6,19 +6,16 @@ import type { AgentStopReason } from '../contract/event.ts'
 import type { PlanStep, PlanStepStatus } from '../state/state-types.ts'
 import { isInferenceError } from '../step/step.ts'
 import { builtIn, checkLimit } from './built-in.ts'
+import { type Planner, plannerOf } from './planner.ts'
 import {
   cutPlan,
   defaultPlanSchema,
   joinPlans,
-  type Planner,
-  plannerOf,
-  planPrompt,
   type Proposal,
   readProposal,
-  repairPrompt,
-  replanPrompt,
   unknownTools,
-} from './planner.ts'
+} from './proposal.ts'
+import { planPrompt, repairPrompt, replanPrompt } from './plan-prompts.ts'
 import { StepCalls } from './step-calls.ts'
 import type { StrategyRun } from './strategy-run.ts'
 
@@ -86,8 +83,8 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
 
 /** Returns the steps to carry out now: those in progress, otherwise at most `limit` that are ready. */
 function nextSteps(steps: readonly PlanStep[], limit: number): readonly PlanStep[] {
-  const started = withStatus(steps, 'in_progress')
-  if (started.length > 0) return started
+  const activeSteps = withStatus(steps, 'in_progress')
+  if (activeSteps.length > 0) return activeSteps
   const done = new Set(withStatus(steps, 'completed').map(({ id }) => id))
   const ready = withStatus(steps, 'pending').filter(({ dependsOn }) =>
     dependsOn.every((id) => done.has(id)),

@@ -45,8 +45,8 @@ export function readCallSettings(
     toolChoice: hasTools && toolChoice ? choiceOf(toolChoice) : undefined,
     reasoning: level?.setting,
   }
-  const given = Object.entries(all).filter(([, value]) => value !== undefined)
-  const settings: Settings = Object.fromEntries(given)
+  const entries = Object.entries(all).filter(([, value]) => value !== undefined)
+  const settings: Settings = Object.fromEntries(entries)
   const warnings: AiSdkWarning[] = []
   if (level?.isNear)
     warnings.push({

@@ -50,9 +50,9 @@ export function aiSdkError(
   const context = { provider, modality: 'llm' } as const
   if (isUPPError(error)) return error
   if (signal.aborted) return cancelledError(signal, context)
-  const failed: AiSdkFailure = isPlainObject(error) || error instanceof Error ? error : {}
-  const { statusCode: status, responseHeaders = {}, name = '' } = failed
-  const text = bodyOf(failed)
+  const failure: AiSdkFailure = isPlainObject(error) || error instanceof Error ? error : {}
+  const { statusCode: status, responseHeaders = {}, name = '' } = failure
+  const text = bodyOf(failure)
   const decodeError = readerOf(provider)
   const headers = new Headers()
   for (const [header, value] of Object.entries(responseHeaders))
@@ -65,7 +65,7 @@ export function aiSdkError(
   const code =
     status !== undefined || facts.vendorCode !== undefined || facts.vendorType !== undefined
       ? facts.code
-      : (codeOfName(name) ?? (isConnection(failed) ? ErrorCode.NetworkError : facts.code))
+      : (codeOfName(name) ?? (isConnection(failure) ? ErrorCode.NetworkError : facts.code))
   const what = status === undefined ? 'failed' : `answered HTTP ${status}`
   return new UPPError(`${provider} ${what}${reasons[code] ?? ''}.`, {
     code,
@@ -98,11 +98,11 @@ const reasons: Partial<Record<ErrorCode, string>> = {
   [ErrorCode.QuotaExceeded]: ': the quota is used up',
 }
 
-function bodyOf(failed: AiSdkFailure): string {
-  const { responseBody } = failed
+function bodyOf(failure: AiSdkFailure): string {
+  const { responseBody } = failure
   if (typeof responseBody === 'string') return responseBody
   // An error in a stream is the vendor's error object itself, or has it in `error`.
-  const own = failed as Readonly<Record<string, unknown>>
+  const own = failure as Readonly<Record<string, unknown>>
   if (!('type' in own || 'code' in own || 'error' in own)) return ''
   const { type, code, status, message, error } = own
   return JSON.stringify({ error: error ?? { type, code, status, message } })

@@ -25,7 +25,8 @@ import { type VendorFile, vendorFileOf } from '../media/vendor-file.ts'
 import { documentSource, imageSource } from '../wires/media.ts'
 import { toSources } from '../wires/sources.ts'
 import { droppedBlock } from '../wires/metadata.ts'
-import { repairTranscript, resultText } from '../wires/transcript.ts'
+import { resultText } from '../contract/result-text.ts'
+import { repairTranscript } from '../wires/transcript.ts'
 import { aiSdkError, withRetries } from './failure.ts'
 import { refuseUpload, toReference } from './uploads.ts'
 import type {
@@ -202,10 +203,10 @@ function callOptions(
 ): AiSdkCallOptions {
   const history = repairTranscript(messages, warnings)
   const encoder = { model, warnings }
-  const encoded = history.map((message) => encodeMessage(message, encoder))
+  const items = history.map((message) => encodeMessage(message, encoder))
   // What had nothing but blank text is left out, unless it is what to answer.
-  const prompt = encoded.filter(({ content }, index) => content.length > 0 || index === encoded.length - 1) // prettier-ignore
-  const declared = tools.map(({ name, description, parameters, metadata }) => ({
+  const prompt = items.filter(({ content }, index) => content.length > 0 || index === items.length - 1) // prettier-ignore
+  const toolEntries = tools.map(({ name, description, parameters, metadata }) => ({
     type: 'function',
     name,
     description,
@@ -220,7 +221,7 @@ function callOptions(
       pointer: `/settings/${name}`,
     })
   return {
-    tools: declared.length > 0 ? declared : undefined,
+    tools: toolEntries.length > 0 ? toolEntries : undefined,
     responseFormat: structure && { type: 'json', schema: structure },
     ...options,
     ...params,
@@ -238,8 +239,8 @@ function mergedOptions(
 ): { readonly providerOptions?: AiSdkMetadata } {
   if (!own || !isPlainObject(given)) return {}
   const vendors = Object.entries(given as AiSdkMetadata)
-  const joined = vendors.map(([name, fields]) => [name, { ...own[name], ...fields }])
-  return { providerOptions: { ...own, ...Object.fromEntries(joined) } }
+  const entries = vendors.map(([name, fields]) => [name, { ...own[name], ...fields }])
+  return { providerOptions: { ...own, ...Object.fromEntries(entries) } }
 }
 
 function textHeaders(headers: NonNullable<ProviderConfig['headers']>): Record<string, string> {

@@ -7,7 +7,8 @@ import {
   ToolResultMessage,
   UserMessage,
 } from '../contract/message.ts'
-import { parseArguments, type ToolCall, type ToolResult } from '../contract/tool.ts'
+import type { ToolCall, ToolResult } from '../contract/tool.ts'
+import { parseArguments } from '../contract/parse-arguments.ts'
 import { decodeLooseBase64, strictBase64 } from '../media/bytes.ts'
 import { mediaTypeOf } from '../media/media-type.ts'
 import { fileAddress } from '../media/vendor-file.ts'
@@ -143,9 +144,9 @@ class PromptReader {
     block: AssistantContent & { type: 'reasoning' },
     { text = '', providerOptions }: AiSdkPart,
   ): AssistantContent {
-    const joined = [block.text, text].filter(Boolean).join('\n\n')
-    const now = toMetadata(providerOptions, this.#model, { kind: 'reasoning', text: joined })
-    return { type: 'reasoning', text: joined, ...(now && { metadata: now }) }
+    const allText = [block.text, text].filter(Boolean).join('\n\n')
+    const now = toMetadata(providerOptions, this.#model, { kind: 'reasoning', text: allText })
+    return { type: 'reasoning', text: allText, ...(now && { metadata: now }) }
   }
 
   #result({ toolCallId = '', toolName = '', output, providerOptions }: AiSdkPart): ToolResult {

@@ -15,10 +15,10 @@ import {
   type AiSdkAnswer,
   type AiSdkResponse,
   noteStart,
-  PartWriter,
   toAnswer,
   toLastParts,
 } from './to-answer.ts'
+import { PartWriter } from './part-writer.ts'
 import type { AiSdkAnswerPart, AiSdkCallOptions, AiSdkWarning } from './types.ts'
 
 /** The `llm` options of a model that the AI SDK calls; tools, structure and messages come with each of its calls. */
@@ -97,7 +97,7 @@ class Call {
       tools: tools.filter(({ type }) => type === 'function').map((tool) => toTool(tool, model)),
       structure: this.structure,
     }
-    const marked: RequestScope[] = prompt.systemBlocks
+    const systemScopes: RequestScope[] = prompt.systemBlocks
       ? [
           {
             wire: 'anthropic-messages',
@@ -106,9 +106,9 @@ class Call {
           },
         ]
       : []
-    const scopes = [...settings.scopes, ...vendor.scopes, ...marked]
-    const asked = { ...settings.settings, ...vendor.settings }
-    const set = withCallSettings(own, asked, { model, messages: prompt.messages })
+    const scopes = [...settings.scopes, ...vendor.scopes, ...systemScopes]
+    const wantedSettings = { ...settings.settings, ...vendor.settings }
+    const set = withCallSettings(own, wantedSettings, { model, messages: prompt.messages })
     this.#options = withScopes(set.options, scopes, model)
     this.warnings = [...warnings, ...droppedWarnings(set.dropped)]
     this.#messages = prompt.messages
@@ -201,8 +201,8 @@ async function* toParts(
     for await (const batch of events) for (const event of batch) yield* writer.write(event)
     if (turn.value) yield* toLastParts(turn.value)
   } catch (error) {
-    const ended = unparsed(error)
-    if (ended) yield* toLastParts(ended)
+    const finishedTurn = unparsed(error)
+    if (finishedTurn) yield* toLastParts(finishedTurn)
     else yield { type: 'error', error }
   } finally {
     await turn.return()
@@ -263,10 +263,10 @@ function readHeaders(
   { wire }: BoundLLMModel,
   { headers = {} }: AiSdkCallOptions,
 ): { readonly config: ToAiSdkOptions['config']; readonly warnings: readonly AiSdkWarning[] } {
-  const given = Object.entries(headers).filter(([, value]) => value !== undefined)
-  const others = given.filter(([name]) => name.toLowerCase() !== 'user-agent')
-  if (wire !== undefined && given.length > 0)
-    return { config: { ...config, headers: { ...config?.headers, ...Object.fromEntries(given) } }, warnings: [] } // prettier-ignore
+  const entries = Object.entries(headers).filter(([, value]) => value !== undefined)
+  const others = entries.filter(([name]) => name.toLowerCase() !== 'user-agent')
+  if (wire !== undefined && entries.length > 0)
+    return { config: { ...config, headers: { ...config?.headers, ...Object.fromEntries(entries) } }, warnings: [] } // prettier-ignore
   return {
     config,
     warnings: others.length > 0 ? [{ type: 'unsupported', feature: 'headers' }] : [],

@@ -50,8 +50,8 @@ function acceptedOf(name: string): Pick<CatalogModel, 'accepts' | 'acceptsSource
   const rules = acceptedRules[name.slice(0, slash)]
   if (!rules) return { accepts: null, acceptsSources: [] }
   const rule = ruleOf(rules, name.slice(slash + 1))
-  const found = [...rule.sources].flatMap((letter) => acceptedSources[letter] ?? [])
-  return { accepts: rule.accepts, acceptsSources: found }
+  const sourceList = [...rule.sources].flatMap((letter) => acceptedSources[letter] ?? [])
+  return { accepts: rule.accepts, acceptsSources: sourceList }
 }
 
 /** The day on which the prices of the catalog were valid, e.g. `2026-11-15`. */

@@ -168,8 +168,12 @@ export function invalidSetting(
   expected: string,
   origin: ErrorOrigin,
 ): UPPError {
-  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
-  return invalidRequest(`${name} is ${shown} (${typeof value}).`, origin, `Expected ${expected}.`)
+  const valueText = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return invalidRequest(
+    `${name} is ${valueText} (${typeof value}).`,
+    origin,
+    `Expected ${expected}.`,
+  )
 }
 
 /** Creates the error for a request that cannot be sent as it is. */

@@ -5,7 +5,8 @@ import {
   type JsonObject,
   type MessageJSON,
 } from '@skein/base'
-import { type AssistantContent, fromBytesJson, toBytesJson, type UserContent } from './content.ts'
+import type { AssistantContent, UserContent } from './content.ts'
+import { fromBytesJson, toBytesJson } from './bytes-json.ts'
 import { invalidValue, type UPPError } from './error.ts'
 import {
   AssistantMessage,
@@ -53,7 +54,7 @@ export function asMessage(
 
 /** Reads a message from untrusted JSON; throws an error that names the invalid field. */
 export function messageFromJSON(json: unknown): Message {
-  if (!isPlainObject(json)) throw invalid('a message', 'is not an object')
+  if (!isPlainObject(json)) throw invalidField('a message', 'is not an object')
   // An object is decoded to an object.
   const value = decodeBytes(json) as Record<string, unknown>
   const options = optionsOf(value)
@@ -67,7 +68,7 @@ export function messageFromJSON(json: unknown): Message {
     case 'tool':
       return new ToolResultMessage(results(value), options)
     default:
-      throw invalid('type', `is ${JSON.stringify(value['type'])}`)
+      throw invalidField('type', `is ${JSON.stringify(value['type'])}`)
   }
 }
 
@@ -81,10 +82,10 @@ function decodeBytes(json: unknown): unknown {
 
 function optionsOf(value: Record<string, unknown>): MessageOptions {
   const { id, timestamp, metadata } = value
-  if (typeof id !== 'string' || id === '') throw invalid('id', 'is not a non-empty string')
+  if (typeof id !== 'string' || id === '') throw invalidField('id', 'is not a non-empty string')
   const date = dateOf(timestamp, 'Message JSON: timestamp')
   if (metadata === undefined) return { id, timestamp: date }
-  if (!isPlainObject(metadata)) throw invalid('metadata', 'is not an object')
+  if (!isPlainObject(metadata)) throw invalidField('metadata', 'is not an object')
   return { id, timestamp: date, metadata: metadata as Record<string, JsonObject> }
 }
 
@@ -93,13 +94,13 @@ function blocks(value: Record<string, unknown>): unknown[] {
   return list(value['content'] ?? [], 'content').map((block, index) => {
     const at = `content[${index}]`
     // An instance of `Image` is a block too, so the object need not be plain.
-    if (typeof block !== 'object' || block === null) throw invalid(at, 'is not an object')
+    if (typeof block !== 'object' || block === null) throw invalidField(at, 'is not an object')
     const { type, text, data } = block as Record<string, unknown>
     const isText = type === 'text' || type === 'reasoning'
-    if (isText && typeof text !== 'string') throw invalid(`${at}.text`, 'is not a string')
+    if (isText && typeof text !== 'string') throw invalidField(`${at}.text`, 'is not a string')
     if (type === 'image' || type === 'document') checkSource(block as Record<string, unknown>, at)
     const isBytes = type === 'audio' || type === 'video' || type === 'binary'
-    if (isBytes && !ArrayBuffer.isView(data)) throw invalid(`${at}.data`, 'is not bytes')
+    if (isBytes && !ArrayBuffer.isView(data)) throw invalidField(`${at}.data`, 'is not bytes')
     return block
   })
 }
@@ -113,24 +114,27 @@ const sourceFields: Readonly<Record<string, readonly [field: 'data' | 'url', isB
 }
 
 function checkSource({ source, mimeType }: Record<string, unknown>, at: string): void {
-  if (!isPlainObject(source)) throw invalid(`${at}.source`, 'is not an object')
-  if (typeof mimeType !== 'string') throw invalid(`${at}.mimeType`, 'is not a string')
+  if (!isPlainObject(source)) throw invalidField(`${at}.source`, 'is not an object')
+  if (typeof mimeType !== 'string') throw invalidField(`${at}.mimeType`, 'is not a string')
   const { type } = source
-  if (typeof type !== 'string') throw invalid(`${at}.source.type`, 'is not a string')
+  if (typeof type !== 'string') throw invalidField(`${at}.source.type`, 'is not a string')
   if (!Object.hasOwn(sourceFields, type)) return
   const [field, isBytes] = sourceFields[type]!
   const isRight = isBytes ? ArrayBuffer.isView(source[field]) : typeof source[field] === 'string'
-  if (!isRight) throw invalid(`${at}.source.${field}`, isBytes ? 'is not bytes' : 'is not a string')
+  if (!isRight)
+    throw invalidField(`${at}.source.${field}`, isBytes ? 'is not bytes' : 'is not a string')
 }
 
 function calls(value: Record<string, unknown>): ToolCall[] | undefined {
   if (value['toolCalls'] === undefined) return undefined
   return list(value['toolCalls'], 'toolCalls').map((call, index) => {
     const at = `toolCalls[${index}]`
-    if (!isPlainObject(call)) throw invalid(at, 'is not an object')
-    if (typeof call['toolCallId'] !== 'string') throw invalid(`${at}.toolCallId`, 'is not a string')
-    if (typeof call['toolName'] !== 'string') throw invalid(`${at}.toolName`, 'is not a string')
-    if (!isPlainObject(call['arguments'])) throw invalid(`${at}.arguments`, 'is not an object')
+    if (!isPlainObject(call)) throw invalidField(at, 'is not an object')
+    if (typeof call['toolCallId'] !== 'string')
+      throw invalidField(`${at}.toolCallId`, 'is not a string')
+    if (typeof call['toolName'] !== 'string')
+      throw invalidField(`${at}.toolName`, 'is not a string')
+    if (!isPlainObject(call['arguments'])) throw invalidField(`${at}.arguments`, 'is not an object')
     list(call['after'] ?? [], `${at}.after`) // ids that name no call are ignored when the calls run
     return call as unknown as ToolCall // its required fields were checked just above
   })
@@ -139,19 +143,19 @@ function calls(value: Record<string, unknown>): ToolCall[] | undefined {
 function results(value: Record<string, unknown>): ToolResult[] {
   return list(value['results'], 'results').map((result, index) => {
     const at = `results[${index}]`
-    if (!isPlainObject(result)) throw invalid(at, 'is not an object')
+    if (!isPlainObject(result)) throw invalidField(at, 'is not an object')
     if (typeof result['toolCallId'] !== 'string') {
-      throw invalid(`${at}.toolCallId`, 'is not a string')
+      throw invalidField(`${at}.toolCallId`, 'is not a string')
     }
     return result as unknown as ToolResult // its required field was checked just above
   })
 }
 
 function list(value: unknown, field: string): unknown[] {
-  if (!Array.isArray(value)) throw invalid(field, 'is not a list')
+  if (!Array.isArray(value)) throw invalidField(field, 'is not a list')
   return value
 }
 
-function invalid(field: string, problem: string): UPPError {
+function invalidField(field: string, problem: string): UPPError {
   return invalidValue(`Message JSON: ${field} ${problem}.`)
 }

@@ -7,20 +7,19 @@ import {
   uuidV4,
   wellFormed,
 } from '@skein/base'
-import {
-  type AssistantContent,
-  type AudioBlock,
-  bytesInJson,
-  type ContentBlock,
-  type DocumentBlock,
-  type ImageBlock,
-  type ProviderMetadata,
-  resultText,
-  type TextBlock,
-  toBytesJson,
-  type UserContent,
-  type VideoBlock,
+import type {
+  AssistantContent,
+  AudioBlock,
+  ContentBlock,
+  DocumentBlock,
+  ImageBlock,
+  ProviderMetadata,
+  TextBlock,
+  UserContent,
+  VideoBlock,
 } from './content.ts'
+import { bytesInJson, toBytesJson } from './bytes-json.ts'
+import { resultText } from './result-text.ts'
 import { invalidValue } from './error.ts'
 import type { ToolCall, ToolResult } from './tool.ts'
 

@@ -209,9 +209,9 @@ export interface ProviderDefinition extends ProviderHandlers {
 /** Makes a provider from its handlers. */
 export function createProvider(definition: ProviderDefinition): Provider<Params> {
   const { name, llm, embedding, image } = definition
-  const given = Object.entries({ llm, embedding, image }).filter(([, handler]) => handler)
+  const entries = Object.entries({ llm, embedding, image }).filter(([, handler]) => handler)
   // Only the given handlers are included, so that the keys of `handlers` are the provider's modalities.
-  const handlers: ProviderHandlers = Object.freeze(Object.fromEntries(given))
+  const handlers: ProviderHandlers = Object.freeze(Object.fromEntries(entries))
   const factory = (modelId: string, options?: Params): ModelReference =>
     Object.freeze({ modelId, provider, options: options && Object.freeze({ ...options }) })
   const provider: Provider<Params> = Object.defineProperties(factory, {

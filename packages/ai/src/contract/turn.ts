@@ -1,8 +1,8 @@
+import type { JsonValue, RecordedArguments } from '@skein/base'
 import type { StopReason } from './event.ts'
 import type { AssistantMessage, Message } from './message.ts'
 import type { DeferRequest } from './tool.ts'
 import type { ToolTypes } from './tool-types.ts'
-import type { JsonValue, RecordedArguments } from '@skein/base'
 
 /**
  * The complete result of one `generate` or `stream` call (UPP §7.1). Frozen. `Data` is the type of a

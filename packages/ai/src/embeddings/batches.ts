@@ -1,3 +1,4 @@
+import type { JsonObject } from '@skein/base'
 import type {
   BoundEmbeddingModel,
   EmbeddingHandler,
@@ -7,7 +8,6 @@ import type {
   EmbedOptions,
 } from '../embedding.ts'
 import { type ErrorOrigin, invalidRequest, invalidSetting } from '../contract/error.ts'
-import type { JsonObject } from '@skein/base'
 
 /**
  * Throws for the first input that is neither a text nor an image, or that is an image although the vendor
@@ -19,7 +19,7 @@ export function checkInputs(
   origin: ErrorOrigin,
 ): void {
   inputs.forEach((input, index) => {
-    const kind = kindOf(input)
+    const kind = kindOfInput(input)
     if (kind === 'text' || (kind === 'image' && imageInput)) return
     if (kind === 'image') {
       throw invalidRequest(`${origin.provider} cannot embed the image at input ${index}.`, origin)
@@ -29,7 +29,7 @@ export function checkInputs(
   })
 }
 
-function kindOf(input: unknown): string {
+function kindOfInput(input: unknown): string {
   if (typeof input === 'string') return 'text'
   if (typeof input !== 'object' || input === null) return input === null ? 'null' : typeof input
   const { type, text } = input as { type?: unknown; text?: unknown }

@@ -13,18 +13,19 @@ export async function answerEmbeddings(
   signal: AbortSignal,
 ): Promise<WireReply> {
   const { model: name, input, dimensions, encoding_format, ...others } = objectOf(json) ?? {}
-  const invalid = (what: string, hint?: string): UPPError => requestError('gateway', what, hint)
-  if (typeof name !== 'string') throw invalid('The field "model" is missing.')
+  const invalidInput = (what: string, hint?: string): UPPError =>
+    requestError('gateway', what, hint)
+  if (typeof name !== 'string') throw invalidInput('The field "model" is missing.')
   const inputs: readonly unknown[] = Array.isArray(input) ? input : [input]
   if (inputs.length === 0 || !inputs.every((one) => typeof one === 'string' && one !== ''))
-    throw invalid(
+    throw invalidInput(
       'The field "input" is not a text or a list of texts.',
       'Lists of tokens are not accepted: their numbers mean something to one model only.',
     )
   if (encoding_format !== undefined && encoding_format !== 'float' && encoding_format !== 'base64')
-    throw invalid('The field "encoding_format" is neither "float" nor "base64".')
+    throw invalidInput('The field "encoding_format" is neither "float" nor "base64".')
   if (dimensions !== undefined && !(Number.isInteger(dimensions) && Number(dimensions) > 0))
-    throw invalid('The field "dimensions" is not a whole number above 0.')
+    throw invalidInput('The field "dimensions" is not a whole number above 0.')
   const embedder = find(name)
   const size = embedder.model.provider === 'google' ? 'outputDimensionality' : 'dimensions'
   const { embeddings, usage } = await embedder.embed(inputs as readonly string[], {

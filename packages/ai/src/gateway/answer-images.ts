@@ -22,12 +22,13 @@ export async function answerImages(
   { find, signal, createdAt }: ImageTask,
 ): Promise<WireReply> {
   const { model: name, prompt, stream, response_format, ...params } = objectOf(json) ?? {}
-  const invalid = (what: string, hint?: string): Error => requestError('gateway', what, hint)
-  if (typeof name !== 'string') throw invalid('The field "model" is missing.')
-  if (textOf(prompt) === undefined) throw invalid('The field "prompt" is not a text.')
-  if (stream === true) throw invalid('Images are not streamed here.', 'Leave out "stream": true.')
+  const invalidInput = (what: string, hint?: string): Error => requestError('gateway', what, hint)
+  if (typeof name !== 'string') throw invalidInput('The field "model" is missing.')
+  if (textOf(prompt) === undefined) throw invalidInput('The field "prompt" is not a text.')
+  if (stream === true)
+    throw invalidInput('Images are not streamed here.', 'Leave out "stream": true.')
   if (response_format !== undefined && response_format !== null && response_format !== 'b64_json')
-    throw invalid(
+    throw invalidInput(
       `The field "response_format" is ${JSON.stringify(response_format)}.`,
       'Images are answered as "b64_json"; the gateway stores none.',
     )

@@ -1,8 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
-import type { MessageStopEvent, StreamEvent } from '../contract/event.ts'
-import type { EncodeContext, ServerError, WireServer } from '../wires/wire.ts'
-import { addUsage } from '../contract/turn.ts'
+import type { StreamEvent } from '../contract/event.ts'
+import type { EncodeContext, ServerError, WireServer } from '../wires/wire-server.ts'
 import { SilenceReader } from './silence.ts'
 
 /** One request of a client and the events of the message that answers it. */
@@ -80,14 +79,14 @@ async function whole({ wire, context, events }: WireAnswer): Promise<WireReply> 
 async function streamed(answer: WireAnswer): Promise<WireReply> {
   const { wire, events, pingMs = DEFAULT_PING_MS } = answer
   const batches = new SilenceReader(events[Symbol.asyncIterator](), pingMs)
-  const held: (readonly StreamEvent[])[] = []
+  const batchesBefore: (readonly StreamEvent[])[] = []
   let isSilent = false
   try {
     for (;;) {
       const step = await batches.next()
       isSilent = step === 'silent'
       if (step === 'silent' || step.done) break
-      held.push(step.value)
+      batchesBefore.push(step.value)
       if (step.value.some(({ type }) => type !== 'message_start')) break
     }
   } catch (error) {
@@ -97,7 +96,7 @@ async function streamed(answer: WireAnswer): Promise<WireReply> {
   return {
     status: 200,
     headers: { 'content-type': streamTypes[wire.name], 'cache-control': 'no-cache' },
-    body: encode(answer, { held, isSilent, batches }),
+    body: encode(answer, { held: batchesBefore, isSilent, batches }),
   }
 }
 
@@ -120,7 +119,7 @@ interface OpenedAnswer {
 
 async function* encode(
   { wire, context, toServerError = asServerError }: WireAnswer,
-  { held, isSilent, batches }: OpenedAnswer,
+  { held: batchesBefore, isSilent, batches }: OpenedAnswer,
 ): AsyncGenerator<string, void> {
   const encoder = wire.createEncoder(context)
   let last: StreamEvent | undefined
@@ -131,7 +130,7 @@ async function* encode(
     return text
   }
   try {
-    for (const batch of held) yield encodeBatch(batch)
+    for (const batch of batchesBefore) yield encodeBatch(batch)
     if (isSilent) yield encoder.ping()
     for (;;) {
       const step = await batches.next()
@@ -167,66 +166,12 @@ export function gatewayError(
  * told that the model is unavailable.
  */
 export function toClientError(error: unknown): ServerError {
-  const told = asServerError(error)
+  const clientError = asServerError(error)
   const isOwn = isUPPError(error) && error.provider === 'gateway'
-  if (told.code !== ErrorCode.AuthenticationFailed || isOwn) return told
+  if (clientError.code !== ErrorCode.AuthenticationFailed || isOwn) return clientError
   return {
     code: ErrorCode.ProviderError,
     statusCode: 502,
     message: 'The gateway has no access to this model.',
   }
-}
-
-/**
- * Merges several messages of one answer (sent when a vendor paused and continued) into one: block
- * indexes continue, only the first start and the last stop are kept, usage is summed. Events of tool
- * executions are dropped.
- */
-export async function* oneMessage(
-  batches: AsyncIterable<readonly StreamEvent[]>,
-): AsyncGenerator<readonly StreamEvent[], void> {
-  let offset = 0
-  let blocks = 0
-  let stop: MessageStopEvent | undefined
-  let isStarted = false
-  for await (const batch of batches) {
-    const events: StreamEvent[] = []
-    for (const event of batch) {
-      switch (event.type) {
-        case 'message_start':
-          offset = blocks
-          if (!isStarted) events.push(event)
-          isStarted = true
-          break
-        case 'message_stop':
-          if (stop) {
-            const usage = addUsage(stop.delta.usage, event.delta.usage)
-            const sources = [...(stop.delta.sources ?? []), ...(event.delta.sources ?? [])]
-            stop = { ...event, delta: { ...event.delta, usage, sources } }
-          } else stop = event
-          break
-        case 'tool_execution_start':
-        case 'tool_execution_end':
-          break
-        case 'content_block_start':
-        case 'content_block_stop':
-        case 'text_delta':
-        case 'reasoning_delta':
-        case 'object_delta':
-        case 'tool_call_delta':
-        case 'image_delta':
-        case 'audio_delta':
-        case 'video_delta': {
-          const index = event.index + offset
-          if (event.type === 'content_block_start') blocks = index + 1
-          events.push(offset === 0 ? event : { ...event, index })
-          break
-        }
-        default:
-          event satisfies never
-      }
-    }
-    if (events.length > 0) yield events
-  }
-  if (stop) yield [stop]
 }

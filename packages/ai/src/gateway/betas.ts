@@ -32,14 +32,14 @@ export interface AskedBetas {
 
 /** Reads the header `anthropic-beta`. `*` at the end of an allowed name stands for any version. */
 export function readBetas(headers: Headers, allow: readonly string[] = defaultBetas): AskedBetas {
-  const asked = (headers.get('anthropic-beta') ?? '')
+  const names = (headers.get('anthropic-beta') ?? '')
     .split(',')
     .map((name) => name.trim())
     .filter((name) => /^[\w.-]{1,100}$/.test(name))
   const isAllowed = (name: string): boolean =>
     allow.some((rule) => (rule.endsWith('*') ? name.startsWith(rule.slice(0, -1)) : name === rule))
   return {
-    allowed: asked.filter(isAllowed),
-    refused: asked.filter((name) => !isAllowed(name)),
+    allowed: names.filter(isAllowed),
+    refused: names.filter((name) => !isAllowed(name)),
   }
 }

@@ -20,9 +20,9 @@ export interface ClientSettings {
  * because another model would answer without knowing that conversation.
  */
 export function readClientSettings(params: Params, from: WireName): ClientSettings {
-  const given = params as JsonObject // the params are from a parsed JSON body
+  const fields = params as JsonObject // the params are from a parsed JSON body
   for (const name of ['previous_response_id', 'conversation', 'prompt']) {
-    if (from !== 'openai-responses' || given[name] === undefined) continue
+    if (from !== 'openai-responses' || fields[name] === undefined) continue
     throw requestError(
       'gateway',
       `The field "${name}" refers to a state that this model does not have.`,
@@ -34,7 +34,7 @@ export function readClientSettings(params: Params, from: WireName): ClientSettin
   const nameOf = new Map<keyof Settings, string>()
   // Anthropic's `thinking` says more than its effort, so it is read last.
   const isLast = (name: string): number => Number(name === 'thinking')
-  const entries = Object.entries(given).toSorted(([a], [b]) => isLast(a) - isLast(b))
+  const entries = Object.entries(fields).toSorted(([a], [b]) => isLast(a) - isLast(b))
   for (const [name, value] of entries) {
     if (value === undefined) continue
     const before = new Set(Object.keys(settings))
@@ -51,8 +51,8 @@ export function droppedNames(
   { unknown, nameOf }: ClientSettings,
   dropped: readonly (keyof Settings)[],
 ): readonly string[] {
-  const lost = new Set(dropped.map((setting) => nameOf.get(setting) ?? setting))
-  return Object.keys(params).filter((name) => unknown.includes(name) || lost.has(name))
+  const lostNames = new Set(dropped.map((setting) => nameOf.get(setting) ?? setting))
+  return Object.keys(params).filter((name) => unknown.includes(name) || lostNames.has(name))
 }
 
 /** Reads a parameter into the settings; returns false if no setting corresponds to it. */

@@ -3,7 +3,7 @@ import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { EmbeddingInstance } from '../embedding.ts'
 import type { ImageInstance } from '../image.ts'
 import type { ModelReference, Params } from '../contract/provider.ts'
-import type { WireServer } from '../wires/wire.ts'
+import type { WireServer } from '../wires/wire-server.ts'
 import {
   answerWire,
   errorReply,
@@ -154,12 +154,12 @@ class Service {
       return answerImages(body, { find, signal, createdAt: this.#clock.now() })
     }
     const { wire } = route
-    const decoded = wire.decodeRequest(body, { path: route.path, search: route.search })
-    refuseChoices(decoded.params)
-    const answer = this.#find(this.#models, decoded.modelId, client)
+    const clientRequest = wire.decodeRequest(body, { path: route.path, search: route.search })
+    refuseChoices(clientRequest.params)
+    const answer = this.#find(this.#models, clientRequest.modelId, client)
     const betas = readBetas(request.headers, this.#options.betas)
     const asked: GatewayRequest = {
-      ...decoded,
+      ...clientRequest,
       wire: wire.name,
       client: client.name,
       betas: betas.allowed,
@@ -170,7 +170,7 @@ class Service {
     if (route.kind === 'count') return this.#count(asked, answer)
     const { events, droppedParams = [], id, fields, toServerError } = await answer(asked)
     const context = {
-      request: decoded,
+      request: clientRequest,
       id: id ?? this.#ids(),
       createdAt: this.#clock.now(),
       fields,
@@ -185,8 +185,11 @@ class Service {
         return toServerError?.(error) ?? toClientError(error)
       },
     })
-    const refused = betas.refused.map((name) => `anthropic-beta: ${name}`)
-    return withDropped(inGoogleList(reply, route, decoded.stream), [...droppedParams, ...refused])
+    const refusedBetas = betas.refused.map((name) => `anthropic-beta: ${name}`)
+    return withDropped(inGoogleList(reply, route, clientRequest.stream), [
+      ...droppedParams,
+      ...refusedBetas,
+    ])
   }
 
   async #count(request: GatewayRequest, answer: GatewayAnswer): Promise<WireReply> {
@@ -220,8 +223,8 @@ class Service {
   #tell(error: unknown, client: GatewayClient | undefined): void {
     const ignore = (): void => {} // a broken log must not keep the client from its answer, or its place taken
     try {
-      const told: unknown = this.#options.onError?.(error, client?.name ?? '')
-      if (told instanceof Promise) told.catch(ignore)
+      const handling: unknown = this.#options.onError?.(error, client?.name ?? '')
+      if (handling instanceof Promise) handling.catch(ignore)
     } catch {
       ignore()
     }

@@ -1,6 +1,6 @@
 export { gateway, type Gateway, type GatewayOptions } from './gateway.ts'
 export { type GatewayClient } from './clients.ts'
 export { servedModel, type GatewayAnswer, type GatewayRequest } from './served-model.ts'
-export { oneMessage } from './answer-wire.ts'
+export { oneMessage } from './one-message.ts'
 export { translateParams } from './translate-params.ts'
 export { defaultBetas } from './betas.ts'

@@ -3,7 +3,7 @@ import { anthropicMessagesServer } from '../wires/anthropic-messages/server.ts'
 import { googleGenerateServer } from '../wires/google-generate/server.ts'
 import { openaiChatServer } from '../wires/openai-chat/server.ts'
 import { openaiResponsesServer } from '../wires/openai-responses/server.ts'
-import type { WireServer } from '../wires/wire.ts'
+import type { WireServer } from '../wires/wire-server.ts'
 import { gatewayError } from './answer-wire.ts'
 
 interface RouteBase {

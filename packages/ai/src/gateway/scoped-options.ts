@@ -45,8 +45,9 @@ function mergeParams(defaults: Params, own: Params): Params {
   if (limitNames.some((name) => name in own))
     for (const name of limitNames) if (!(name in own)) delete merged[name]
   for (const [name, value] of Object.entries(own)) {
-    const given = defaults[name]
-    if (isPlainObject(value) && isPlainObject(given)) merged[name] = { ...given, ...value }
+    const defaultValue = defaults[name]
+    if (isPlainObject(value) && isPlainObject(defaultValue))
+      merged[name] = { ...defaultValue, ...value }
   }
   return merged
 }

@@ -4,8 +4,8 @@ import type { BoundLLMModel, RequestScope, WireName } from '../contract/provider
 import { llm, type LLMOptions, settingsOf } from '../llm.ts'
 import { countTokens } from '../models.ts'
 import { withoutInventedNulls } from '../wires/null-filter.ts'
-import type { ServerError, ServerRequest } from '../wires/wire.ts'
-import { oneMessage } from './answer-wire.ts'
+import type { ServerError, ServerRequest } from '../wires/wire-server.ts'
+import { oneMessage } from './one-message.ts'
 import { droppedNames, readClientSettings } from './client-settings.ts'
 import { withCallSettings, withScopes } from './scoped-options.ts'
 import { readSibling } from './sibling-format.ts'
@@ -65,8 +65,8 @@ export function servedModel(options: ServedModelOptions): GatewayAnswer {
     const { options: own, dropped } = optionsFor(model, options, request)
     const instance = llm(own)
     const events = instance.infer(request.messages, { streaming: request.stream })
-    const structured = withoutInventedNulls(events, request.structure, model)
-    return { events: oneMessage(structured), droppedParams: dropped }
+    const dataEvents = withoutInventedNulls(events, request.structure, model)
+    return { events: oneMessage(dataEvents), droppedParams: dropped }
   }
   return Object.assign(answer, {
     countTokens: (request: GatewayRequest) =>

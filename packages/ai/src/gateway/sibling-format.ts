@@ -3,7 +3,7 @@ import type { Params, RequestScope, WireName } from '../contract/provider.ts'
 import { objectOf } from '../wires/read-json.ts'
 
 /** Parameters that OpenAI's two formats have under the same name. */
-const shared = [
+const sharedNames = [
   'metadata',
   'prompt_cache_key',
   'prompt_cache_retention',
@@ -23,26 +23,26 @@ export interface SiblingParams {
 /** Reads what a client of one of OpenAI's formats wrote and no setting of ours expresses, for the other format. */
 export function readSibling(params: Params, from: WireName): SiblingParams {
   if (from !== 'openai-chat' && from !== 'openai-responses') return { scopes: [], names: new Set() }
-  const given = params as JsonObject // the params are from a parsed JSON body
-  const written: Record<string, JsonValue> = {}
+  const fields = params as JsonObject // the params are from a parsed JSON body
+  const ownParams: Record<string, JsonValue> = {}
   const names = new Set<string>()
   const write = (name: string, own: string, value: JsonValue | undefined): void => {
     if (value === undefined) return
-    written[own] = value
+    ownParams[own] = value
     names.add(name)
   }
-  for (const name of shared) write(name, name, given[name])
-  const { reasoning_effort: effort, verbosity } = given
+  for (const name of sharedNames) write(name, name, fields[name])
+  const { reasoning_effort: effort, verbosity } = fields
   if (from === 'openai-chat') {
     write('reasoning_effort', 'reasoning', effort === undefined ? undefined : { effort })
     write('verbosity', 'text', verbosity === undefined ? undefined : { verbosity })
   } else {
-    write('reasoning', 'reasoning_effort', objectOf(given['reasoning'])?.['effort'])
-    write('text', 'verbosity', objectOf(given['text'])?.['verbosity'])
+    write('reasoning', 'reasoning_effort', objectOf(fields['reasoning'])?.['effort'])
+    write('text', 'verbosity', objectOf(fields['text'])?.['verbosity'])
   }
   if (names.size === 0) return { scopes: [], names }
   const wire = from === 'openai-chat' ? 'openai-responses' : 'openai-chat'
-  const scopes = vendors.map((provider) => ({ provider, wire, params: written }) as const)
+  const scopes = vendors.map((provider) => ({ provider, wire, params: ownParams }) as const)
   return { scopes, names }
 }
 

@@ -24,9 +24,9 @@ export function translateParams(
   to: WireName | undefined,
 ): TranslatedParams {
   if (to === undefined || to === from) return { params, dropped: [] }
-  const given = readClientSettings(params, from)
-  const { params: written, dropped } = writers[to](given.settings)
-  return { params: written, dropped: droppedNames(params, given, dropped) }
+  const clientSettings = readClientSettings(params, from)
+  const { params: written, dropped } = writers[to](clientSettings.settings)
+  return { params: written, dropped: droppedNames(params, clientSettings, dropped) }
 }
 
 /**

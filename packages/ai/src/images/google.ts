@@ -174,14 +174,14 @@ function noImage(
   parts: readonly unknown[],
   provider: string,
 ): UPPError {
-  const blocked = textOf(objectOf(body['promptFeedback'])?.['blockReason'])
+  const blockReason = textOf(objectOf(body['promptFeedback'])?.['blockReason'])
   const finish = textOf(candidates[0]?.['finishReason'])
-  if (blocked || (finish && /SAFETY|PROHIBITED|BLOCKLIST|RECITATION|SPII/.test(finish))) {
-    return filtered(provider, (blocked ?? finish)!)
+  if (blockReason || (finish && /SAFETY|PROHIBITED|BLOCKLIST|RECITATION|SPII/.test(finish))) {
+    return filtered(provider, (blockReason ?? finish)!)
   }
-  const said = textIn(parts).slice(0, 200)
+  const answerText = textIn(parts).slice(0, 200)
   return new UPPError(
-    `${provider} made no image${finish ? ` (${finish})` : ''}${said && `; it said: ${said}`}.`,
+    `${provider} made no image${finish ? ` (${finish})` : ''}${answerText && `; it said: ${answerText}`}.`,
     { code: ErrorCode.InvalidResponse, provider, modality: 'image' },
   )
 }

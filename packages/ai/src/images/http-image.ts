@@ -11,9 +11,8 @@ import type {
 } from '../image.ts'
 import { mediaTypeOf } from '../media/media-type.ts'
 import { type VendorAnswer, contextOf, type VendorCall } from '../transport/attempt.ts'
-import type { VendorEndpoint } from '../transport/endpoint.ts'
-import { asUPPError, type FrameDecoder, FrameReader } from '../transport/read-answer.ts'
-import { JsonReader } from '../transport/read-answer.ts'
+import { isPublicAddress, type VendorEndpoint } from '../transport/endpoint.ts'
+import { asUPPError, type FrameDecoder, FrameReader, JsonReader } from '../transport/read-answer.ts'
 import {
   type AnswerReader,
   type OpenReader,
@@ -22,8 +21,7 @@ import {
 } from '../transport/vendor-run.ts'
 import { objectOf } from '../wires/read-json.ts'
 import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
-import { chooseReader } from '../transport/read-answer.ts'
-import { isPublicAddress } from '../transport/endpoint.ts'
+import { chooseReader } from '../transport/choose-reader.ts'
 import { parseDataUrl } from '../wires/media.ts'
 
 /** One image request to a vendor. */
@@ -107,11 +105,11 @@ async function toGenerated(
   call: ImageCall,
 ): Promise<GeneratedImage<ImageBlock>> {
   const { base64, url, mimeType, metadata } = image
-  const said: ProviderMetadata | undefined = metadata && { [call.endpoint.name]: metadata }
+  const ownMetadata: ProviderMetadata | undefined = metadata && { [call.endpoint.name]: metadata }
   try {
-    const made =
+    const picture =
       base64 === undefined ? await downloadImage(url, mimeType, call) : fromBase64(base64, mimeType)
-    return { image: made, metadata: said }
+    return { image: picture, metadata: ownMetadata }
   } catch (error) {
     throw asUPPError(error, { provider: call.endpoint.name, modality: 'image' }) // invalid base64
   }
@@ -121,8 +119,8 @@ async function toGenerated(
 function fromBase64(base64: string, mimeType?: string): ImageBlock {
   const data = strictBase64(base64)
   // 64 characters are enough for every signature, and a multiple of four, as base64 requires.
-  const sniffed = imageTypeOf(decodeBase64(data.slice(0, 64)))
-  return imageOf({ type: 'base64', data }, sniffed ?? mimeType ?? 'image/png')
+  const typeInBytes = imageTypeOf(decodeBase64(data.slice(0, 64)))
+  return imageOf({ type: 'base64', data }, typeInBytes ?? mimeType ?? 'image/png')
 }
 
 function imageTypeOf(bytes: Uint8Array): string | undefined {
@@ -174,10 +172,10 @@ export async function* streamImages(
         continue
       }
       const { type, index } = frame
-      const generated = await toGenerated(frame.image, call)
+      const picture = await toGenerated(frame.image, call)
       yield type === 'preview'
-        ? { type, index, image: generated.image }
-        : { type, index, image: generated }
+        ? { type, index, image: picture.image }
+        : { type, index, image: picture }
     }
   }
 }

@@ -198,7 +198,7 @@ class PartialImageDecoder implements FrameDecoder<ImageFrame> {
 
   #complete(body: JsonObject): ImageFrame {
     this.#usage = readUsage(body) ?? this.#usage
-    this.#metadata = without(body, completed)
+    this.#metadata = without(body, completedFields)
     return {
       type: 'image',
       index: this.#completed++,
@@ -240,7 +240,7 @@ class PartialImageDecoder implements FrameDecoder<ImageFrame> {
 }
 
 const preview = new Set(['type', 'partial_image_index', 'usage'])
-const completed = new Set(['type', 'b64_json', 'usage'])
+const completedFields = new Set(['type', 'b64_json', 'usage'])
 
 function appendImage(
   form: FormData,

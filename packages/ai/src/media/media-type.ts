@@ -81,15 +81,15 @@ const nameTypes: Readonly<Record<string, string>> = {
 
 /** Throws when the bytes are recognised as another type than the declared one (UPP §17.3). */
 export function checkDeclared(bytes: Uint8Array, declared: string): void {
-  const told = mediaTypeOf(bytes)
+  const typeInBytes = mediaTypeOf(bytes)
   const type = canonical(declared)
-  if (told === undefined || canonical(told) === type) return
-  if (told === 'image/svg+xml' && /^text\/|xml$/.test(type)) return // its source may be sent as text
+  if (typeInBytes === undefined || canonical(typeInBytes) === type) return
+  if (typeInBytes === 'image/svg+xml' && /^text\/|xml$/.test(type)) return // its source may be sent as text
   // Raw samples may begin like a frame by chance, so a frame only contradicts types that are known here.
-  const isFrame = bytes[0] === 0xff && told.startsWith('audio/')
+  const isFrame = bytes[0] === 0xff && typeInBytes.startsWith('audio/')
   if (isFrame && !Object.values(nameTypes).some((known) => canonical(known) === type)) return
   throw invalidValue(
-    `The data is ${told}, but it was declared to be ${declared}.`,
+    `The data is ${typeInBytes}, but it was declared to be ${declared}.`,
     'Pass the MIME type of the data.',
   )
 }

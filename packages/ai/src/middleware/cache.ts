@@ -1,9 +1,3 @@
-import type { StreamEvent } from '../contract/event.ts'
-import { fromBytesJson, toBytesJson } from '../contract/content.ts'
-import type { Middleware, MiddlewareContext } from '../contract/middleware.ts'
-import type { LLMRequest } from '../contract/provider.ts'
-import { identityOfConfig } from '../transport/config-identity.ts'
-import { zeroUsage } from '../contract/turn.ts'
 import {
   canonicalJson,
   type Clock,
@@ -12,6 +6,12 @@ import {
   sha256Hex,
   systemClock,
 } from '@skein/base'
+import type { StreamEvent } from '../contract/event.ts'
+import { fromBytesJson, toBytesJson } from '../contract/bytes-json.ts'
+import type { Middleware, MiddlewareContext } from '../contract/middleware.ts'
+import type { LLMRequest } from '../contract/provider.ts'
+import { identityOfConfig } from '../transport/config-identity.ts'
+import { zeroUsage } from '../contract/turn.ts'
 import { messageToJSON } from '../contract/message-json.ts'
 
 /** Stores answers as text under a key, e.g. in a map, a file or Redis. */
@@ -69,9 +69,9 @@ export function cacheMiddleware(options: CacheOptions): Middleware {
     name: 'cache',
     async *wrapInference(request, next, context) {
       const key = cacheKey(request, context, scope?.(request))
-      const known = key === undefined ? undefined : await find(key)
-      if (known) {
-        yield known.map((event) => {
+      const cachedEvents = key === undefined ? undefined : await find(key)
+      if (cachedEvents) {
+        yield cachedEvents.map((event) => {
           if (event.type !== 'message_stop') return event
           const { warnings = [] } = event.delta
           const hit = { code: 'cache_hit', message: 'This answer came from the cache.' }
@@ -82,14 +82,14 @@ export function cacheMiddleware(options: CacheOptions): Middleware {
         })
         return
       }
-      const seen: StreamEvent[] = []
+      const newEvents: StreamEvent[] = []
       for await (const events of next(request)) {
-        for (const event of events) seen.push(event)
+        for (const event of events) newEvents.push(event)
         yield events
       }
-      if (key !== undefined && isWhole(seen)) {
+      if (key !== undefined && isWhole(newEvents)) {
         const answers = pending.get(context) ?? new Map<string, readonly StreamEvent[]>()
-        pending.set(context, answers.set(key, seen))
+        pending.set(context, answers.set(key, newEvents))
       }
     },
     async onTurn({ openCalls }, context) {

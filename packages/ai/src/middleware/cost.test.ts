@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { image } from '../image.ts'
 import { llm } from '../llm.ts'
-import { Image } from '../media/media.ts'
+import { Image } from '../media/image.ts'
 import { costMiddleware, findModel, type ModelCatalog } from './cost.ts'
 import { createProvider } from '../contract/provider.ts'
 import { fallback } from '../routing/fallback.ts'

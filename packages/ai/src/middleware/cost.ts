@@ -58,8 +58,8 @@ export function costMiddleware({ catalog }: CostOptions): CostMiddleware {
     context: MiddlewareContext,
   ): ModelPrices | null | undefined {
     const by = provider ?? context.provider
-    const told = model === undefined ? undefined : findModel(catalog, by, model)
-    return (told ?? findModel(catalog, by, context.modelId))?.prices
+    const listedModel = model === undefined ? undefined : findModel(catalog, by, model)
+    return (listedModel ?? findModel(catalog, by, context.modelId))?.prices
   }
 }
 
@@ -67,8 +67,8 @@ function withCost(event: StreamEvent, prices: ModelPrices | null | undefined): S
   if (event.type !== 'message_stop' || event.delta.usage.costUsd !== undefined) return event
   const { usage, warnings = [] } = event.delta
   if (prices) {
-    const costed: TokenUsage = Object.freeze({ ...usage, costUsd: tokenCost(usage, prices) })
-    return { ...event, delta: { ...event.delta, usage: costed } }
+    const usageWithCost: TokenUsage = Object.freeze({ ...usage, costUsd: tokenCost(usage, prices) })
+    return { ...event, delta: { ...event.delta, usage: usageWithCost } }
   }
   if (usage.totalTokens === 0) return event // nothing was spent, e.g. for an answer from a cache
   const unknown = { code: 'price_unknown', message: 'The catalog has no prices of this model.' }

@@ -1,7 +1,7 @@
 import { safeLogLine } from '@skein/base/safe-text'
 import { isUPPError } from '../contract/error.ts'
 import type { AnyResponse, Middleware, MiddlewareContext } from '../contract/middleware.ts'
-import { redactConfig } from '../transport/redact.ts'
+import { redactConfig } from '../transport/config-secrets.ts'
 import type { ToolCall } from '../contract/tool.ts'
 
 /** The log levels by name, least important first. */

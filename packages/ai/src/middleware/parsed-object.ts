@@ -1,6 +1,6 @@
+import { parsePartialJson, PartialJson } from '@skein/base'
 import type { ObjectDeltaEvent, StreamEvent, ToolCallDeltaEvent } from '../contract/event.ts'
 import type { Middleware } from '../contract/middleware.ts'
-import { parsePartialJson, PartialJson } from '@skein/base'
 
 /** A delta with the field that `parsedObjectMiddleware` adds. */
 export type ParsedEventDelta = StreamEvent['delta'] & {

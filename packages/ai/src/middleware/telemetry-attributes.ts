@@ -9,7 +9,7 @@ import type { ContentBlock } from '../contract/content.ts'
 import type { MessageStartEvent, StopReason, StreamEvent } from '../contract/event.ts'
 import { MessageFold } from '../turn/fold-message.ts'
 import type { Message } from '../contract/message.ts'
-import { resultText } from '../wires/transcript.ts'
+import { resultText } from '../contract/result-text.ts'
 
 /** The vendor names of the OpenTelemetry conventions, where they differ from ours. */
 const providerNames: Readonly<Record<string, string>> = {

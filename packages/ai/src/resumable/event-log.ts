@@ -1,5 +1,5 @@
 import { messageOf, type Clock, isPlainObject, SkeinError, systemClock } from '@skein/base'
-import { fromBytesJson, toBytesJson } from '../contract/content.ts'
+import { fromBytesJson, toBytesJson } from '../contract/bytes-json.ts'
 import { ErrorCode, isUPPError, type Modality, UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
 

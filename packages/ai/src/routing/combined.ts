@@ -21,13 +21,12 @@ import {
   type MemberPolicy,
   type UnableMember,
   withReport,
-  openStream,
-  readOpened,
   originOf,
   emptyAnswer,
 } from './member.ts'
+import { openStream, readOpened } from './open-stream.ts'
 import { type Modality, toUPPError, type UPPError } from '../contract/error.ts'
-import { mediaCapability } from '../turn/request.ts'
+import { mediaCapability } from '../turn/check-request.ts'
 import { identityOfConfig } from '../transport/config-identity.ts'
 import { applyScopes } from './scope.ts'
 import { VectorSpace } from './vector-space.ts'

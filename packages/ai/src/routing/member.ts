@@ -1,10 +1,15 @@
-import type { ModelReference, Params, ProviderConfig } from '../contract/provider.ts'
-import { type Modality, ErrorCode, type ErrorOrigin, UPPError } from '../contract/error.ts'
-import type { AnyRequest } from '../contract/middleware.ts'
-import { protectConfig } from '../transport/redact.ts'
-import { invalidRequest } from '../contract/error.ts'
 import type { JsonObject } from '@skein/base'
+import {
+  ErrorCode,
+  type ErrorOrigin,
+  invalidRequest,
+  type Modality,
+  UPPError,
+} from '../contract/error.ts'
+import type { AnyRequest } from '../contract/middleware.ts'
+import type { ModelReference, Params, ProviderConfig } from '../contract/provider.ts'
 import type { Warning } from '../contract/turn.ts'
+import { protectConfig } from '../transport/config-secrets.ts'
 
 /** One model of a fallback or route, with its own params and config. */
 export interface MemberOptions {
@@ -145,48 +150,6 @@ export function withReport<R extends { readonly metadata?: Readonly<Record<strin
   const said = warnings.map(({ message }) => message)
   const report = { provider, model, warnings: said.length > 0 ? said : undefined }
   return { ...result, metadata: { ...result.metadata, [name]: report } }
-}
-
-/** A stream whose first content has arrived. From then on no other model can take over. */
-interface OpenedStream<T> {
-  /** The items up to and including the first content. */
-  readonly first: readonly T[]
-  readonly rest: AsyncIterator<readonly T[]>
-}
-
-/** Reads a stream up to its first content; throws errors before that, so that another member can be tried. */
-export async function openStream<T>(
-  source: AsyncIterable<readonly T[]>,
-  isContent: (item: T) => boolean,
-  origin: ErrorOrigin,
-): Promise<OpenedStream<T>> {
-  const rest = source[Symbol.asyncIterator]()
-  const first: T[] = []
-  for (;;) {
-    const step = await rest.next()
-    if (step.done) throw emptyAnswer(origin)
-    for (const item of step.value) first.push(item)
-    if (step.value.some(isContent)) return { first, rest }
-  }
-}
-
-/** Yields the whole stream and closes it if the consumer stops early. */
-export async function* readOpened<T>(opened: OpenedStream<T>): AsyncGenerator<readonly T[], void> {
-  const { first, rest } = opened
-  let isDone = false
-  try {
-    yield first
-    for (;;) {
-      const step = await rest.next()
-      if ((isDone = step.done === true)) return
-      yield step.value
-    }
-  } catch (error) {
-    isDone = true
-    throw error
-  } finally {
-    if (!isDone) await rest.return?.()
-  }
 }
 
 export function originOf(

@@ -11,7 +11,7 @@ import {
 } from '../contract/provider.ts'
 import type { RateAdmission, RateLimiter } from './rate-limiter.ts'
 import type { ContentBlock } from '../contract/content.ts'
-import { resultText } from '../wires/transcript.ts'
+import { resultText } from '../contract/result-text.ts'
 
 /** The settings of `rateLimit`. */
 export interface RateLimitOptions {

@@ -5,7 +5,7 @@ import type {
   RequestScope,
 } from '../contract/provider.ts'
 import { inOwnNames } from './own-names.ts'
-import { protectConfig } from '../transport/redact.ts'
+import { protectConfig } from '../transport/config-secrets.ts'
 
 /** The fields of a request that a scope may change. */
 type ScopedFields = Pick<LLMRequest, 'params' | 'settings' | 'config' | 'scopes'> & {

@@ -23,7 +23,8 @@ export {
 
 export { vendorServer, type VendorServer } from './vendor-server/vendor-server.ts'
 export { fileStore } from './record-replay/file-store-node.ts'
-export { recordFetch, replayFetch, type RecordingFetch } from './record-replay/record-replay.ts'
+export { recordFetch, type RecordingFetch } from './record-replay/record.ts'
+export { replayFetch } from './record-replay/replay.ts'
 export {
   memoryRecordings,
   RecordingError,

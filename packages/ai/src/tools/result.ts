@@ -45,15 +45,16 @@ const MAX_VALUES = 1_000_000
  * audio, video) back from this form.
  */
 export function toResultJson(value: unknown, root = 'result'): JsonValue {
-  if (typeof value === 'object' && value !== null && known.has(value)) return value as JsonValue
+  if (typeof value === 'object' && value !== null && madeResults.has(value))
+    return value as JsonValue
   const walk: Walk = { path: [root], above: new Set(), left: MAX_VALUES }
   const json = freezeTree(toJson(value, walk) ?? null)
-  if (typeof json === 'object' && json !== null) known.add(json)
+  if (typeof json === 'object' && json !== null) madeResults.add(json)
   return json
 }
 
 /** The values that `toResultJson` has returned; they are not converted again when an outcome is reused. */
-const known = new WeakSet<object>()
+const madeResults = new WeakSet<object>()
 
 /**
  * Thrown for a value that JSON cannot express. The tool has already run and is not run again because of this error.
@@ -82,7 +83,7 @@ interface Walk {
 
 /** Converts one value. Returns undefined for a value that objects leave out and lists write as null. */
 function toJson(value: unknown, walk: Walk): JsonValue | undefined {
-  if (--walk.left < 0) throw refused(walk, `makes more than ${MAX_VALUES} values`)
+  if (--walk.left < 0) throw refusedResult(walk, `makes more than ${MAX_VALUES} values`)
   switch (typeof value) {
     case 'string':
       return wellFormed(value)
@@ -96,12 +97,13 @@ function toJson(value: unknown, walk: Walk): JsonValue | undefined {
     case 'number':
       if (Number.isFinite(value)) return value || 0 // -0 becomes 0
   }
-  throw refused(walk, typeof value === 'number' ? `is ${value}` : `is a ${typeof value}`)
+  throw refusedResult(walk, typeof value === 'number' ? `is ${value}` : `is a ${typeof value}`)
 }
 
 function objectToJson(value: object, walk: Walk): JsonValue | undefined {
-  if (walk.above.has(value)) throw refused(walk, 'is a cycle: it holds itself')
-  if (walk.above.size >= MAX_DEPTH) throw refused(walk, `is nested deeper than ${MAX_DEPTH} levels`)
+  if (walk.above.has(value)) throw refusedResult(walk, 'is a cycle: it holds itself')
+  if (walk.above.size >= MAX_DEPTH)
+    throw refusedResult(walk, `is nested deeper than ${MAX_DEPTH} levels`)
   walk.above.add(value)
   try {
     return isPlainObject(value) && !hasToJSON(value)
@@ -109,7 +111,7 @@ function objectToJson(value: object, walk: Walk): JsonValue | undefined {
       : specialToJson(value, walk)
   } catch (error) {
     if (error instanceof ToolResultError) throw error
-    throw refused(walk, `cannot be read: ${messageOf(error)}`, error) // a getter or a proxy threw
+    throw refusedResult(walk, `cannot be read: ${messageOf(error)}`, error) // a getter or a proxy threw
   } finally {
     walk.above.delete(value)
   }
@@ -121,7 +123,7 @@ function objectToJson(value: object, walk: Walk): JsonValue | undefined {
  */
 function specialToJson(value: object, walk: Walk): JsonValue | undefined {
   if (value instanceof Date) {
-    if (Number.isNaN(+value)) throw refused(walk, 'is an invalid Date')
+    if (Number.isNaN(+value)) throw refusedResult(walk, 'is an invalid Date')
     return value.toISOString()
   }
   const bytes = bytesOf(value)
@@ -158,7 +160,7 @@ function fieldsToJson(value: object, walk: Walk): JsonObject {
   const keys = Object.keys(value)
   if (!isLiteral && keys.length === 0) {
     const tag = Object.prototype.toString.call(value).slice('[object '.length, -1)
-    if (tag !== 'Object') throw refused(walk, `is a ${tag}`)
+    if (tag !== 'Object') throw refusedResult(walk, `is a ${tag}`)
   }
   for (const key of keys) {
     const member: unknown = Reflect.get(value, key)
@@ -178,7 +180,7 @@ function fieldsToJson(value: object, walk: Walk): JsonObject {
 function listToJson(list: ArrayLike<unknown>, walk: Walk): JsonValue {
   const { length } = list
   if (!Number.isSafeInteger(length) || length > walk.left)
-    throw refused(walk, `has ${length} items`)
+    throw refusedResult(walk, `has ${length} items`)
   const copy: JsonValue[] = []
   for (let index = 0; index < length; index++)
     copy.push(at(walk, `[${index}]`, list[index]) ?? null)
@@ -219,7 +221,7 @@ function addMember(copy: object, key: string, member: unknown, walk: Walk): void
   })
 }
 
-function refused({ path }: Walk, problem: string, cause?: unknown): ToolResultError {
+function refusedResult({ path }: Walk, problem: string, cause?: unknown): ToolResultError {
   const shown = path.length > 12 ? [...path.slice(0, 6), ' … ', ...path.slice(-4)] : path
   return new ToolResultError(shown.join(''), problem, cause)
 }

@@ -11,10 +11,12 @@ import {
   type VendorEndpoint,
 } from './endpoint.ts'
 import { httpError, type HttpErrorOptions, rateLimitOf, requestIdOf } from './http-error.ts'
-import { type CallLimits, limitsOf, type TimeoutPhase, Watchdog } from './time-limits.ts'
+import { type CallLimits, limitsOf } from './time-limits.ts'
+import { type TimeoutPhase, Watchdog } from './watchdog.ts'
 import { networkError } from './network-error.ts'
 import { pickTransport } from './pick-transport.ts'
-import { redactUPPError, secretsOf } from './redact.ts'
+import { redactUPPError } from './redact.ts'
+import { secretsOf } from './config-secrets.ts'
 import {
   type BodyPieces,
   isInPieces,

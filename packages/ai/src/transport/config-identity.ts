@@ -1,6 +1,6 @@
 import { type JsonObject, sha256Hex } from '@skein/base'
 import type { ProviderConfig } from '../contract/provider.ts'
-import { isSecretHeader } from './redact.ts'
+import { isSecretHeader } from './config-secrets.ts'
 
 /**
  * Returns what a config says about who answers: the address, and the headers, which may name a tenant, a project or

@@ -8,7 +8,7 @@ export class RoundRobinKeys implements KeyStrategy {
   #next = 0
 
   constructor(keys: readonly string[]) {
-    if (!Array.isArray(keys) || keys.length === 0) throw invalid('RoundRobinKeys', 'no keys')
+    if (!Array.isArray(keys) || keys.length === 0) throw invalidKey('RoundRobinKeys', 'no keys')
     keys.forEach((key, index) => checkKey('RoundRobinKeys', key, index))
     this.#keys = [...keys]
   }
@@ -33,18 +33,24 @@ export class WeightedKeys implements KeyStrategy {
   readonly #random: Random
 
   constructor(entries: readonly WeightedKey[], { random = Math.random }: { random?: Random } = {}) {
-    if (!Array.isArray(entries) || entries.length === 0) throw invalid('WeightedKeys', 'no entries')
+    if (!Array.isArray(entries) || entries.length === 0)
+      throw invalidKey('WeightedKeys', 'no entries')
     entries.forEach((entry, index) => {
       checkKey('WeightedKeys', entry?.key, index)
       const { weight } = entry as { weight: unknown }
       if (typeof weight === 'number' && weight >= 0 && Number.isFinite(weight)) return
-      throw invalid('WeightedKeys', `the weight ${String(weight)} (${typeof weight}) at ${index}`)
+      throw invalidKey(
+        'WeightedKeys',
+        `the weight ${String(weight)} (${typeof weight}) at ${index}`,
+      )
     })
     this.#entries = entries.filter(({ weight }) => weight > 0)
     this.#total = this.#entries.reduce((sum, { weight }) => sum + weight, 0)
     this.#random = random
-    if (this.#entries.length === 0) throw invalid('WeightedKeys', 'no entry with a weight above 0')
-    if (!Number.isFinite(this.#total)) throw invalid('WeightedKeys', 'weights too large to add up')
+    if (this.#entries.length === 0)
+      throw invalidKey('WeightedKeys', 'no entry with a weight above 0')
+    if (!Number.isFinite(this.#total))
+      throw invalidKey('WeightedKeys', 'weights too large to add up')
   }
 
   getKey(): string {
@@ -62,7 +68,8 @@ export class DynamicKey implements KeyStrategy {
   readonly #ask: () => string | Promise<string>
 
   constructor(ask: () => string | Promise<string>) {
-    if (typeof ask !== 'function') throw invalid('DynamicKey', `a ${typeof ask} for its function`)
+    if (typeof ask !== 'function')
+      throw invalidKey('DynamicKey', `a ${typeof ask} for its function`)
     this.#ask = ask
   }
 
@@ -75,10 +82,10 @@ export class DynamicKey implements KeyStrategy {
 function checkKey(owner: string, key: unknown, index: number): void {
   if (typeof key === 'string' && key.trim() !== '') return
   const what = typeof key === 'string' ? 'an empty key' : `a ${typeof key} for a key`
-  throw invalid(owner, `${what} at ${index}`)
+  throw invalidKey(owner, `${what} at ${index}`)
 }
 
-function invalid(owner: string, what: string): UPPError {
+function invalidKey(owner: string, what: string): UPPError {
   return invalidValue(
     `${owner} was given ${what}.`,
     'Keys are non-empty strings; weights are numbers from 0, at least one above it.',

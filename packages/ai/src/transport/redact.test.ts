@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { isPublicAddress } from './endpoint.ts'
 import { UPPError, type UPPErrorOptions } from '../contract/error.ts'
-import { isSecretHeader, redactUPPError, secretsOf } from './redact.ts'
+import { redactUPPError } from './redact.ts'
+import { isSecretHeader, secretsOf } from './config-secrets.ts'
 import type { Turn } from '../contract/turn.ts'
 
 test.each([

@@ -1,29 +1,5 @@
 import { redactSecrets } from '@skein/base'
 import { UPPError, type UPPErrorOptions } from '../contract/error.ts'
-import type { ProviderConfig } from '../contract/provider.ts'
-
-/**
- * Checks by a header's name whether its value is a credential. This rule is used for requests,
- * configurations and recordings.
- */
-export function isSecretHeader(name: string): boolean {
-  return /auth|key|token|secret|cookie|passw|credential|signature/i.test(name)
-}
-
-/** Lists the texts to remove from errors: the key, and the values of headers that look like credentials. */
-export function secretsOf(
-  key: string | undefined,
-  headers: NonNullable<ProviderConfig['headers']>,
-): readonly string[] {
-  const secrets = key === undefined ? [] : [key, key.trim()]
-  for (const [name, value] of Object.entries(headers)) {
-    // For `Bearer abc` the token alone is added too, because an error may quote it without the scheme.
-    if (value === undefined || value === null || !isSecretHeader(name)) continue
-    const text = String(value)
-    secrets.push(text, ...text.split(/\s+/).slice(1))
-  }
-  return [...new Set(secrets)]
-}
 
 /** Fields that the transport adds to an error if they are missing. */
 export type ErrorFacts = Pick<UPPErrorOptions, 'requestId' | 'rateLimit' | 'retryAfterMs'>
@@ -37,10 +13,10 @@ export function redactUPPError(
   secrets: readonly string[],
   facts: ErrorFacts = {},
 ): UPPError {
-  const added = Object.entries(facts).some(
+  const hasNewFacts = Object.entries(facts).some(
     ([name, value]) => value !== undefined && error[name as keyof ErrorFacts] === undefined,
   )
-  if (!added && !holdsSecret(error, secrets)) return error
+  if (!hasNewFacts && !holdsSecret(error, secrets)) return error
   const clean = <T extends string | undefined>(text: T): T =>
     (text === undefined ? text : redactSecrets(text, secrets)) as T // undefined stays undefined
   const limits = error.rateLimit ?? facts.rateLimit
@@ -91,14 +67,14 @@ const MAX_NODES = 2000
 function holdsSecret(root: unknown, secrets: readonly string[]): boolean {
   if (secrets.length === 0) return false
   const texts: string[] = []
-  const seen = new Set<object>()
+  const visited = new Set<object>()
   const pending: unknown[] = [root]
   while (pending.length > 0) {
     const node = pending.pop()
     if (typeof node === 'string') texts.push(node)
-    else if (typeof node === 'object' && node !== null && !seen.has(node)) {
-      if (seen.size === MAX_NODES) return true
-      seen.add(node)
+    else if (typeof node === 'object' && node !== null && !visited.has(node)) {
+      if (visited.size === MAX_NODES) return true
+      visited.add(node)
       if (ArrayBuffer.isView(node)) continue
       if (node instanceof Error) pending.push(node.message, node.stack)
       if (node instanceof URL) pending.push(node.href)
@@ -112,44 +88,4 @@ function holdsSecret(root: unknown, secrets: readonly string[]): boolean {
   }
   const all = texts.join('\0')
   return redactSecrets(all, secrets) !== all
-}
-
-const inspectCustom = Symbol.for('nodejs.util.inspect.custom')
-const secretsByConfig = new WeakMap<ProviderConfig, readonly string[]>()
-/**
- * Returns the config that requests contain: the caller's values, unchanged (UPP §2.1). The key and the header
- * values are hidden when the request is printed, so that logs contain no secret (UPP §17.1).
- */
-export function protectConfig(config: ProviderConfig = {}): ProviderConfig {
-  if (secretsByConfig.has(config)) return config
-  const { apiKey } = config
-  const hidden: ProviderConfig = { ...config }
-  // A getter hides the key from printers that ignore the conventions
-  // below: they only show that it is a getter.
-  if (apiKey !== undefined)
-    Object.defineProperty(hidden, 'apiKey', { get: () => apiKey, enumerable: true })
-  const shown = (): object => {
-    const { headers, apiKey: key, ...rest } = hidden
-    return {
-      ...rest,
-      ...(key !== undefined && { apiKey: '[hidden]' }),
-      ...(headers && {
-        headers: Object.fromEntries(Object.keys(headers).map((name) => [name, '[hidden]'])),
-      }),
-    }
-  }
-  Object.defineProperties(hidden, { toJSON: { value: shown }, [inspectCustom]: { value: shown } })
-  secretsByConfig.set(hidden, secretsOfConfig(config))
-  return Object.freeze(hidden)
-}
-/** Returns a text with the secrets of this config removed. */
-export function redactConfig(text: string, config: ProviderConfig): string {
-  return redactSecrets(text, secretsIn(config))
-}
-/** Returns the secrets of this config that are known before a request is sent. A hook may have removed the config. */
-export function secretsIn(config: ProviderConfig = {}): readonly string[] {
-  return secretsByConfig.get(config) ?? secretsOfConfig(config)
-}
-function secretsOfConfig({ apiKey, headers = {} }: ProviderConfig): readonly string[] {
-  return secretsOf(typeof apiKey === 'string' ? apiKey : undefined, headers)
 }

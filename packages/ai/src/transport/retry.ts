@@ -211,20 +211,20 @@ function count(owner: string, name: string, value: unknown): number {
   if (typeof value === 'number' && value >= 0 && (Number.isInteger(value) || value === Infinity)) {
     return value
   }
-  throw invalid(owner, name, value, 'a whole number from 0')
+  throw invalidPolicy(owner, name, value, 'a whole number from 0')
 }
 
 function delay(owner: string, name: string, value: unknown): number {
   if (typeof value === 'number' && value >= 0 && Number.isFinite(value)) return value
-  throw invalid(owner, name, value, 'milliseconds from 0')
+  throw invalidPolicy(owner, name, value, 'milliseconds from 0')
 }
 
 function flag(owner: string, name: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value
-  throw invalid(owner, name, value, 'true or false')
+  throw invalidPolicy(owner, name, value, 'true or false')
 }
 
-function invalid(owner: string, name: string, value: unknown, expected: string): UPPError {
+function invalidPolicy(owner: string, name: string, value: unknown, expected: string): UPPError {
   const origin = { provider: 'skein', modality: 'llm' } as const
   return invalidSetting(`${owner}: ${name}`, value, expected, origin)
 }

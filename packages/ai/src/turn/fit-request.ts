@@ -2,7 +2,7 @@ import type { ContentBlock, DocumentBlock, UserContent } from '../contract/conte
 import { contentOf, type Message, ToolResultMessage, UserMessage } from '../contract/message.ts'
 import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
 import type { Warning } from '../contract/turn.ts'
-import { checkRequest, inputStart, mediaCapability } from './request.ts'
+import { checkRequest, inputStart, mediaCapability } from './check-request.ts'
 
 /** A request as one model can take it. */
 export interface FittedRequest {

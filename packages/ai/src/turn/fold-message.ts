@@ -10,7 +10,8 @@ import type {
 import { type ErrorOrigin, overLimit } from '../contract/error.ts'
 import { joinBytes } from '../media/bytes.ts'
 import { AssistantMessage } from '../contract/message.ts'
-import { parseArguments, type ToolCall } from '../contract/tool.ts'
+import type { ToolCall } from '../contract/tool.ts'
+import { parseArguments } from '../contract/parse-arguments.ts'
 
 /**
  * A block that is still being built. All kinds share one object shape for speed, because deltas are frequent.

@@ -17,7 +17,8 @@ import type {
 } from '../contract/middleware.ts'
 import type { LLMRequest, ProviderConfig } from '../contract/provider.ts'
 import type { ToolCall, ToolOutcome } from '../contract/tool.ts'
-import { redactUPPError, secretsIn } from '../transport/redact.ts'
+import { redactUPPError } from '../transport/redact.ts'
+import { secretsIn } from '../transport/config-secrets.ts'
 import type { Turn } from '../contract/turn.ts'
 
 /** The description of one call of any modality that its middleware gets. */

@@ -1,6 +1,6 @@
 import { type JsonSchema, linkAbort } from '@skein/base'
 import { AbortRace, letGo } from '../contract/abort-race.ts'
-import { type DataCheck, mismatchError, repairText, toStructure } from './request.ts'
+import { type DataCheck, mismatchError, repairText, toStructure } from './structured-answer.ts'
 import { fitRequest } from './fit-request.ts'
 import {
   cancelledError,

@@ -16,7 +16,7 @@ import {
   UserMessage,
 } from '../contract/message.ts'
 import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
-import { parseData } from './request.ts'
+import { parseData } from './structured-answer.ts'
 import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.ts'
 import { toFittingResult } from '../tools/result-size.ts'
 import type { BatchResult, ToolExecutionEvent } from '../tools/executor.ts'

@@ -1,3 +1,4 @@
+import { systemClock, uuidV4 } from '@skein/base'
 import type { ProviderMetadata } from '../contract/content.ts'
 import type {
   BlockKind,
@@ -7,7 +8,6 @@ import type {
   StreamEvent,
 } from '../contract/event.ts'
 import { joinBytes } from '../media/bytes.ts'
-import { systemClock, uuidV4 } from '@skein/base'
 import { MessageFold } from '../turn/fold-message.ts'
 import type { AssistantMessage } from '../contract/message.ts'
 import { requestError } from './wire-error.ts'

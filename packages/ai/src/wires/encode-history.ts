@@ -1,9 +1,8 @@
+import { isDeepFrozen, wellFormedJson } from '@skein/base'
 import { extended, inPieces } from '#server'
-import { isDeepFrozen, type JsonObject, wellFormedJson } from '@skein/base'
-import type { AssistantMessage, Message, ToolResultMessage } from '../contract/message.ts'
+import type { Message } from '../contract/message.ts'
 import type { Warning } from '../contract/turn.ts'
 import { isWhole, repairTranscript } from './transcript.ts'
-import type { ToolCall } from '../contract/tool.ts'
 import type { EncodedRequest } from './wire.ts'
 
 /**
@@ -26,7 +25,7 @@ interface Sent {
  * The sent texts by the last message of the conversation. When a conversation grows, its entry moves to
  * the new last message.
  */
-const sent = new WeakMap<Message, Map<string, Sent>>()
+const lastRequests = new WeakMap<Message, Map<string, Sent>>()
 
 /** How many messages, counted from the end, are tried as the last message of an earlier request. */
 const LOOK_BACK = 32
@@ -46,28 +45,28 @@ export function encodeHistory(
   encode: EncodeMessages,
   warnings: Warning[],
 ): JsonList {
-  const known = lastSent(messages, key)
-  const rest = known ? messages.slice(known.messages.length) : messages
+  const previous = lastSent(messages, key)
+  const rest = previous ? messages.slice(previous.messages.length) : messages
   if (!isWhole(rest)) return encode(repairTranscript(messages, warnings), warnings).join(',')
-  const found: Warning[] = known ? [...known.warnings] : []
-  const added = encode(rest, found).join(',')
-  for (const warning of found) warnings.push(warning)
-  const before = known?.list ?? ''
+  const newWarnings: Warning[] = previous ? [...previous.warnings] : []
+  const newItems = encode(rest, newWarnings).join(',')
+  for (const warning of newWarnings) warnings.push(warning)
+  const before = previous?.list ?? ''
   // The remembered bytes are extended in place by the next request. Messages that may still change must not
   // get into them, so the text is copied instead.
   if (!rest.every(isDeepFrozen))
-    return append(typeof before === 'string' ? before : decoder.decode(before), added)
-  const list = append(before, added)
-  remember(key, { messages: [...messages], list, warnings: found }, known)
+    return append(typeof before === 'string' ? before : decoder.decode(before), newItems)
+  const list = append(before, newItems)
+  remember(key, { messages: [...messages], list, warnings: newWarnings }, previous)
   return list
 }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** Adds items to a list. Bytes are written after those of the list, into its buffer if that has room. */
-function append(list: JsonList, added: string): JsonList {
-  if (added === '') return list
-  const items = list.length > 0 ? `,${added}` : added
+function append(list: JsonList, newItems: string): JsonList {
+  if (newItems === '') return list
+  const items = list.length > 0 ? `,${newItems}` : newItems
   return typeof list === 'string' && list.length + items.length <= MAX_TEXT
     ? list + items
     : extended(list, items)
@@ -77,62 +76,24 @@ function append(list: JsonList, added: string): JsonList {
 function lastSent(messages: readonly Message[], key: string): Sent | undefined {
   const end = Math.max(0, messages.length - LOOK_BACK)
   for (let index = messages.length - 1; index >= end; index--) {
-    const known = sent.get(messages[index]!)?.get(key)
-    if (known?.messages.length !== index + 1) continue
+    const previous = lastRequests.get(messages[index]!)?.get(key)
+    if (previous?.messages.length !== index + 1) continue
     let at = index
-    while (at >= 0 && messages[at] === known.messages[at]) at--
-    if (at < 0) return known
+    while (at >= 0 && messages[at] === previous.messages[at]) at--
+    if (at < 0) return previous
   }
   return undefined
 }
 
 function remember(key: string, now: Sent, before: Sent | undefined): void {
   const oldLast = before?.messages.at(-1)
-  const old = oldLast && sent.get(oldLast)
-  if (old?.delete(key) && old.size === 0) sent.delete(oldLast!)
+  const old = oldLast && lastRequests.get(oldLast)
+  if (old?.delete(key) && old.size === 0) lastRequests.delete(oldLast!)
   const last = now.messages.at(-1)
   if (!last) return
-  const byKey = sent.get(last)
+  const byKey = lastRequests.get(last)
   if (byKey) byKey.set(key, now)
-  else sent.set(last, new Map([[key, now]]))
-}
-
-interface Encoded {
-  readonly key: string
-  readonly texts: readonly string[]
-  readonly warnings: readonly Warning[]
-  /** The same message written for another key. There is rarely one, so a linked list takes less memory than a Map. */
-  readonly next: Encoded | undefined
-}
-
-/** The JSON texts of each message. They are garbage-collected together with the message. */
-const cache = new WeakMap<Message, Encoded>()
-const NO_WARNINGS: readonly Warning[] = []
-
-/**
- * Writes one message as JSON texts, once for each `key`. Only deep-frozen messages are cached, so an edited
- * message is always written anew. `key` must name everything besides the message that decides its JSON:
- * provider, vendor format, dialect and mapped tool names.
- *
- * Warnings added by `encode` are cached too and added to `warnings` each time.
- */
-export function encodeOnce(
-  message: Message,
-  key: string,
-  encode: (warnings: Warning[]) => readonly JsonObject[],
-  warnings: Warning[] = [],
-): readonly string[] {
-  const first = cache.get(message)
-  let encoded = first
-  while (encoded && encoded.key !== key) encoded = encoded.next
-  if (!encoded) {
-    const own: Warning[] = []
-    const texts = encode(own).map((item) => wellFormedJson(JSON.stringify(item)))
-    encoded = { key, texts, warnings: own.length > 0 ? own : NO_WARNINGS, next: first }
-    if (first || isDeepFrozen(message)) cache.set(message, encoded)
-  }
-  for (const warning of encoded.warnings) warnings.push(warning)
-  return encoded.texts
+  else lastRequests.set(last, new Map([[key, now]]))
 }
 
 const dialectIds = new WeakMap<object, number>()
@@ -182,43 +143,4 @@ export function bodyText(
   if (Object.hasOwn(fields, listField) && fields[listField] !== undefined) return head
   const list = `${JSON.stringify(listField)}:[${items}]}`
   return head === '{}' ? `{${list}` : `${head.slice(0, -1)},${list}`
-}
-
-/** Keys for `encodeOnce`, made once per request, because hashing a new string for each message is slow. */
-interface ResultKeys {
-  readonly plain: string
-  /**
-   * The key for results whose calls all satisfy `isMarked` of `resultKey`, since such results are written
-   * differently.
-   */
-  readonly marked: string
-}
-
-/** Makes the keys of one request. */
-export function resultKeys(base: string): ResultKeys {
-  return { plain: base, marked: `${base} marked` }
-}
-
-/**
- * Returns the cache key of tool results, for formats that write a result with the name and id of its call. If
- * all results contain the id and name of their calls, and all or none of the calls are marked, the key is
- * `marked` or `plain`. Otherwise the key names the preceding message.
- */
-export function resultKey(
-  { results }: ToolResultMessage,
-  before: AssistantMessage | undefined,
-  { plain, marked }: ResultKeys,
-  isMarked: (call: ToolCall) => boolean,
-): string {
-  const calls = before?.toolCalls ?? []
-  let count = 0
-  for (let i = 0; i < results.length; i++) {
-    const call = calls[i]
-    const { toolCallId, toolName } = results[i]!
-    const isTold = call?.toolCallId === toolCallId && call.toolName === toolName
-    if (!isTold) return `${plain} after ${before?.id}`
-    if (isMarked(call)) count++
-  }
-  if (count === 0) return plain
-  return count === results.length ? marked : `${plain} after ${before?.id}`
 }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { UserMessage, type Message } from '../contract/message.ts'
 import type { Warning } from '../contract/turn.ts'
-import { bodyText, encodeOnce } from './encode-history.ts'
+import { bodyText } from './encode-history.ts'
+import { encodeOnce } from './encode-once.ts'
 
 test('a frozen message is encoded once for each key, and warns each time', () => {
   const message = new UserMessage('hi')

@@ -165,8 +165,8 @@ export class NullFilter {
     try {
       const data: unknown = JSON.parse(text)
       const restored = withoutNullsAt(this.#root, schema, data)
-      const written = JSON.stringify(restored)
-      return written === JSON.stringify(data) ? text : written
+      const newText = JSON.stringify(restored)
+      return newText === JSON.stringify(data) ? text : newText
     } catch {
       return text // a literal that is not JSON: the reader of the text will say so
     }

@@ -2,7 +2,7 @@ import { type JsonObject, type JsonValue } from '@skein/base'
 import { ErrorCode } from '../contract/error.ts'
 import { codeForStatus, type ErrorResponse, type VendorError } from '../contract/vendor-error.ts'
 import { listOf, numberOf, objectOf, stringOf, textOf } from './read-json.ts'
-import type { ServerError } from './wire.ts'
+import type { ServerError } from './wire-server.ts'
 
 /**
  * Error codes, error types and OpenRouter's `metadata.error_type` of OpenAI and of vendors that use
@@ -92,13 +92,13 @@ export function readErrorBody(
     vendorCode,
     vendorType,
   ]
-  const said = message ?? vendorType ?? vendorCode ?? 'unknown error'
-  const code = codeOf(words, said, numberOf(rawCode) ?? status)
+  const text = message ?? vendorType ?? vendorCode ?? 'unknown error'
+  const code = codeOf(words, text, numberOf(rawCode) ?? status)
   const raw = textOf(metadata?.['raw'])
   return {
     // OpenRouter's own message is "Provider returned error"; the upstream's message is in
     // `metadata.raw`.
-    message: raw && !said.includes(raw) ? `${said}: ${raw.slice(0, 500)}` : said,
+    message: raw && !text.includes(raw) ? `${text}: ${raw.slice(0, 500)}` : text,
     code,
     vendorCode,
     vendorType,
@@ -132,8 +132,8 @@ function messageOf(error: JsonObject): string | undefined {
   const details = Array.isArray(message) ? message : listOf(objectOf(message)?.['detail'])
   const lines = details.map((item) => {
     const at = listOf(objectOf(item)?.['loc']).join('.')
-    const said = textOf(objectOf(item)?.['msg']) ?? JSON.stringify(item)
-    return at ? `${at}: ${said}` : said
+    const text = textOf(objectOf(item)?.['msg']) ?? JSON.stringify(item)
+    return at ? `${at}: ${text}` : text
   })
   return lines.length > 0 ? lines.join('; ') : undefined
 }

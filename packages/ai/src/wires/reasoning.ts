@@ -47,8 +47,8 @@ export function chooseEffort(
   )
   if (nearest === undefined) return { notes: noReasoning(modelId) }
   if (nearest === asked && typeof reasoning === 'string') return { value: nearest, notes: [] }
-  const told = accepted.join(', ')
-  const reason = `${modelId} accepts ${told}; "${nearest}" was sent.`
+  const choices = accepted.join(', ')
+  const reason = `${modelId} accepts ${choices}; "${nearest}" was sent.`
   return { value: nearest, notes: [{ setting: 'reasoning', change: 'adjusted', reason }] }
 }
 

@@ -1,7 +1,8 @@
 import type { JsonSchema } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { toAnthropicSchema } from './anthropic-messages/schema.ts'
-import { toDialect, unwrapValue } from './schema-dialect.ts'
+import { toDialect } from './schema-dialect.ts'
+import { unwrapValue } from './unwrap-value.ts'
 import { isStrictSchema } from './strict-check.ts'
 
 describe('toDialect', () => {

@@ -1,57 +1,6 @@
-import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
-import type { AcceptedSettings } from '../contract/accepted-settings.ts'
-import type { LLMRequest, Params, Settings, ToolChoice } from '../contract/provider.ts'
-import type { Warning } from '../contract/turn.ts'
-import type { SettingNote, Target, Wire, WireSettings, WrittenSettings } from './wire.ts'
-
-/**
- * Returns a request whose settings are written as parameters of the vendor format, and a warning for each
- * setting that the format or the model lacks. Parameters that the caller gave take precedence, also inside of
- * objects such as `generationConfig`.
- */
-export function withSettings(
-  request: LLMRequest,
-  wire: Wire,
-  target: Target,
-): { readonly request: LLMRequest; readonly warnings: readonly Warning[] } {
-  const { settings } = request
-  if (!settings) return { request, warnings: [] }
-  const {
-    params,
-    dropped,
-    notes = [],
-  } = wire.writeSettings?.(settings, target, request.params, request.messages) ?? {
-    params: {},
-    dropped: Object.keys(settings) as (keyof Settings)[],
-  }
-  const merged: Record<string, unknown> = { ...params, ...request.params }
-  // Chat Completions has two names for the output limit, and OpenAI refuses a request with both.
-  if (limitNames.some((name) => name in request.params))
-    for (const name of limitNames) if (!(name in request.params)) delete merged[name]
-  for (const [name, own] of Object.entries(params)) {
-    const given = request.params[name]
-    if (isPlainObject(own) && isPlainObject(given)) merged[name] = { ...own, ...given }
-  }
-  return {
-    request: { ...request, params: merged },
-    warnings: [
-      ...dropped
-        .filter((name) => !notes.some(({ setting }) => setting === name))
-        .map((name) => ({
-          code: 'setting_dropped',
-          message: `${target.provider} has no ${name} ${JSON.stringify(settings[name as keyof Settings])}; it was not sent.`,
-          pointer: `/settings/${name}`,
-        })),
-      ...notes.map(({ setting, change, reason }) => ({
-        code: change === 'dropped' ? 'setting_dropped' : 'setting_adjusted',
-        message: `${setting} ${JSON.stringify(settings[setting as keyof Settings])}: ${reason}`,
-        pointer: `/settings/${setting}`,
-      })),
-    ],
-  }
-}
-
-const limitNames = ['max_tokens', 'max_completion_tokens'] as const
+import type { JsonObject, JsonValue } from '@skein/base'
+import type { Settings } from '../contract/provider.ts'
+import type { SettingNote, WireSettings, WrittenSettings } from './wire.ts'
 
 /**
  * Leaves out parameters that are undefined. The settings that have a value in `absent`, and those that a note
@@ -83,62 +32,11 @@ export function writtenSettings(
 export function notEmpty(
   fields: Readonly<Record<string, JsonValue | undefined>>,
 ): JsonObject | undefined {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return given.length > 0 ? Object.fromEntries(given) : undefined
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
 /** Returns the stop texts as a list. */
 export function stopsOf({ stop }: Settings): readonly string[] | undefined {
   return typeof stop === 'string' ? [stop] : stop
 }
-
-/** Writes a tool choice as OpenAI's two APIs do; `named` writes the name of one tool. */
-export function openaiChoice(
-  choice: ToolChoice | undefined,
-  named: (name: string) => JsonObject,
-): JsonValue | undefined {
-  return typeof choice === 'object' ? { type: 'function', ...named(choice.tool) } : choice
-}
-
-/** A model, what it accepts, and the parameters of the caller, which win over settings. */
-export interface SettingsContext {
-  readonly modelId: string
-  readonly accepts: AcceptedSettings | undefined
-  readonly params: Params
-}
-
-/**
- * Removes the settings that the model refuses, apart from `reasoning`, and lowers `maxOutputTokens` to its
- * limit. `isThinking` says whether the model will think with this request.
- */
-export function acceptedOnly(
-  settings: WireSettings,
-  { modelId, accepts }: Pick<SettingsContext, 'modelId' | 'accepts'>,
-  isThinking: boolean,
-): { readonly settings: WireSettings; readonly notes: readonly SettingNote[] } {
-  if (!accepts) return { settings, notes: [] }
-  const kept: { -readonly [Name in keyof WireSettings]: WireSettings[Name] } = { ...settings }
-  const notes: SettingNote[] = []
-  const drop = (setting: keyof WireSettings, reason: string): void => {
-    if (kept[setting] === undefined) return
-    delete kept[setting]
-    notes.push({ setting, change: 'dropped', reason: `${modelId} ${reason}; it was not sent.` })
-  }
-  const { sampling, stop, forcedTools, maxOutputTokens, oneSampler } = accepts
-  if (sampling === 'refused') for (const name of samplers) drop(name, 'refuses it')
-  if (sampling === 'without_reasoning' && isThinking)
-    for (const name of samplers) drop(name, 'refuses it while it thinks')
-  if (oneSampler && kept.temperature !== undefined)
-    drop('topP', 'accepts either temperature or topP')
-  if (stop === 'refused') drop('stop', 'refuses it')
-  const isForced = kept.toolChoice === 'required' || typeof kept.toolChoice === 'object'
-  if (isForced && forcedTools === 'refused') drop('toolChoice', 'does not let a call be forced')
-  if (maxOutputTokens !== undefined && (kept.maxOutputTokens ?? 0) > maxOutputTokens) {
-    kept.maxOutputTokens = maxOutputTokens
-    const reason = `${modelId} writes at most ${maxOutputTokens} tokens; that limit was sent.`
-    notes.push({ setting: 'maxOutputTokens', change: 'adjusted', reason })
-  }
-  return { settings: kept, notes }
-}
-
-const samplers = ['temperature', 'topP', 'topK'] as const

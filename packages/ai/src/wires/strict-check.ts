@@ -21,11 +21,11 @@ export function isStrictSchema(schema: JsonSchema): boolean {
  * have optional properties, keywords and formats that it does not support, and schemas that are too large.
  */
 export function strictProblems(schema: JsonSchema): readonly StrictProblem[] {
-  const found: StrictProblem[] = []
-  const find = (pointer: string, message: string): void => void found.push({ pointer, message })
+  const problems: StrictProblem[] = []
+  const find = (pointer: string, message: string): void => void problems.push({ pointer, message })
   if (schema['type'] !== 'object' || 'anyOf' in schema) find('', 'The root must be an object.')
   findProblems(schema, '', find)
-  return [...found, ...sizeProblems(schema)]
+  return [...problems, ...sizeProblems(schema)]
 }
 
 /** Throws for a schema with `strict: true` that the API itself would refuse; the error names `field`. */
@@ -75,8 +75,8 @@ function findProblems(
     find(`${pointer}/$ref`, `"$ref" cannot have keywords beside it: ${beside.join(', ')}.`)
   if ([type].flat().includes('object') || properties !== undefined) {
     const names = isPlainObject(properties) ? Object.keys(properties) : []
-    const required = requiredNames(schema)
-    const optional = names.find((name) => !required.has(name))
+    const requiredSet = requiredNames(schema)
+    const optional = names.find((name) => !requiredSet.has(name))
     if (schema['additionalProperties'] !== false)
       find(pointer, '"additionalProperties" is required to be supplied and to be false.')
     if (optional !== undefined)

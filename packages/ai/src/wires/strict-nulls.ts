@@ -93,16 +93,16 @@ class NullRemover {
   ): Record<string, unknown> {
     const { properties, additionalProperties } = schema
     if (!isPlainObject(properties) && !isPlainObject(additionalProperties)) return value
-    const required = requiredNames(schema)
-    const kept: [string, unknown][] = []
+    const requiredSet = requiredNames(schema)
+    const entries: [string, unknown][] = []
     for (const [name, member] of Object.entries(value)) {
       const isKnown = isPlainObject(properties) && Object.hasOwn(properties, name)
       const own = isKnown ? properties[name] : additionalProperties
-      if (isKnown && member === null && !required.has(name) && !allowsNull(own, this.#root))
+      if (isKnown && member === null && !requiredSet.has(name) && !allowsNull(own, this.#root))
         continue
-      kept.push([name, this.restore(own, member, depth)])
+      entries.push([name, this.restore(own, member, depth)])
     }
-    return Object.fromEntries(kept)
+    return Object.fromEntries(entries)
   }
 
   /**
@@ -141,12 +141,12 @@ class NullRemover {
     mode: 'exact' | 'nulls',
   ): boolean {
     const { properties, additionalProperties } = schema
-    const required = requiredNames(schema)
+    const requiredSet = requiredNames(schema)
     const isThere = (name: unknown): boolean => Object.hasOwn(value, String(name))
-    if (!this.#isPartial && ![...required].every(isThere)) return false
+    if (!this.#isPartial && ![...requiredSet].every(isThere)) return false
     const members = Object.entries(value).map(([name, member]) => {
       const isKnown = isPlainObject(properties) && Object.hasOwn(properties, name)
-      const isAbsent = isKnown && mode === 'nulls' && member === null && !required.has(name)
+      const isAbsent = isKnown && mode === 'nulls' && member === null && !requiredSet.has(name)
       const own = isKnown ? properties[name] : additionalProperties
       return { own: isAbsent ? true : own, member }
     })

@@ -140,13 +140,13 @@ class StrictWriter {
   write(schema: unknown, pointer: string): unknown {
     if (!isPlainObject(schema))
       return this.#refuse(pointer, 'a schema that is true or false', schema)
-    const kept = this.#keywords(this.#expressible(schema, pointer), pointer)
-    const types = [kept['type']].flat()
+    const keywords = this.#keywords(this.#expressible(schema, pointer), pointer)
+    const types = [keywords['type']].flat()
     if (types.length > 1 && types.some((type) => type === 'object' || type === 'array'))
-      return this.#split(kept, types, pointer)
-    const ref = this.#reference(kept, pointer)
+      return this.#split(keywords, types, pointer)
+    const ref = this.#reference(keywords, pointer)
     if (ref) return ref
-    const result = { ...withType(kept) }
+    const result = { ...withType(keywords) }
     this.#writeParts(result, ['$defs', 'definitions', 'anyOf'], pointer)
     if (result['type'] === 'object') this.#closeObject(result, pointer)
     if (result['type'] === 'array') {
@@ -183,7 +183,7 @@ class StrictWriter {
   }
 
   #keywords(schema: JsonSchema, pointer: string): Record<string, unknown> {
-    const kept: Record<string, unknown> = {}
+    const keywords: Record<string, unknown> = {}
     for (const [keyword, value] of Object.entries(schema)) {
       const at = pointer + pointerSegment(keyword)
       if (value === undefined) continue
@@ -193,9 +193,9 @@ class StrictWriter {
           pointer: at,
           message: `Strict mode does not take ${keyword}: ${JSON.stringify(value)}; it was left out.`,
         })
-      else if (knownKeywords.has(keyword)) kept[keyword] = value
+      else if (knownKeywords.has(keyword)) keywords[keyword] = value
     }
-    return kept
+    return keywords
   }
 
   /** Returns a schema with `$ref` in strict form, which allows only annotations beside it; else undefined. */
@@ -259,8 +259,8 @@ class StrictWriter {
         'an object with further properties of any name',
       )
     if (!isPlainObject(properties)) return
-    const required = requiredNames(schema)
-    const unknown = [...required].find((name) => !Object.hasOwn(properties, String(name)))
+    const requiredSet = requiredNames(schema)
+    const unknown = [...requiredSet].find((name) => !Object.hasOwn(properties, String(name)))
     if (unknown !== undefined)
       this.#refuse(
         `${pointer}/required`,
@@ -270,7 +270,7 @@ class StrictWriter {
     schema['properties'] = Object.fromEntries(
       Object.entries(properties).map(([name, property]) => {
         const strict = this.write(property, at + pointerSegment(name))
-        const isOptional = !required.has(name) && !allowsNull(property, this.#root)
+        const isOptional = !requiredSet.has(name) && !allowsNull(property, this.#root)
         return [name, isOptional ? nullable(strict as JsonSchema) : strict]
       }),
     )
@@ -280,11 +280,11 @@ class StrictWriter {
 
   /** Whether no value fits two of the branches. `oneOf` then means the same as `anyOf`. */
   #areDisjoint(branches: readonly unknown[]): boolean {
-    const resolved = branches.map((branch) => {
+    const branchSchemas = branches.map((branch) => {
       const ref = isPlainObject(branch) ? branch['$ref'] : undefined
       return ref === undefined ? branch : resolveRef(this.#root, ref)
     })
-    return resolved.every((a, i) => resolved.slice(i + 1).every((b) => areApart(a, b)))
+    return branchSchemas.every((a, i) => branchSchemas.slice(i + 1).every((b) => areApart(a, b)))
   }
 
   #refuse(pointer: string, what: string, value: unknown = {}): unknown {

@@ -8,14 +8,10 @@ import {
   type Message,
 } from '../contract/message.ts'
 import type { Warning } from '../contract/turn.ts'
-import {
-  orderedBlocks,
-  orderMetadata,
-  repairTranscript,
-  resultText,
-  safeToolCallId,
-  toolNameOf,
-} from './transcript.ts'
+import { resultText } from '../contract/result-text.ts'
+import { repairTranscript, toolNameOf } from './transcript.ts'
+import { orderedBlocks, orderMetadata } from './block-order.ts'
+import { safeToolCallId } from './tool-call-id.ts'
 import { processorMs } from '../../../../conformance/support/processor-time.ts'
 
 const call = (toolCallId: string, toolName = 'f') => ({ toolCallId, toolName, arguments: {} })

@@ -1,11 +1,6 @@
-import type { JsonObject, JsonValue } from '@skein/base'
-import type { AssistantContent } from '../contract/content.ts'
-import type { BlockKind } from '../contract/event.ts'
 import { type AssistantMessage, type Message, ToolResultMessage } from '../contract/message.ts'
 import type { ToolCall, ToolResult } from '../contract/tool.ts'
 import type { Warning } from '../contract/turn.ts'
-
-export { resultText } from '../contract/content.ts'
 
 /**
  * Repairs a conversation so that every vendor accepts it: each tool call is answered exactly once, before
@@ -17,7 +12,7 @@ export function repairTranscript(
   warnings: Warning[] = [],
 ): readonly Message[] {
   if (isWhole(messages)) return messages
-  const repaired: Message[] = []
+  const whole: Message[] = []
   let index = 0
   while (index < messages.length) {
     const message = messages[index++]!
@@ -25,17 +20,17 @@ export function repairTranscript(
       dropOrphans(message.results, warnings)
       continue
     }
-    repaired.push(message)
+    whole.push(message)
     if (message.type !== 'assistant' || !message.toolCalls?.length) continue
     const start = index
     while (messages[index]?.type === 'tool_result') index++
     // The slice contains only tool results, as the loop above has checked.
     const answers = messages.slice(start, index) as ToolResultMessage[]
-    for (const answer of answerCalls(message, answers, warnings)) repaired.push(answer)
+    for (const answer of answerCalls(message, answers, warnings)) whole.push(answer)
   }
   const isSame =
-    messages.length === repaired.length && messages.every((message, at) => message === repaired[at])
-  return isSame ? messages : repaired
+    messages.length === whole.length && messages.every((message, at) => message === whole[at])
+  return isSame ? messages : whole
 }
 
 /**
@@ -63,7 +58,7 @@ function answerCalls(
   if (answers.length === 1 && answersInOrder(calls, answers[0]!.results)) return answers
   const open = new Map<string, number>()
   for (const { toolCallId } of calls) open.set(toolCallId, (open.get(toolCallId) ?? 0) + 1)
-  const kept = answers.flatMap((answer) => {
+  const validAnswers = answers.flatMap((answer) => {
     const orphans: ToolResult[] = []
     const results = answer.results.filter((result) => {
       const isOpen = takeOne(open, result.toolCallId)
@@ -77,8 +72,8 @@ function answerCalls(
     return [new ToolResultMessage(results, { id, timestamp, metadata })]
   })
   const missing = calls.filter(({ toolCallId }) => takeOne(open, toolCallId))
-  if (missing.length > 0) kept.push(unanswered(message, missing, warnings))
-  return kept
+  if (missing.length > 0) validAnswers.push(unanswered(message, missing, warnings))
+  return validAnswers
 }
 
 function answersInOrder(calls: readonly ToolCall[], results: readonly ToolResult[]): boolean {
@@ -125,49 +120,6 @@ function unanswered(
   return new ToolResultMessage(results, { id: `${id}-unanswered`, timestamp })
 }
 
-/** One content block or one call of a message. */
-export type OrderedBlock =
-  | { readonly block: AssistantContent; readonly call?: never }
-  | { readonly call: ToolCall; readonly block?: never }
-
-/**
- * Returns content and calls of an assistant message in their original order, if that order is stored
- * under `metadata[provider].order`; otherwise all calls come after the content.
- */
-export function orderedBlocks(
-  message: AssistantMessage,
-  provider: string,
-): readonly OrderedBlock[] {
-  const { content } = message
-  const calls = message.toolCalls ?? []
-  const order = message.metadata?.[provider]?.['order']
-  // An order that does not match, because the message was edited, is ignored.
-  const callCount = Array.isArray(order) ? order.filter((kind) => kind === 'call').length : -1
-  const fits =
-    callCount === calls.length &&
-    (order as readonly JsonValue[]).length === content.length + calls.length
-  if (!Array.isArray(order) || !fits) {
-    return [...content.map((block) => ({ block })), ...calls.map((call) => ({ call }))]
-  }
-  let block = 0
-  let call = 0
-  return order.map((kind) =>
-    kind === 'call' ? { call: calls[call++]! } : { block: content[block++]! },
-  )
-}
-
-/**
- * Returns the message metadata that `orderedBlocks` reads: `{ order }` if a call came before a content
- * block, empty if all calls came last.
- */
-export function orderMetadata(kinds: readonly BlockKind[]): JsonObject {
-  const firstCall = kinds.indexOf('tool_call')
-  const isInterleaved =
-    firstCall >= 0 && kinds.slice(firstCall).some((kind) => kind !== 'tool_call')
-  if (!isInterleaved) return {}
-  return { order: kinds.map((kind) => (kind === 'tool_call' ? 'call' : 'block')) }
-}
-
 /** Returns a function that finds the name of a called tool, for vendors that match results by name. */
 export function toolNameOf(
   messages: readonly Message[],
@@ -183,39 +135,4 @@ export function toolNameOf(
     }
     return names.get(toolCallId)
   }
-}
-
-/** The tool-call ids that a vendor accepts. */
-export interface ToolCallIdRule {
-  /** Must not be global or sticky, because such patterns keep a position from one `test` to the next. */
-  readonly pattern: RegExp
-  readonly maxLength: number
-}
-
-/**
- * Returns the id if the vendor accepts it, otherwise an id made from its hash. Equal ids give equal
- * hashes, so a call and its result still match.
- */
-export function safeToolCallId(id: string, { pattern, maxLength }: ToolCallIdRule): string {
-  if (id.length <= maxLength && pattern.test(id)) return id
-  const hash = idHash(id)
-  const named = `call_${hash}`.slice(0, Math.min(maxLength, 40))
-  return pattern.test(named) && maxLength >= 16 ? named : hash.slice(0, maxLength)
-}
-
-/**
- * Returns a hash of 160 bits in hexadecimal: five rounds similar to FNV-1a, each with a different start
- * and factor. The hash only has to differ between the ids of one conversation, so it is not
- * cryptographic. SHA-256 would add a kilobyte to every application.
- */
-function idHash(id: string): string {
-  let hex = ''
-  for (let round = 1; round <= 5; round++) {
-    let hash = 0x811c9dc5 ^ Math.imul(round, 0x9e3779b9)
-    for (let index = 0; index < id.length; index++)
-      hash = Math.imul(hash ^ id.charCodeAt(index), 0x01000193 + (round << 10))
-    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-    hex += ((hash ^ (hash >>> 13)) >>> 0).toString(16).padStart(8, '0')
-  }
-  return hex
 }

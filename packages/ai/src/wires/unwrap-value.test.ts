@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../test/wires/arbitrary-message.ts'
-import { unwrapValue } from './schema-dialect.ts'
+import { unwrapValue } from './unwrap-value.ts'
 
 function unwrap(text: string, cuts: readonly number[]): string {
   const unwrapper = unwrapValue()

@@ -74,13 +74,13 @@ export function vendorFailure(provider: string, error: VendorError, cause?: unkn
 
 /** Parses one frame of a stream as a JSON object. */
 export function parseFrame(data: string, provider: string): JsonObject {
-  let parsed: unknown
+  let json: unknown
   try {
-    parsed = JSON.parse(data)
+    json = JSON.parse(data)
   } catch (error) {
     throw invalidResponse(provider, 'an event of its stream is not JSON', error)
   }
-  const value = objectOf(parsed)
+  const value = objectOf(json)
   if (!value) throw invalidResponse(provider, 'an event of its stream is not a JSON object')
   return value
 }

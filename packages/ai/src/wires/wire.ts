@@ -1,12 +1,11 @@
-import type { JsonObject, JsonSchema, JsonValue, SseEvent } from '@skein/base'
-import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
+import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import type { UserContent } from '../contract/content.ts'
-import type { ErrorCode, UPPError } from '../contract/error.ts'
+import type { UPPError } from '../contract/error.ts'
 import type { StreamEvent } from '../contract/event.ts'
+import type { Message } from '../contract/message.ts'
 import type { BoundLLMModel, LLMRequest, Params, Settings, WireName } from '../contract/provider.ts'
 import type { Warning } from '../contract/turn.ts'
-import type { Message } from '../contract/message.ts'
-import type { Tool } from '../contract/tool.ts'
+import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
 
 /**
  * The vendor and model of a request. They decide which content is sent back unchanged and which is
@@ -112,75 +111,4 @@ export interface WireDecoder {
    * incomplete.
    */
   end(): StreamEvent[]
-}
-
-/** A vendor format for servers: lets that vendor's ordinary clients use our server. */
-export interface WireServer {
-  readonly name: WireName
-  /** Decodes a request. Throws a `UPPError` INVALID_REQUEST that names the wrong field. */
-  decodeRequest(body: JsonValue, route: WireRoute): ServerRequest
-  encodeResponse(events: readonly StreamEvent[], context: EncodeContext): JsonObject
-  createEncoder(context: EncodeContext): WireEncoder
-  encodeError(error: ServerError): { readonly status: number; readonly body: JsonObject }
-}
-
-/** Path and query of a request, for formats that put model and mode there (Google). */
-export interface WireRoute {
-  readonly path: string
-  readonly search: string
-}
-
-/** A decoded request of a client. */
-export interface ServerRequest {
-  readonly modelId: string
-  readonly messages: readonly Message[]
-  readonly system?: string
-  /**
-   * The system prompt as the client wrote it, if it has fields that its text does not have (cache marks). For
-   * models of the same format.
-   */
-  readonly systemBlocks?: readonly JsonObject[]
-  /** All other fields that the client sent, unchanged. */
-  readonly params: Params
-  /** Tools that the client declared; the server never runs them. */
-  readonly tools: readonly Omit<Tool, 'run' | 'approval'>[]
-  readonly structure?: JsonSchema
-  readonly stream: boolean
-  /** True if a streamed answer must contain usage; only OpenAI Chat clients have to ask for it. */
-  readonly includeUsage: boolean
-}
-
-/** The request that is answered, and the id, time and further fields of the answer. */
-export interface EncodeContext {
-  readonly request: ServerRequest
-  /** The response id, in the vendor's style, is derived from this id. */
-  readonly id: string
-  /** The time of the response, in milliseconds since the epoch. */
-  readonly createdAt: number
-  /** Further fields of the response, for formats that can contain them. */
-  readonly fields?: JsonObject
-}
-
-/** Converts events to the text that is sent: SSE frames or lines. */
-export interface WireEncoder {
-  push(event: StreamEvent): string
-  /** Returns the closing text, e.g. `data: [DONE]`. */
-  end(): string
-  /** Returns text that clients ignore, to be sent while the model is silent, so that no proxy ends the connection. */
-  ping(): string
-  /** Writes a failure after the response has started. */
-  fail(error: ServerError): string
-}
-
-/** An error to be sent to the client. */
-export interface ServerError {
-  readonly code: ErrorCode
-  readonly message: string
-  readonly statusCode?: number
-  readonly retryAfterMs?: number
-  /**
-   * Further fields of the error body, for client programs; a `code` here replaces the code of the
-   * vendor's format.
-   */
-  readonly fields?: JsonObject
 }

@@ -30,9 +30,9 @@ import {
   type ScriptStep,
   type VendorServer,
 } from '@skein/ai/testing'
-import type { VendorServerOptions } from '../../src/testing/vendor-server/vendor-server.ts'
 import { manualClock } from '@skein/base'
 import { describe, expect, test } from 'vitest'
+import type { VendorServerOptions } from '../../src/testing/vendor-server/vendor-server.ts'
 import { vendors, type VendorUnderTest } from './vendors.ts'
 
 const clock = manualClock(0)

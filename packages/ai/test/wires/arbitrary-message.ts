@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import type { JsonObject } from '@skein/base'
 import type { AssistantContent, UserContent } from '../../src/contract/content.ts'
 import {
   AssistantMessage,
@@ -6,7 +7,6 @@ import {
   UserMessage,
   type Message,
 } from '../../src/contract/message.ts'
-import type { JsonObject } from '@skein/base'
 
 /** Runs in CI; `SKEIN_DEEP` raises the count. */
 export const runs: { readonly seed: number; readonly numRuns: number } = {

@@ -11,11 +11,11 @@ import { anthropic } from '@skein/ai/anthropic'
 import { google } from '@skein/ai/google'
 import { mistral } from '@skein/ai/mistral'
 import { openai } from '@skein/ai/openai'
-import { memoryEvents } from '../../src/resumable/event-log.ts'
 import { says, scripted, vendorServer } from '@skein/ai/testing'
 import type { JsonObject } from '@skein/base'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { memoryEvents } from '../../src/resumable/event-log.ts'
 
 function answers(...bodies: readonly object[]) {
   const requests: JsonObject[] = []

@@ -25,7 +25,7 @@ interface SafeTextOptions {
  * some scripts need.
  */
 export function safeText(text: string, { isLine = false, maxChars }: SafeTextOptions = {}): string {
-  const shown = text
+  const visible = text
     .replace(BLANKS(), (run) =>
       isTooLong(run, isLine) ? ` [${run.length} blank characters] ` : run,
     )
@@ -42,7 +42,7 @@ export function safeText(text: string, { isLine = false, maxChars }: SafeTextOpt
       if (all.length < 10) return run
       return `${all.slice(0, 4).join('}')}} [${all.length - 5} more hidden characters]`
     })
-  return cut(shown, maxChars)
+  return cut(visible, maxChars)
 }
 
 /**
@@ -235,6 +235,6 @@ const WORD = /* @__PURE__ */ once(() => RegExp(String.raw`^[\p{L}\p{N}_-]+$`, 'u
 
 /** A name that is not one word is quoted, so that it cannot look like several. */
 function nameText(key: string): string {
-  const shown = WORD().test(key) ? key : JSON.stringify(key)
-  return safeText(shown, { isLine: true, maxChars: MAX_NAME_CHARS })
+  const visible = WORD().test(key) ? key : JSON.stringify(key)
+  return safeText(visible, { isLine: true, maxChars: MAX_NAME_CHARS })
 }

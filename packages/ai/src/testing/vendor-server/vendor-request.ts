@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import { objectOf } from '../../wires/read-json.ts'
-import type { WireServer } from '../../wires/wire.ts'
+import type { WireServer } from '../../wires/wire-server.ts'
 import type { WireName } from '../../contract/provider.ts'
 import { anthropicMessagesServer } from '../../wires/anthropic-messages/server.ts'
 import { googleGenerateServer } from '../../wires/google-generate/server.ts'
@@ -95,6 +95,6 @@ const patterns: readonly Pattern[] = [
 
 /** Finds the vendor's endpoint for a path. */
 export function findVendorRoute(path: string): VendorRoute {
-  const found = patterns.find(([pattern]) => pattern.test(path))
-  return found ? { kind: found[1], wire: found[2] } : { kind: 'none', wire: openaiChatServer }
+  const route = patterns.find(([pattern]) => pattern.test(path))
+  return route ? { kind: route[1], wire: route[2] } : { kind: 'none', wire: openaiChatServer }
 }

@@ -2,7 +2,7 @@ import { type Clock, type IdSource, type JsonObject, sequentialIds, systemClock 
 import type { BoundLLMModel, Fetch, LLMRequest } from '../../contract/provider.ts'
 import { ErrorCode } from '../../contract/error.ts'
 import { answerWire, asServerError, errorReply, type WireReply } from '../../gateway/answer-wire.ts'
-import type { ServerError, ServerRequest } from '../../wires/wire.ts'
+import type { ServerError, ServerRequest } from '../../wires/wire-server.ts'
 import {
   scripted,
   type ScriptedModel,
@@ -12,17 +12,17 @@ import {
 } from '../scripted.ts'
 import { checkTranscript } from '../transcript/check-transcript.ts'
 import {
-  type ChunkOptions,
   ConnectionCut,
   type Fault,
-  toChunks,
   untilLeft,
   withByteFault,
   withEventFault,
   toStream,
   asFetchError,
 } from './faults.ts'
-import { embeddingsAnswer, imageFrames, imagesAnswer, isIssuedBy, signed } from './vendor-extras.ts'
+import { type ChunkOptions, toChunks } from './chunks.ts'
+import { embeddingsAnswer, imageFrames, imagesAnswer } from './embedding-image-answers.ts'
+import { isIssuedBy, signed } from './signatures.ts'
 import {
   findVendorRoute,
   type Incoming,

@@ -2,7 +2,7 @@ import type { JsonObject } from '@skein/base'
 import { ErrorCode } from '../../contract/error.ts'
 import { objectOf, textOf } from '../read-json.ts'
 import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
-import type { ServerError } from '../wire.ts'
+import type { ServerError } from '../wire-server.ts'
 
 const codes: Readonly<Record<string, ErrorCode>> = {
   invalid_request_error: ErrorCode.InvalidRequest,

@@ -9,7 +9,7 @@ import {
   UserMessage,
   type Message,
 } from '../../contract/message.ts'
-import type { ServerError } from '../wire.ts'
+import type { ServerError } from '../wire-server.ts'
 import { anthropicMessagesServer as server } from './server.ts'
 import { anthropicMessages as wire } from './wire.ts'
 

@@ -5,7 +5,7 @@ import { type BlockKind, StopReason, type StreamEvent } from '../../contract/eve
 import type { Source } from '../../contract/turn.ts'
 import { listOf, objectOf, textOf, without } from '../read-json.ts'
 import { toSources } from '../sources.ts'
-import { orderMetadata } from '../transcript.ts'
+import { orderMetadata } from '../block-order.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, ValueUnwrapper, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
@@ -318,7 +318,7 @@ const typeOnly = new Set(['type'])
 
 /** Merges a delta of an unknown type: texts and lists are appended, all other values replaced. */
 function mergeUnknown(native: JsonObject, delta: JsonObject): JsonObject {
-  const merged = Object.entries(without(delta, typeOnly)).map(
+  const mergedEntries = Object.entries(without(delta, typeOnly)).map(
     ([key, value]): [string, JsonValue | undefined] => {
       const before = native[key]
       if (typeof before === 'string' && typeof value === 'string') return [key, before + value]
@@ -326,7 +326,7 @@ function mergeUnknown(native: JsonObject, delta: JsonObject): JsonObject {
       return [key, value]
     },
   )
-  return { ...native, ...Object.fromEntries(merged) }
+  return { ...native, ...Object.fromEntries(mergedEntries) }
 }
 
 /** The fields that a UPP block of each kind has itself; they are not stored again as metadata. */

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { AcceptedSettings } from '../../contract/accepted-settings.ts'
-import type { ToolCallIdRule } from '../transcript.ts'
+import type { ToolCallIdRule } from '../tool-call-id.ts'
 
 /** The settings that may differ between servers of this format. */
 export interface AnthropicDialect {

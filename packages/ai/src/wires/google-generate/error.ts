@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../../contract/error.ts'
 import { hasWords, listOf, numberOf, objectOf, stringOf, textOf } from '../read-json.ts'
 import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
-import type { ServerError } from '../wire.ts'
+import type { ServerError } from '../wire-server.ts'
 
 /** Our codes for Google's canonical status names. */
 const codes: Readonly<Record<string, ErrorCode>> = {

@@ -16,14 +16,19 @@ import { contentOf, ToolResultMessage, type Message } from '../../contract/messa
 import type { LLMRequest, Params } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
-import { bodyText, encodeOnce, resultKey, resultKeys } from '../encode-history.ts'
+import { bodyText } from '../encode-history.ts'
+import { encodeOnce } from '../encode-once.ts'
+import { resultKey, resultKeys } from '../result-key.ts'
 import { documentSource, imageSource, type MediaSource, refuseForeign, uploadOf } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf, without } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
-import { isRecursive, rewriteSchema, unenforced } from '../schema-dialect.ts'
-import { mergeTools } from '../tools.ts'
-import { orderedBlocks, repairTranscript, resultText } from '../transcript.ts'
+import { isRecursive } from '../schema-dialect.ts'
+import { rewriteSchema, unenforced } from '../rewrite-schema.ts'
+import { mergeTools } from '../merge-tools.ts'
+import { resultText } from '../../contract/result-text.ts'
+import { repairTranscript } from '../transcript.ts'
+import { orderedBlocks } from '../block-order.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, type GoogleDialect, type GooglePart } from './types.ts'
 
@@ -58,10 +63,13 @@ export function encodeRequest(
   const fields: Record<string, unknown> = { continuationToken, ...topLevel(params), tools }
   if (system !== undefined) {
     // A `systemInstruction` in the parameters is added after the `system` option.
-    const asked = params['systemInstruction']
-    const given = typeof asked === 'string' ? { parts: [{ text: asked }] } : objectOf(asked)
-    const parts = [{ text: system }, ...listOf(given?.['parts'])]
-    fields['systemInstruction'] = { ...given, parts }
+    const ownInstruction = params['systemInstruction']
+    const ownParams =
+      typeof ownInstruction === 'string'
+        ? { parts: [{ text: ownInstruction }] }
+        : objectOf(ownInstruction)
+    const parts = [{ text: system }, ...listOf(ownParams?.['parts'])]
+    fields['systemInstruction'] = { ...ownParams, parts }
   }
   const generation = generationConfigOf(params)
   const hasSchema =
@@ -95,7 +103,7 @@ const enforced = new Set(
  * `prefixItems`, `const` as `enum`. Other keywords are sent, and a warning says that they are not enforced.
  */
 function toGoogleSchema(structure: JsonSchema, warnings: Warning[]): JsonSchema {
-  const written = withGoogleKeywords(structure)
+  const vendorSchema = withGoogleKeywords(structure)
   warnings.push(
     ...unenforced(structure, 'Google', (keyword, part) => {
       const { items, required, properties, const: only } = part
@@ -110,7 +118,7 @@ function toGoogleSchema(structure: JsonSchema, warnings: Warning[]): JsonSchema 
       })
     }),
   )
-  return written
+  return vendorSchema
 }
 
 /** The schemas of tools as they were written, which is once for each. */
@@ -192,8 +200,8 @@ export function topLevel(params: Params): Record<string, unknown> {
 /** Returns the caller's `generationConfig`, completed with fields that were given directly in `params`. */
 export function generationConfigOf(params: Params): object | undefined {
   const loose = Object.entries(params).filter(([key]) => generationFields.has(key))
-  const given = params['generationConfig'] as object | undefined
-  return loose.length === 0 ? given : { ...Object.fromEntries(loose), ...given }
+  const ownParams = params['generationConfig'] as object | undefined
+  return loose.length === 0 ? ownParams : { ...Object.fromEntries(loose), ...ownParams }
 }
 
 /**
@@ -221,8 +229,8 @@ function encodeContents(
   warnings: Warning[],
 ): string[] {
   const { provider, modelId, dialect } = target
-  const unsigned = dialect.unsignedCall?.(modelId)
-  const keys = resultKeys(`${API} ${provider} ${unsigned ?? ''}`)
+  const unsignedRule = dialect.unsignedCall?.(modelId)
+  const keys = resultKeys(`${API} ${provider} ${unsignedRule ?? ''}`)
   const isMarked = (call: ToolCall): boolean => hasGeneratedId(call, provider)
   const items: string[] = []
   let previous: Message | undefined
@@ -234,7 +242,12 @@ function encodeContents(
     const role = message.type === 'assistant' ? 'model' : 'user'
     // Each message is one entry, or none if the format can express nothing of it.
     const encode = (found: Warning[]): readonly JsonObject[] => {
-      const parts = encodeParts(message, { provider, unsigned, calls, warnings: found })
+      const parts = encodeParts(message, {
+        provider,
+        unsigned: unsignedRule,
+        calls,
+        warnings: found,
+      })
       return parts.length > 0 ? [{ role, parts }] : []
     }
     for (const item of encodeOnce(message, key, encode, warnings)) {
@@ -281,7 +294,7 @@ interface EncodeOptions {
 }
 
 function encodeParts(message: Message, options: EncodeOptions): readonly GooglePart[] {
-  const { provider, unsigned } = options
+  const { provider, unsigned: unsignedRule } = options
   switch (message.type) {
     case 'user':
       // The API refuses a part with an empty text.
@@ -311,8 +324,8 @@ function encodeParts(message: Message, options: EncodeOptions): readonly GoogleP
       // Google signs only the first of several calls. If the first call has no signature, the
       // documented substitute is set.
       const first = parts.findIndex((part) => 'functionCall' in part)
-      if (unsigned !== undefined && first >= 0 && !('thoughtSignature' in parts[first]!)) {
-        parts[first] = { ...parts[first], thoughtSignature: unsigned }
+      if (unsignedRule !== undefined && first >= 0 && !('thoughtSignature' in parts[first]!)) {
+        parts[first] = { ...parts[first], thoughtSignature: unsignedRule }
       }
       return parts
     }

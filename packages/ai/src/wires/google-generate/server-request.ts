@@ -11,9 +11,9 @@ import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { answerContext, readAnswer } from '../collect-blocks.ts'
 import { optionsMetadata } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
-import { declaredTool, type DeclaredTool, takeCall } from '../tools.ts'
+import { declaredTool, type DeclaredTool, takeCall } from '../declared-tools.ts'
 import { fieldError, requestError, unknownPart, type PartTypes } from '../wire-error.ts'
-import type { ServerRequest, WireRoute } from '../wire.ts'
+import type { ServerRequest, WireRoute } from '../wire-server.ts'
 import { decodeResponse } from './response.ts'
 
 const ownFields = new Set(['contents', 'systemInstruction', 'tools', 'generationConfig'])
@@ -148,11 +148,11 @@ function decodeResult(response: JsonObject, open: ToolCall[]): ToolResult {
   const id = textOf(response['id'])
   const { toolCallId, toolName } = takeCall(open, id, name)
   // The API treats `output` and `error` specially; an object without them is the output itself.
-  const given = objectOf(response['response']) ?? {}
-  const [only, ...others] = Object.keys(given)
+  const output = objectOf(response['response']) ?? {}
+  const [only, ...others] = Object.keys(output)
   const isError = only === 'error' && others.length === 0
   const isWrapped = isError || (only === 'output' && others.length === 0)
-  const result = isWrapped ? given[only]! : given
+  const result = isWrapped ? output[only]! : output
   const blocks = listOf(response['parts']).map((part, i) =>
     decodePart(objectOf(part) ?? {}, `functionResponse.parts[${i}]`),
   )

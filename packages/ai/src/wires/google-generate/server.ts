@@ -1,11 +1,11 @@
+import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
 import { readRequest } from '../wire-error.ts'
-import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire.ts'
+import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
 import { encodeError, errorBody } from './error.ts'
 import { decodeRequest } from './server-request.ts'
 import { API, type GooglePart } from './types.ts'
-import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
-import { parseArguments } from '../../contract/tool.ts'
+import { parseArguments } from '../../contract/parse-arguments.ts'
 import {
   BlockCollector,
   collectBlocks,

@@ -2,7 +2,8 @@ import type { JsonObject } from '@skein/base'
 import type { AcceptedSettings } from '../../contract/accepted-settings.ts'
 import type { Settings } from '../../contract/provider.ts'
 import { chooseBudget, chooseEffort, noReasoning } from '../reasoning.ts'
-import { acceptedOnly, notEmpty, stopsOf, writtenSettings } from '../settings.ts'
+import { notEmpty, stopsOf, writtenSettings } from '../settings.ts'
+import { acceptedOnly } from '../accepted-only.ts'
 import type { SettingNote, WireSettings, WrittenSettings } from '../wire.ts'
 import type { GoogleDialect } from './types.ts'
 
@@ -56,23 +57,23 @@ function googleThinking(
   }: { readonly accepts: AcceptedSettings | undefined; readonly modelId: string },
 ): GoogleThinking {
   if (reasoning === undefined) return { notes: [] }
-  const accepted = accepts?.reasoning ?? { by: 'effort', efforts: levels, takesBudget: true }
-  switch (accepted.by) {
+  const reasoningRule = accepts?.reasoning ?? { by: 'effort', efforts: levels, takesBudget: true }
+  switch (reasoningRule.by) {
     case 'budget': {
-      const { value, notes } = chooseBudget(reasoning, { ...accepted, modelId })
+      const { value, notes } = chooseBudget(reasoning, { ...reasoningRule, modelId })
       return value === undefined ? { notes } : { config: { thinkingBudget: value }, notes }
     }
     case 'effort': {
-      if (typeof reasoning === 'object' && reasoning.budget > 0 && accepted.takesBudget)
+      if (typeof reasoning === 'object' && reasoning.budget > 0 && reasoningRule.takesBudget)
         return { config: { thinkingBudget: reasoning.budget }, notes: [] }
-      const { value, notes } = chooseEffort(reasoning, accepted.efforts, modelId)
+      const { value, notes } = chooseEffort(reasoning, reasoningRule.efforts, modelId)
       return value === undefined ? { notes } : { config: { thinkingLevel: value }, notes }
     }
     case 'adaptive':
     case 'nothing':
       return { notes: reasoning === 'off' ? [] : noReasoning(modelId) }
     default:
-      return accepted satisfies never
+      return reasoningRule satisfies never
   }
 }
 

@@ -7,7 +7,7 @@ import type { Source } from '../../contract/turn.ts'
 import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, textOf, without } from '../read-json.ts'
 import { toSources } from '../sources.ts'
-import { orderMetadata } from '../transcript.ts'
+import { orderMetadata } from '../block-order.ts'
 import { asDecodeError, invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
@@ -63,10 +63,10 @@ export class GoogleDecoder implements WireDecoder {
       this.#text(this.#repeatedPart, again, events)
       return events
     }
-    const parsed: GoogleResponse = parseFrame(frame.data, this.#provider)
-    const events = this.decode(parsed)
+    const response: GoogleResponse = parseFrame(frame.data, this.#provider)
+    const events = this.decode(response)
     if (this.#repeated.isLearning) {
-      const part = onlyText(parsed)
+      const part = onlyText(response)
       if (part && this.#repeated.remember(frame.data, String(part['text'])))
         this.#repeatedPart = part
     }
@@ -161,7 +161,7 @@ export class GoogleDecoder implements WireDecoder {
     const media = mediaOf(part)
     if (media) return this.#media(part, media, events)
     if (isEmpty(part)) return
-    // A native block (a part that UPP lacks) gets the name of the first field that identifies the part.
+    // A native block gets the name of the first field that identifies the part.
     const name = Object.keys(part).find((key) => !aside.has(key)) ?? 'part'
     const index = this.#startBlock({ block: 'native', name }, events)
     this.#stopBlock(index, part, events)

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@skein/base'
 import { ErrorCode } from '../../contract/error.ts'
 import { hasWords, objectOf, textOf } from '../read-json.ts'
-import type { ServerError } from '../wire.ts'
+import type { ServerError } from '../wire-server.ts'
 import type { ErrorResponse, VendorError } from '../../contract/vendor-error.ts'
 
 /** Reads `{ error: 'text' }`; the format has no error codes, only messages. */

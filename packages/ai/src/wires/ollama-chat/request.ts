@@ -5,21 +5,16 @@ import { contentOf, type AssistantMessage, type Message } from '../../contract/m
 import type { LLMRequest } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
-import {
-  encodeHistory,
-  encodeOnce,
-  type ListItems,
-  listRequest,
-  resultKey,
-  resultKeys,
-} from '../encode-history.ts'
+import { encodeHistory, type ListItems, listRequest } from '../encode-history.ts'
+import { encodeOnce } from '../encode-once.ts'
+import { resultKey, resultKeys } from '../result-key.ts'
 import { imageSource, parseDataUrl, uploadedError } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
-import { unenforced } from '../schema-dialect.ts'
-import { mergeTools } from '../tools.ts'
-import { resultText } from '../transcript.ts'
+import { unenforced } from '../rewrite-schema.ts'
+import { mergeTools } from '../merge-tools.ts'
+import { resultText } from '../../contract/result-text.ts'
 import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { API, type OllamaDialect, type OllamaMessage } from './types.ts'

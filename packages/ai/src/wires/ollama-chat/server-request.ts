@@ -4,9 +4,9 @@ import { ToolResultMessage, UserMessage, type Message } from '../../contract/mes
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { answerContext, readAnswer } from '../collect-blocks.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { declaredTool, type DeclaredTool, takeCall } from '../tools.ts'
+import { declaredTool, type DeclaredTool, takeCall } from '../declared-tools.ts'
 import { fieldError, type PartTypes, readBody } from '../wire-error.ts'
-import type { ServerRequest } from '../wire.ts'
+import type { ServerRequest } from '../wire-server.ts'
 import { decodeResponse } from './response.ts'
 
 const ownFields = new Set(['model', 'messages', 'tools', 'format', 'stream'])
@@ -19,14 +19,14 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   const tools: DeclaredTool[] = []
   const native: JsonValue[] = []
   for (const item of listOf(request['tools'])) {
-    const declared = objectOf(objectOf(item)?.['function'])
-    const name = textOf(declared?.['name'])
-    if (!declared || name === undefined) native.push(item)
+    const definition = objectOf(objectOf(item)?.['function'])
+    const name = textOf(definition?.['name'])
+    if (!definition || name === undefined) native.push(item)
     else {
-      const { description, parameters } = declared
-      const options = without(declared, functionFields)
-      const told = { description, parameters: objectOf(parameters), options }
-      tools.push(declaredTool('ollama', name, told))
+      const { description, parameters } = definition
+      const options = without(definition, functionFields)
+      const toolFields = { description, parameters: objectOf(parameters), options }
+      tools.push(declaredTool('ollama', name, toolFields))
     }
   }
   // All other fields of the request are parameters.

@@ -1,15 +1,15 @@
 import type { JsonObject } from '@skein/base'
 import { readRequest } from '../wire-error.ts'
-import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire.ts'
+import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
 import { encodeError } from './error.ts'
 import { decodeRequest } from './server-request.ts'
 import { API } from './types.ts'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
-import { parseArguments } from '../../contract/tool.ts'
+import { parseArguments } from '../../contract/parse-arguments.ts'
 import { BlockCollector, collectBlocks, type CollectedBlock } from '../collect-blocks.ts'
 import { nativeOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
-import { fromUsage } from './stream.ts'
+import { fromUsage } from './usage.ts'
 
 /** Ollama's `/api/chat` for servers: reads requests of its clients, and writes one message per answer. */
 export const ollamaChatServer: WireServer = {

@@ -2,12 +2,12 @@ import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import { RepeatedFrame } from '#server'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import { withNative } from '../metadata.ts'
-import { isEmpty, listOf, numberOf, objectOf, textOf, without } from '../read-json.ts'
+import { isEmpty, listOf, objectOf, textOf, without } from '../read-json.ts'
 import { invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
 import { readError } from './error.ts'
 import { API, type OllamaDialect, type OllamaResponse } from './types.ts'
-import type { TokenUsage } from '../../contract/turn.ts'
+import { toUsage, usageFieldNames } from './usage.ts'
 
 /** Converts the lines of a stream into events. A complete answer is one line with `done: true`. */
 export class OllamaDecoder implements WireDecoder {
@@ -91,16 +91,16 @@ export class OllamaDecoder implements WireDecoder {
 
   #call(call: JsonObject, events: StreamEvent[]): void {
     this.#close(events)
-    const called = objectOf(call['function']) ?? {}
-    const { arguments: given } = called
+    const callFunction = objectOf(call['function']) ?? {}
+    const { arguments: given } = callFunction
     // Most servers send no id. The generated id is unique, so that calls of different rounds are not
     // confused.
     const toolCallId = textOf(call['id']) ?? this.#context.request.ids()
-    const toolName = textOf(called['name']) ?? ''
+    const toolName = textOf(callFunction['name']) ?? ''
     const argumentsJson = typeof given === 'string' ? given : JSON.stringify(given ?? {})
     const index = this.#kinds.push('tool_call') - 1
     // The vendor's fields besides name and arguments: e.g. the id, if there is one, and the index.
-    const inside = without(called, functionKeys)
+    const inside = without(callFunction, functionKeys)
     const beside = without(call, callKeys)
     const native = isEmpty(inside) ? beside : { ...beside, function: inside }
     const metadata = withNative(this.#provider, API, native)
@@ -154,41 +154,4 @@ function stopReasonOf(reason: string | undefined, hasCalls: boolean): StopReason
 }
 
 /** Counts and durations (in nanoseconds) in the last line of a stream. */
-const usageFields = [
-  'total_duration',
-  'load_duration',
-  'prompt_eval_count',
-  'prompt_eval_duration',
-  'eval_count',
-  'eval_duration',
-]
-
-/** Reads the usage. The count of a completely cached prompt may be missing; it then counts as 0. */
-function toUsage(response: JsonObject): TokenUsage {
-  const inputTokens = numberOf(response['prompt_eval_count']) ?? 0
-  const outputTokens = numberOf(response['eval_count']) ?? 0
-  const told = usageFields.filter((field) => response[field] !== undefined)
-  return {
-    inputTokens,
-    outputTokens,
-    totalTokens: inputTokens + outputTokens,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    raw: Object.fromEntries(told.map((field) => [field, response[field]!])),
-  }
-}
-
-/** Writes usage for servers that speak this format. Durations are unknown here and sent as 0. */
-export function fromUsage({ inputTokens, outputTokens }: TokenUsage): JsonObject {
-  return {
-    total_duration: 0,
-    load_duration: 0,
-    prompt_eval_count: inputTokens,
-    prompt_eval_duration: 0,
-    eval_count: outputTokens,
-    eval_duration: 0,
-  }
-}
-
 /** The fields that `toUsage` reads. */
-const usageFieldNames: ReadonlySet<string> = new Set(usageFields)

@@ -10,13 +10,8 @@ import {
 import type { LLMRequest } from '../../contract/provider.ts'
 import type { ToolCall } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
-import {
-  dialectKey,
-  encodeHistory,
-  encodeOnce,
-  type ListItems,
-  listRequest,
-} from '../encode-history.ts'
+import { dialectKey, encodeHistory, type ListItems, listRequest } from '../encode-history.ts'
+import { encodeOnce } from '../encode-once.ts'
 import {
   audioFormat,
   imageUrl,
@@ -28,10 +23,13 @@ import {
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { listOf, objectOf, textOf } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
-import { schemaInstruction, toDialect, unwrapValue } from '../schema-dialect.ts'
+import { schemaInstruction, toDialect } from '../schema-dialect.ts'
+import { unwrapValue } from '../unwrap-value.ts'
 import { namedSchema, openaiSchemas } from '../strict-schema.ts'
-import { argumentsText, mergeTools } from '../tools.ts'
-import { resultText, safeToolCallId } from '../transcript.ts'
+import { mergeTools } from '../merge-tools.ts'
+import { argumentsText } from '../arguments-text.ts'
+import { resultText } from '../../contract/result-text.ts'
+import { safeToolCallId } from '../tool-call-id.ts'
 import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import type { ChatMedia, OpenAIChatDialect } from './types.ts'
@@ -286,8 +284,8 @@ export function refuse(block: UserContent, target: ChatTarget): UPPError | undef
 }
 
 function audioError(format: string, { provider, dialect }: ChatTarget): UPPError {
-  const known = dialect.audioFormats?.join(', ')
-  return requestError(provider, `${provider} does not take audio as ${format}, only as ${known}.`)
+  const formats = dialect.audioFormats?.join(', ')
+  return requestError(provider, `${provider} does not take audio as ${format}, only as ${formats}.`)
 }
 
 function filePart(filename: string, data: string): JsonObject {
@@ -381,12 +379,16 @@ function encodeCall(call: ToolCall, { provider, dialect }: ChatTarget): JsonObje
     const input = textOf(call.arguments['input']) ?? ''
     return { ...native, id, type: 'custom', custom: { name: call.toolName, input } }
   }
-  const told = objectOf(native?.['function'])
+  const nativeFunction = objectOf(native?.['function'])
   return {
     ...native,
     id,
     type: 'function',
-    function: { ...told, name: call.toolName, arguments: argumentsText(call, told?.['arguments']) },
+    function: {
+      ...nativeFunction,
+      name: call.toolName,
+      arguments: argumentsText(call, nativeFunction?.['arguments']),
+    },
   }
 }
 
@@ -400,7 +402,7 @@ function encodeToolResults(
   target: ChatTarget,
   warnings: Warning[],
 ): readonly JsonObject[] {
-  const attached: JsonObject[] = []
+  const imageParts: JsonObject[] = []
   const messages: JsonObject[] = message.results.map((result) => {
     const { toolCallId, isError } = result
     const blocks = contentOf(result.result)
@@ -413,8 +415,8 @@ function encodeToolResults(
         })
         return `[${block.type} that cannot be shown]`
       }
-      attached.push({ type: 'text', text: `Result of tool call ${toolCallId}:` })
-      attached.push(encodePart(block, target))
+      imageParts.push({ type: 'text', text: `Result of tool call ${toolCallId}:` })
+      imageParts.push(encodePart(block, target))
       return `[${block.type}: see the message below]`
     })
     const text = blocks.length > 0 ? lines.join('\n') : resultText(result.result)
@@ -426,7 +428,7 @@ function encodeToolResults(
       ...optionsOf(result.metadata, target.provider),
     }
   })
-  if (attached.length > 0) messages.push({ role: 'user', content: attached })
+  if (imageParts.length > 0) messages.push({ role: 'user', content: imageParts })
   return messages
 }
 

@@ -7,15 +7,15 @@ import {
   UserMessage,
   type Message,
 } from '../../contract/message.ts'
-import { parseArguments } from '../../contract/tool.ts'
+import { parseArguments } from '../../contract/parse-arguments.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
 import { readFormat, refuseLoose } from '../strict-check.ts'
-import { declaredTool, splitTools } from '../tools.ts'
+import { declaredTool, splitTools } from '../declared-tools.ts'
 import { fieldError, type PartTypes, readBody, requestError, unknownPart } from '../wire-error.ts'
-import type { ServerRequest } from '../wire.ts'
+import type { ServerRequest } from '../wire-server.ts'
 
 const ownFields = new Set([
   'model',
@@ -103,13 +103,13 @@ function decodeMessages(list: readonly JsonValue[]): {
       if (typeof content !== 'string' && !Array.isArray(content)) {
         throw fieldError('openai', `${at}.content`, 'is neither text nor a list')
       }
-      const said =
+      const text =
         typeof content === 'string'
           ? content
           : listOf(content).map((part, i) =>
               decodePart(objectOf(part) ?? {}, `${at}.content[${i}]`),
             )
-      return messages.push(new UserMessage(said, { metadata }))
+      return messages.push(new UserMessage(text, { metadata }))
     }
     if (role === 'assistant') return messages.push(decodeAssistant(message, at, names))
     if (role !== 'system' && role !== 'developer') {
@@ -221,11 +221,11 @@ function decodeCall(call: JsonObject, at: string): ToolCall {
     const metadata = withNative('openai', 'openai-chat', { type: 'custom' })
     return { toolCallId, toolName, arguments: { input: stringOf(custom['input']) ?? '' }, metadata }
   }
-  const parsed = parseArguments(stringOf(text) ?? '')
+  const toolArguments = parseArguments(stringOf(text) ?? '')
   return {
     toolCallId,
     toolName,
-    arguments: parsed.arguments ?? {},
-    invalidArguments: parsed.invalid,
+    arguments: toolArguments.arguments ?? {},
+    invalidArguments: toolArguments.invalid,
   }
 }

@@ -1,18 +1,19 @@
 import type { JsonObject, JsonValue, SseEvent } from '@skein/base'
 import { RepeatedFrame } from '#server'
-import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import type { Source } from '../../contract/turn.ts'
+import { decodeLooseBase64 } from '../../media/bytes.ts'
+import { orderMetadata } from '../block-order.ts'
 import { audioMimeType, parseDataUrl } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { annotationSources, toSources } from '../sources.ts'
-import { orderMetadata } from '../transcript.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, ValueUnwrapper, WireDecoder } from '../wire.ts'
+import { ReasoningDetails } from './reasoning-details.ts'
+import { ToolCalls } from './stream-calls.ts'
 import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta, OpenAIChatDialect } from './types.ts'
-import { mergeField, ReasoningDetails, textAlone, ToolCalls } from './stream-parts.ts'
 import { toUsage } from './usage.ts'
 
 const chunkFields = new Set(
@@ -394,4 +395,41 @@ export function fromStopReason(reason: StopReason): string {
     default:
       return 'stop'
   }
+}
+
+/**
+ * Merges a value into a field that grows over a stream: lists are appended, objects merged field by
+ * field, other values replaced. Values are copied, so only `fields` changes; the cost is linear.
+ */
+function mergeField(fields: Record<string, JsonValue>, key: string, value: JsonValue): void {
+  if (key === '__proto__' || value === null) return
+  const before = fields[key]
+  const object = objectOf(value)
+  if (Array.isArray(value)) {
+    if (!Array.isArray(before)) fields[key] = [...value]
+    else for (const item of value) before.push(item)
+  } else if (object) {
+    // Objects in `fields` were created here, so they may be changed.
+    const merged = (objectOf(before) ?? {}) as Record<string, JsonValue>
+    for (const inner of Object.keys(object)) mergeField(merged, inner, object[inner]!)
+    fields[key] = merged
+  } else fields[key] = value
+}
+
+/** Returns the text of a chunk that adds nothing else to the message; undefined for other chunks. */
+function textAlone({ choices, usage, error, x_groq }: ChatChunk): string | undefined {
+  if (!Array.isArray(choices) || choices.length !== 1 || usage || error || x_groq) return undefined
+  const { delta, logprobs, usage: its, ...rest } = (choices[0] ?? {}) as Choice
+  if (logprobs || its || typeof delta?.['content'] !== 'string') return undefined
+  // Objects in which chunks describe their choice again add nothing to those of the chunk that was read.
+  if (Object.values(rest).some((value) => value && !objectOf(value))) return undefined
+  for (const key in delta)
+    if (key !== 'content' && key !== 'role' && delta[key] !== null) return undefined
+  return delta['content']
+}
+
+interface Choice {
+  readonly delta?: JsonObject
+  readonly logprobs?: JsonObject
+  readonly usage?: JsonObject
 }

@@ -1,7 +1,7 @@
+import type { JsonObject, JsonValue } from '@skein/base'
 import type { AcceptedSettings } from '../../contract/accepted-settings.ts'
 import type { ChatParameters } from './settings.ts'
-import type { ToolCallIdRule } from '../transcript.ts'
-import type { JsonObject, JsonValue } from '@skein/base'
+import type { ToolCallIdRule } from '../tool-call-id.ts'
 
 /** Kinds of input besides text. */
 export type ChatMedia = 'image' | 'audio' | 'document' | 'video'

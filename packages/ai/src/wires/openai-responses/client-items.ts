@@ -4,7 +4,7 @@ import { contentOf } from '../../contract/message.ts'
 import type { ToolResult } from '../../contract/tool.ts'
 import { imageUrl } from '../media.ts'
 import { listOf, objectOf, textOf } from '../read-json.ts'
-import { resultText } from '../transcript.ts'
+import { resultText } from '../../contract/result-text.ts'
 
 /** Items that ask the client to run a tool which OpenAI defines. */
 export type ClientItem =
@@ -91,18 +91,20 @@ export function writeClientResult(
   { toolCallId, result, isError }: ToolResult,
   call: JsonObject,
 ): readonly JsonObject[] {
-  const told = isPlainObject(result) ? (result as JsonObject) : undefined
+  const fields = isPlainObject(result) ? (result as JsonObject) : undefined
   const text = resultText(result)
   switch (kind) {
     case 'computer_call': {
-      const given = told?.['screenshot'] ?? result
-      const image = contentOf(given).find((block): block is ImageBlock => block.type === 'image')
+      const screenshot = fields?.['screenshot'] ?? result
+      const image = contentOf(screenshot).find(
+        (block): block is ImageBlock => block.type === 'image',
+      )
       const url = image && !isError ? imageUrl(image) : EMPTY_SCREEN
       const output = {
         type: 'computer_call_output',
         call_id: toolCallId,
         output: { type: 'computer_screenshot', image_url: url },
-        acknowledged_safety_checks: told?.['acknowledged_safety_checks'],
+        acknowledged_safety_checks: fields?.['acknowledged_safety_checks'],
       }
       if (url !== EMPTY_SCREEN) return [output]
       const content = [{ type: 'input_text', text: `The computer has no screenshot: ${text}` }]
@@ -126,8 +128,8 @@ export function writeClientResult(
     case 'local_shell_call':
       return [{ type: 'local_shell_call_output', id: toolCallId, output: text }]
     case 'apply_patch_call': {
-      const output = told ? textOf(told['output']) : text
-      const isFailed = isError === true || told?.['status'] === 'failed'
+      const output = fields ? textOf(fields['output']) : text
+      const isFailed = isError === true || fields?.['status'] === 'failed'
       return [
         {
           type: 'apply_patch_call_output',
@@ -138,8 +140,8 @@ export function writeClientResult(
       ]
     }
     case 'mcp_approval_request': {
-      const approve = !isError && (result === true || told?.['approve'] === true)
-      const reason = told ? textOf(told['reason']) : isError ? text : undefined
+      const approve = !isError && (result === true || fields?.['approve'] === true)
+      const reason = fields ? textOf(fields['reason']) : isError ? text : undefined
       return [{ type: 'mcp_approval_response', approval_request_id: toolCallId, approve, reason }]
     }
     default:

@@ -10,21 +10,20 @@ import { contentOf, type AssistantMessage, type Message } from '../../contract/m
 import type { LLMRequest } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
-import {
-  dialectKey,
-  encodeHistory,
-  encodeOnce,
-  type ListItems,
-  listRequest,
-} from '../encode-history.ts'
+import { dialectKey, encodeHistory, type ListItems, listRequest } from '../encode-history.ts'
+import { encodeOnce } from '../encode-once.ts'
 import { audioFormat, imageUrl, refuseForeign, toDataUrl, uploadOf } from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
 import { objectOf, stringOf, textOf, without } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
-import { toDialect, unwrapValue } from '../schema-dialect.ts'
+import { toDialect } from '../schema-dialect.ts'
+import { unwrapValue } from '../unwrap-value.ts'
 import { namedSchema, openaiSchemas } from '../strict-schema.ts'
-import { argumentsText, mergeTools } from '../tools.ts'
-import { orderedBlocks, resultText, safeToolCallId } from '../transcript.ts'
+import { mergeTools } from '../merge-tools.ts'
+import { argumentsText } from '../arguments-text.ts'
+import { resultText } from '../../contract/result-text.ts'
+import { orderedBlocks } from '../block-order.ts'
+import { safeToolCallId } from '../tool-call-id.ts'
 import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
 import { clientItemOf, writeClientResult } from './client-items.ts'
@@ -229,7 +228,7 @@ function accept(
   named: string,
   target: ResponsesTarget,
 ): void {
-  if (!target.dialect.media.includes(kind)) throw refused(named, target)
+  if (!target.dialect.media.includes(kind)) throw refusedTool(named, target)
 }
 
 /** See `Wire.refuse`. */
@@ -237,12 +236,12 @@ export function refuse(block: UserContent, target: ResponsesTarget): UPPError | 
   const { type } = block
   if (type === 'text' || (type === 'document' && block.source.type === 'text')) return undefined
   const kind = type === 'binary' ? 'document' : type
-  if (!target.dialect.media.includes(kind)) return refused(type, target)
+  if (!target.dialect.media.includes(kind)) return refusedTool(type, target)
   const isAddressed = type === 'image' || type === 'document'
   return isAddressed ? refuseForeign(block, target.provider) : undefined
 }
 
-function refused(named: string, { provider }: ResponsesTarget): UPPError {
+function refusedTool(named: string, { provider }: ResponsesTarget): UPPError {
   return requestError(provider, `${provider} does not take ${named} input through Responses.`)
 }
 
@@ -366,14 +365,14 @@ function encodeCall(
     return canReplay || native!['type'] === 'mcp_approval_request'
       ? { ...native }
       : withoutId(native!)
-  const told = native && (canReplay ? native : withoutId(native))
+  const item = native && (canReplay ? native : withoutId(native))
   const ids = { call_id: safeToolCallId(call.toolCallId, dialect.toolCallId), name: call.toolName }
   if (isCustom(native)) {
-    return { ...told, ...ids, input: stringOf(call.arguments['input']) ?? '' }
+    return { ...item, ...ids, input: stringOf(call.arguments['input']) ?? '' }
   }
   return {
     type: 'function_call',
-    ...told,
+    ...item,
     ...ids,
     arguments: argumentsText(call, native?.['arguments']),
   }

@@ -1,9 +1,9 @@
+import { encodeBase64, type JsonObject } from '@skein/base'
 import type { ProviderMetadata } from '../../contract/content.ts'
 import { packReasoning } from '../carried-reasoning.ts'
 import { objectOf } from '../read-json.ts'
 import { clientItemOf } from './client-items.ts'
 import type { ContentBlockStartEvent, StreamEvent } from '../../contract/event.ts'
-import { encodeBase64, type JsonObject } from '@skein/base'
 
 /** Emits one event of the stream; the encoder adds the sequence number and the output index. */
 export type Emit = (type: string, fields: JsonObject) => void
@@ -188,7 +188,7 @@ class WrittenImage implements WrittenItem {
   }
 }
 /**
- * Writes a native block (a vendor's own kind): unchanged if it came from a Responses API, otherwise only its name.
+ * Writes a native block: unchanged if it came from a Responses API, otherwise only its name.
  */
 class WrittenNative implements WrittenItem {
   readonly #item: JsonObject

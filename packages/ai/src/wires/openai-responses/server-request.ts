@@ -8,17 +8,17 @@ import {
   UserMessage,
   type Message,
 } from '../../contract/message.ts'
-import { parseArguments } from '../../contract/tool.ts'
+import { parseArguments } from '../../contract/parse-arguments.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import { unpackReasoning } from '../carried-reasoning.ts'
 import { parseDataUrl } from '../media.ts'
 import { optionsMetadata, withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, stringOf, textOf, textsOf, without } from '../read-json.ts'
 import { readFormat, refuseLoose } from '../strict-check.ts'
-import { declaredTool, splitTools } from '../tools.ts'
-import { orderMetadata } from '../transcript.ts'
+import { declaredTool, splitTools } from '../declared-tools.ts'
+import { orderMetadata } from '../block-order.ts'
 import { fieldError, type PartTypes, readBody, requestError, unknownPart } from '../wire-error.ts'
-import type { ServerRequest } from '../wire.ts'
+import type { ServerRequest } from '../wire-server.ts'
 
 const api = 'openai-responses'
 const ownFields = new Set(['model', 'input', 'instructions', 'tools', 'text', 'stream'])
@@ -264,13 +264,13 @@ class AssistantItems {
     this.#kinds.push('tool_call')
     const isCustom = item['type'] === 'custom_tool_call'
     const isOwn = isCustom || item['id'] !== undefined
-    const parsed = parseArguments(isCustom ? '' : (stringOf(item['arguments']) ?? ''))
+    const argumentsJson = parseArguments(isCustom ? '' : (stringOf(item['arguments']) ?? ''))
     const input = { input: stringOf(item['input']) ?? '' }
     this.#calls.push({
       toolCallId,
       toolName,
-      arguments: isCustom ? input : (parsed.arguments ?? {}),
-      invalidArguments: isCustom ? undefined : parsed.invalid,
+      arguments: isCustom ? input : (argumentsJson.arguments ?? {}),
+      invalidArguments: isCustom ? undefined : argumentsJson.invalid,
       metadata: isOwn ? withNative('openai', api, item) : undefined,
     })
   }

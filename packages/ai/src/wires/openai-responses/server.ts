@@ -1,12 +1,13 @@
+import { encodeSse, type JsonObject } from '@skein/base'
 import { type Emit, type WrittenItem, writeItem } from './server-items.ts'
 import { encodeError, errorBody } from '../openai-error.ts'
 import { readRequest } from '../wire-error.ts'
-import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire.ts'
+import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
 import { decodeRequest } from './server-request.ts'
-import { encodeSse, type JsonObject } from '@skein/base'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
 import { objectOf } from '../read-json.ts'
-import { fromUsage, incompleteReason } from './types.ts'
+import { incompleteReason } from './stop-reason.ts'
+import { fromUsage } from './usage.ts'
 
 /**
  * Responses for servers: reads requests of its clients, and writes one message per answer. Items that a
@@ -133,10 +134,10 @@ class ResponsesEncoder implements WireEncoder {
     const open = this.#open.get(index)
     if (!open) return
     this.#open.delete(index)
-    const placed = this.#placed(emit, open.position)
-    const item = open.item.close(delta.metadata, placed)
+    const emitAt = this.#placed(emit, open.position)
+    const item = open.item.close(delta.metadata, emitAt)
     this.#output[open.position] = item
-    placed('response.output_item.done', { item })
+    emitAt('response.output_item.done', { item })
   }
 
   #placed(emit: Emit, output_index: number): Emit {

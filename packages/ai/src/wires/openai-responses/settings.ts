@@ -1,7 +1,9 @@
 import type { Params } from '../../contract/provider.ts'
 import { chooseEffort, noReasoning } from '../reasoning.ts'
 import { objectOf } from '../read-json.ts'
-import { acceptedOnly, openaiChoice, stopsOf, writtenSettings } from '../settings.ts'
+import { stopsOf, writtenSettings } from '../settings.ts'
+import { openaiChoice } from '../openai-choice.ts'
+import { acceptedOnly } from '../accepted-only.ts'
 import type { SettingNote, WireSettings, WrittenSettings } from '../wire.ts'
 import type { OpenAIResponsesDialect } from './types.ts'
 

@@ -6,15 +6,12 @@ import { audioMimeType } from '../media.ts'
 import { withNative } from '../metadata.ts'
 import { readErrorBody } from '../openai-error.ts'
 import { listOf, objectOf, stringOf, textOf, without } from '../read-json.ts'
-import { orderMetadata } from '../transcript.ts'
+import { orderMetadata } from '../block-order.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
-import {
-  endOfResponse,
-  type OpenAIResponsesDialect,
-  type ResponsesEvent,
-  toUsage,
-} from './types.ts'
+import type { OpenAIResponsesDialect, ResponsesEvent } from './types.ts'
+import { endOfResponse } from './stop-reason.ts'
+import { toUsage } from './usage.ts'
 import { type ItemPart, type MessageParts, openItem, type OpenItem } from './stream-parts.ts'
 import { ErrorCode } from '../../contract/error.ts'
 
@@ -29,7 +26,7 @@ const textEvents: ReadonlyMap<string, ItemPart['type']> = new Map([
 ])
 
 /** Fields of a text delta that say nothing about the answer. */
-const ignored = { texts: ['obfuscation'], numbers: ['sequence_number'] }
+const ignoredFields = { texts: ['obfuscation'], numbers: ['sequence_number'] }
 
 interface StreamedItem {
   readonly open: OpenItem
@@ -54,7 +51,7 @@ export class ResponsesDecoder implements WireDecoder {
   readonly #provider: string
   readonly #parts: MessageParts
   readonly #items: (StreamedItem | undefined)[] = []
-  readonly #repeated = new RepeatedFrame('delta', ignored)
+  readonly #repeated = new RepeatedFrame('delta', ignoredFields)
   /** Adds a text where the remembered frame added its text; used for similar frames, which need no parsing. */
   #again: ((text: string, events: StreamEvent[]) => void) | undefined
   #audio: OpenAudio | undefined
@@ -174,11 +171,11 @@ export class ResponsesDecoder implements WireDecoder {
    */
   #itemOf(event: ResponsesEvent, events: StreamEvent[]): StreamedItem | undefined {
     const { output_index, item_id } = event
-    const found =
+    const openItem =
       typeof output_index === 'number'
         ? this.#items[output_index]
         : this.#items.find((item) => item?.open.id === item_id)
-    if (found) return found.isClosed ? undefined : found
+    if (openItem) return openItem.isClosed ? undefined : openItem
     if (event.type !== 'response.output_text.delta') return undefined
     return this.#open(event, { type: 'message', role: 'assistant', id: item_id ?? '' }, events)
   }
@@ -193,14 +190,14 @@ export class ResponsesDecoder implements WireDecoder {
   #close(event: ResponsesEvent, item: JsonObject, events: StreamEvent[]): void {
     const { output_index } = event
     const id = textOf(item['id'])
-    const known =
+    const itemBefore =
       typeof output_index === 'number'
         ? this.#items[output_index]
         : this.#items.find((each) => each && !each.isClosed && each.open.id === id)
-    const streamed = known ?? this.#open(event, item, events)
-    if (streamed.isClosed) return
-    streamed.isClosed = true
-    streamed.open.close(item, events)
+    const openOne = itemBefore ?? this.#open(event, item, events)
+    if (openOne.isClosed) return
+    openOne.isClosed = true
+    openOne.open.close(item, events)
   }
 
   #audioDelta(base64: string, events: StreamEvent[]): void {
