@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { verifyAudit } from '@skein/runtime'
 import { plain, terminalSvg } from '../../../scripts/demo-picture/terminal-svg.ts'
-import { showDemo, type ShowOptions } from '../src/demo/show.ts'
+import { showDemo, type ShowDemo } from '../src/demo/show.ts'
 import { Running, skein, skeinBin, tempFolder } from './kit.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
@@ -217,7 +217,7 @@ function places(): { readonly cwd: string; readonly temporary: string } {
 
 /** Plays the demo in this process; its agents and its bank are processes of their own, as always. */
 async function play(
-  options: Partial<ShowOptions>,
+  options: Partial<ShowDemo>,
 ): Promise<{ readonly code: number; readonly lines: readonly string[] }> {
   const lines: string[] = []
   const code = await showDemo(

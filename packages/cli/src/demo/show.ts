@@ -7,14 +7,14 @@ import type { DemoLine } from './scenes.ts'
 const NAME_WIDTH = 10
 
 /** What `showDemo` plays, and how it ends. */
-export interface ShowOptions extends Omit<DemoOptions, 'onLine' | 'atEnd'> {
+export interface ShowDemo extends Omit<DemoOptions, 'onLine' | 'atEnd'> {
   /** Resolves when a person wants to leave Studio; undefined if Studio is not wanted. */
   readonly studioUntil: Promise<void> | undefined
 }
 
 /** Plays the demo and writes a line for each promise. Returns `Failed` if one was not kept. */
 export async function showDemo(
-  { studioUntil, ...options }: ShowOptions,
+  { studioUntil, ...options }: ShowDemo,
   output: Pick<Output, 'line' | 'say' | 'paint'>,
 ): Promise<ExitCode> {
   const lines: DemoLine[] = []
