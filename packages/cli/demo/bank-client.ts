@@ -8,6 +8,8 @@ export interface Payment {
 /** Everything that the bank has counted. */
 export interface BankBook {
   readonly payments: readonly Payment[]
+  /** How many payments were answered. */
+  readonly answered: number
   readonly lookups: number
 }
 

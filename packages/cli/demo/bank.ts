@@ -11,6 +11,7 @@ import { text } from 'node:stream/consumers'
 import type { BankBook, Payment } from './bank-client.ts'
 
 const payments: Payment[] = []
+let answered = 0
 let lookups = 0
 let isHeld = false
 
@@ -29,8 +30,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   switch (`${request.method} ${pathname}`) {
     case 'POST /payments':
       payments.push(body as Payment)
-      if (!isHeld) send(response, 200, { paid: true })
-      return
+      if (isHeld) return
+      answered += 1
+      return send(response, 200, { paid: true })
     case 'GET /lookup': {
       lookups += 1
       const order = searchParams.get('order')
@@ -40,7 +42,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
       isHeld = body === true
       return send(response, 200, isHeld)
     case 'GET /book':
-      return send(response, 200, { payments, lookups } satisfies BankBook)
+      return send(response, 200, { payments, answered, lookups } satisfies BankBook)
     default:
       return send(response, 404, { error: 'The bank has no such page.' })
   }

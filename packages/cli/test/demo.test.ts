@@ -26,12 +26,12 @@ const timeout = 120_000
 const KEPT = `A refund agent, a scripted model, and a bank in another process that counts.
 
 ✓ approval   refund O-7 25 and wire O-8 40 wait for a person; the bank was called 0 times.
-✓ kill -9    SIGKILL ended the agent while the bank paid both; neither answer arrived.
+✓ kill -9    SIGKILL ended the agent. The bank had paid 2 times and answered 0 times.
 ✓ once       Started again, it asked the bank about O-7, which was paid 1 time: completed.
-✓ in doubt   O-8 was paid 1 time, but cannot be looked up. A person is asked: "refunds ran wire and the process died: did it have its effect?"
-✓ amount     The yes to "refund O-5 30" used for 3000: APPROVAL_SCOPE, and the bank paid 0 times.
-✓ replay     The yes to "refund O-5 30" used once more: APPROVAL_SCOPE, and the bank paid 0 times.
-✓ thread     The yes to "refund O-5 30" used in another thread: APPROVAL_SCOPE, and the bank paid 0 times.
+✓ in doubt   O-8 was paid 1 time. A person is asked: "refunds ran wire and the process died: did it have its effect?"
+✓ amount     Approval of "refund O-5 30" used for 3000: APPROVAL_SCOPE, the bank paid 0 times.
+✓ replay     Approval of "refund O-5 30" used once more: APPROVAL_SCOPE, the bank paid 0 times.
+✓ thread     Approval of "refund O-5 30" used in another thread: APPROVAL_SCOPE, the bank paid 0 times.
 ✓ undo       The exchange failed ("the lamp is sold out"): charged 1 time, cancelled 1 time.
 ✓ evidence   "Order O-9 arrives tomorrow." without looking it up: refused. The customer reads: "The result was not delivered: EVIDENCE_MISSING (0 of 1)."
 ✓ audit      The audit log of a refund has 9 entries, 9 of them sealed: verified.
@@ -76,7 +76,9 @@ describe('skein demo', { timeout }, () => {
 
   test('Ctrl-C ends its processes and removes its files', async () => {
     const { cwd, temporary } = places()
-    const running = new Running(['demo'], { cwd, env: { TMPDIR: temporary } })
+    // As in a terminal: the signal reaches all processes.
+    const program = process.execPath
+    const running = new Running([skeinBin, 'demo'], { cwd, program, env: { TMPDIR: temporary } })
     await running.until('stdout', 'approval')
     running.signal('SIGINT')
     const { code, stderr } = await running.ended
@@ -164,9 +166,7 @@ describe('without the code that protects', { timeout }, () => {
   })
 
   test('in doubt: a payment that is declared safe to repeat is paid twice, and no person is asked', () => {
-    expect(repeating.lines).toContain(
-      '✗ in doubt   O-8 was paid 2 times, but cannot be looked up. No person is asked.',
-    )
+    expect(repeating.lines).toContain('✗ in doubt   O-8 was paid 2 times. No person is asked.')
   })
 
   test('audit: a log that no known key has signed is not verified', () => {
@@ -186,7 +186,7 @@ describe('without the code that protects', { timeout }, () => {
     '%s: without the gate nothing is asked, and the bank pays',
     (name) => {
       const line = open.lines.find((one) => one.startsWith(`✗ ${name} `))
-      expect(line).toContain('nothing was asked, and the bank paid 1 time.')
+      expect(line).toContain('nothing was asked, the bank paid 1 time.')
     },
   )
 

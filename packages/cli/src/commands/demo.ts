@@ -1,7 +1,11 @@
 import { findPackageJSON } from 'node:module'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, defineCommand, ExitCode, untilSignal } from '../terminal/command.ts'
 import { PORT_OPTION, portOf } from './dev.ts'
+
+/** How long after an error a signal still counts as its cause. */
+const SIGNAL_MS = 200
 
 /** `skein demo` */
 export const demo: Command = defineCommand({
@@ -35,6 +39,8 @@ export const demo: Command = defineCommand({
         output,
       )
     } catch (error) {
+      // Ctrl-C reaches the processes of the demo too, and their end may be noticed before the signal.
+      await Promise.race([stopped, sleep(SIGNAL_MS)])
       if (!interrupted.signal.aborted) throw error
       output.say('Stopped. Its processes have ended, and its files are removed.')
       return ExitCode.Interrupted

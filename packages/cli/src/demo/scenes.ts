@@ -27,7 +27,8 @@ export const SCENES: Readonly<Record<SceneName, (stage: Stage) => Promise<readon
 async function crash(stage: Stage): Promise<readonly DemoLine[]> {
   const card = await stage.ask('refunds', 'refund O-7 25')
   const transfer = await stage.ask('refunds', 'wire O-8 40')
-  const before = (await stage.book()).payments.length
+  const { payments, answered } = await stage.book()
+  const before = payments.length
   const waiting = [card.item, transfer.item].flatMap((item) => (item ? [callOf(item)] : []))
   const { threadId } = card
   const asked = {
@@ -43,10 +44,11 @@ async function crash(stage: Stage): Promise<readonly DemoLine[]> {
     await stage.client.inbox.approve({ ...item, digest: item.request?.digest })
   await stage.untilPaid(before + 2)
   const signal = await stage.killAgents()
+  const atDeath = await stage.book()
   const killed = {
     name: 'kill -9',
-    isKept: signal === 'SIGKILL',
-    text: `${signal} ended the agent while the bank paid both; neither answer arrived.`,
+    isKept: signal === 'SIGKILL' && atDeath.answered === answered,
+    text: `${signal} ended the agent. The bank had paid ${times(atDeath.payments.length - before)} and answered ${times(atDeath.answered - answered)}.`,
     threadId,
   }
 
@@ -68,7 +70,7 @@ async function crash(stage: Stage): Promise<readonly DemoLine[]> {
   const inDoubt = {
     name: 'in doubt',
     isKept: wires === 1 && question?.kind === 'in_doubt',
-    text: `O-8 was paid ${times(wires)}, but cannot be looked up. ${detail ? `A person is asked: "${detail.sentence}"` : 'No person is asked.'}`,
+    text: `O-8 was paid ${times(wires)}. ${detail ? `A person is asked: "${detail.sentence}"` : 'No person is asked.'}`,
     threadId: transfer.threadId,
   }
   if (question) {
@@ -80,7 +82,8 @@ async function crash(stage: Stage): Promise<readonly DemoLine[]> {
 
 /** One approval is signed and used. The same signature is then presented for three calls for which it was not made. */
 async function forgery(stage: Stage): Promise<readonly DemoLine[]> {
-  const honest = await stage.ask('refunds', 'refund O-5 30')
+  const approved = 'refund O-5 30'
+  const honest = await stage.ask('refunds', approved)
   const token = honest.item && (await stage.sign(honest.item))
   if (honest.item && token !== undefined) {
     await stage.client.inbox.approve({ ...honest.item, tokens: [token] })
@@ -89,8 +92,8 @@ async function forgery(stage: Stage): Promise<readonly DemoLine[]> {
   const other = await stage.client.threads.create({ agent: 'refunds' })
   const tries = [
     { name: 'amount', what: 'for 3000', text: 'refund O-5 3000', id: honest.threadId },
-    { name: 'replay', what: 'once more', text: 'refund O-5 30', id: honest.threadId },
-    { name: 'thread', what: 'in another thread', text: 'refund O-5 30', id: other.id },
+    { name: 'replay', what: 'once more', text: approved, id: honest.threadId },
+    { name: 'thread', what: 'in another thread', text: approved, id: other.id },
   ]
   const lines: DemoLine[] = []
   for (const { name, what, text, id } of tries) {
@@ -109,7 +112,7 @@ async function forgery(stage: Stage): Promise<readonly DemoLine[]> {
     lines.push({
       name,
       isKept: paid === 0 && code?.startsWith('APPROVAL_') === true,
-      text: `The yes to "refund O-5 30" used ${what}: ${code ?? 'nothing was asked'}, and the bank paid ${times(paid)}.`,
+      text: `Approval of "${approved}" used ${what}: ${code ?? 'nothing was asked'}, the bank paid ${times(paid)}.`,
       threadId: id,
     })
   }
@@ -136,12 +139,13 @@ async function evidence(stage: Stage): Promise<readonly DemoLine[]> {
   const { threadId, outcome, text } = await stage.ask('support', 'Where is O-9?')
   const messages = await stage.client.threads.messages(threadId)
   const said = messages.findLast(({ message }) => message.type === 'assistant')
+  const hasLooked = messages.some(({ message }) => message.type === 'tool_result')
   const claim = textOf(said?.message.content ?? [])
   return [
     {
       name: 'evidence',
       isKept: said?.delivery === 'refused' && outcome === 'failed',
-      text: `"${claim}" without looking it up: ${said?.delivery ?? 'delivered'}. The customer reads: "${text}"`,
+      text: `"${claim}" ${hasLooked ? 'after' : 'without'} looking it up: ${said?.delivery ?? 'delivered'}. The customer reads: "${text}"`,
       threadId,
     },
   ]

@@ -19,6 +19,8 @@ export interface BankBook {
     readonly order: string
     readonly amount: number
   }[]
+  /** How many payments the bank has answered; the others it made without a word. */
+  readonly answered: number
   readonly lookups: number
 }
 
