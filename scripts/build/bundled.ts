@@ -29,7 +29,7 @@ export async function findBundlingProblems(
 function scriptsOf({ folder }: PackedPackage): string[] {
   return globSync('dist/**/*.js', { cwd: folder })
     .map((file) => file.replaceAll('\\', '/'))
-    .filter((file) => !/^dist\/(?:docs|example-agents|page)\//.test(file))
+    .filter((file) => !/^dist\/(?:demo-agents|docs|example-agents|page)\//.test(file))
 }
 
 /** Built JavaScript is an entry or a chunk; anything else is left over from another way of building. */

@@ -21,5 +21,6 @@ export function findPages(): string[] {
 /** Whether people paste from a page: then each of its snippets shows what it imports. */
 export function isPasted(page: string): boolean {
   const docs = join(root, 'docs')
+  if (page === join(root, 'README.md')) return true
   return page.startsWith(docs) && !page.startsWith(join(docs, 'decisions'))
 }

@@ -13,6 +13,7 @@ export interface Group {
 }
 
 const dev = () => import('./commands/dev.ts')
+const demo = () => import('./commands/demo.ts')
 const completion = () => import('./commands/completion.ts')
 const serve = () => import('./commands/serve.ts')
 const chat = () => import('./commands/chat.ts')
@@ -49,6 +50,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   chat: {
     summary: 'Holds a conversation with an agent.',
     load: async () => (await chat()).chat,
+  },
+  demo: {
+    summary: 'Kills an agent in the middle of a payment, and shows what happens. Needs no key.',
+    load: async () => (await demo()).demo,
   },
   thread: {
     summary: 'Lists, shows and controls threads.',

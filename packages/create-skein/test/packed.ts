@@ -10,6 +10,7 @@ import { readJson, root, run } from '../../../scripts/workspace.ts'
 const inputs = [
   'packages/*/{src,bin,templates,deploy}/**/*',
   'packages/*/{package.json,tsconfig.json,vite.config.ts,README.md,LICENSE}',
+  'packages/cli/demo/**/*',
   'examples/agents/**/*',
   'scripts/build{.ts,/**/*}',
   'tsconfig.base.json',

@@ -86,6 +86,11 @@ describe('from nothing to production', { timeout }, () => {
     )
   })
 
+  test('the demo plays as it is published', async () => {
+    const { stdout } = await done('npx skein demo', { cwd })
+    expect(stdout).toContain('11 of 11 promises kept.')
+  })
+
   test('dev: the page streams; an own tool; approvals in the page and in a terminal', async () => {
     const dev = type('npm run dev -- --port 0', { cwd })
     const address = await addressOf(dev, 'page')

@@ -17,6 +17,7 @@ import {
   FOLDER_OPERAND,
   JSON_OPTION,
   LOG_LEVELS,
+  type TextOption,
   untilSignal,
   usageError,
 } from '../terminal/command.ts'
@@ -31,11 +32,12 @@ const PORT_TRIES = 50
 /** How long running threads may continue after the server received the signal to stop, in ms. */
 const GRACE_MS = 2000
 
-const PORT_OPTION = {
+/** `--port` */
+export const PORT_OPTION: TextOption = {
   type: 'string',
   value: 'number',
   description: `Port to listen on; if it is taken, the next free one. 0: any. Default: ${DEFAULT_PORT}.`,
-} as const
+}
 
 /** `skein dev` */
 export const dev: Command = defineCommand({
@@ -162,7 +164,8 @@ export const studio: Command = defineCommand({
   },
 })
 
-function portOf(given: string | number | undefined): number {
+/** The port that a flag or a setting names. */
+export function portOf(given: string | number | undefined): number {
   const port = Number(given ?? DEFAULT_PORT)
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
   throw usageError(`--port takes a number from 0 to 65535, not "${given}".`)
