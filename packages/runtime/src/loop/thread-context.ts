@@ -1,8 +1,7 @@
 import type { Tool } from '@skein/ai'
 import { CLIENT_TOOLS, openGovernor, toolsOf } from '../calls/gate.ts'
 import { hasUnnotedChildren } from '../children/child-list.ts'
-import type { WrittenThread } from '../commit/thread-writer.ts'
-import { ThreadWriter } from '../commit/thread-writer.ts'
+import { LogWriter, type WrittenThread } from '../commit/log-writer.ts'
 import type { DrainContext, Facade, FacadeUse } from '../context/drain-context.ts'
 import type { KernelEnvironment } from '../context/environment.ts'
 import type { Write } from '../context/write.ts'
@@ -32,7 +31,7 @@ export class ThreadContext implements DrainContext, WrittenThread {
   readonly epoch: number
   readonly signal: AbortSignal
   readonly trace: DrainTrace | undefined
-  readonly writer: ThreadWriter
+  readonly writer: LogWriter
   readonly onProgress: () => void
   #governor: Promise<SessionGovernor> | undefined
   #openGovernor: SessionGovernor | undefined
@@ -54,7 +53,7 @@ export class ThreadContext implements DrainContext, WrittenThread {
     this.epoch = lease.claim.epoch
     this.signal = lease.signal
     this.onProgress = onProgress
-    this.writer = new ThreadWriter(this, fold)
+    this.writer = new LogWriter(this, fold)
     const { telemetry } = environment
     this.trace = telemetry && new DrainTrace(telemetry, this.head, () => this.state)
   }

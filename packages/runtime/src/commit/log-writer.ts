@@ -44,7 +44,7 @@ export interface WrittenThread extends PlannedThread {
  * Writes the commits of one drain to its thread, one after the other, and keeps the folded state in step with the log.
  * Decides what happens when the store refuses a commit, and which writes are held until the next one.
  */
-export class ThreadWriter {
+export class LogWriter {
   readonly #thread: WrittenThread
   readonly #planner: WritePlanner
   /** Whether another drain (run of this work) has claimed the thread; the store then rejects commits from here. */
