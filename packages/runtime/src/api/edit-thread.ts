@@ -77,14 +77,19 @@ export function toRuntimeError(error: unknown): unknown {
   }
 }
 
-/** Whether the thread has ended for good. */
-export function isOver({ head }: LoadedThread): boolean {
-  return head.lifecycle === 'terminated' || head.lifecycle === 'erased'
+/**
+ * Whether the thread has ended for good. The log is read after the head, so it may already have an end that the head
+ * lacks.
+ */
+export function isOver({ head, state }: LoadedThread): boolean {
+  const isLast = head.lifecycle === 'terminated' || head.lifecycle === 'erased'
+  return isLast || state.terminated !== undefined || state.isErased
 }
 
 /** Creates the error for a change to a thread that has ended. */
-export function threadIsOver({ head }: LoadedThread): RuntimeError {
-  return new RuntimeError(`Thread ${head.id} is ${head.lifecycle}.`, {
+export function threadIsOver({ head, state }: LoadedThread): RuntimeError {
+  const isErased = state.isErased || head.lifecycle === 'erased'
+  return new RuntimeError(`Thread ${head.id} is ${isErased ? 'erased' : 'terminated'}.`, {
     code: 'THREAD_TERMINATED',
     hint: 'It cannot be changed any more. Create another thread, or fork this one.',
   })

@@ -279,6 +279,19 @@ describe('control', () => {
     expect((await types(id)).filter((type) => type === 'resume_requested')).toHaveLength(1)
   })
 
+  test('terminate is done once, also if another call is faster while this one reads the log', async () => {
+    const id = await newThread()
+    const { store } = harness
+    const events = store.events.bind(store)
+    let reads = 0
+    store.events = async (...query) => {
+      if (reads++ === 0) await harness.threads.terminate(id)
+      return events(...query)
+    }
+    await harness.threads.terminate(id)
+    expect((await types(id)).filter((type) => type === 'thread_terminated')).toHaveLength(1)
+  })
+
   test('terminate tells the parent in the same commit, and is done once', async () => {
     const parent = await newThread()
     const child = await newChild(parent, 'child')
