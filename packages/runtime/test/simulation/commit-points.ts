@@ -3,8 +3,8 @@ import { join } from 'node:path'
 
 const source = join(import.meta.dirname, '../../src')
 
-/** Where a drain commits: the spine, and the rooms whose functions are given a `DrainContext`. */
-const rooms = ['*.ts', '{calls,children,hooks,model,session,thread}/*.ts']
+/** Where a drain commits: the folders whose functions are given a `DrainContext`. */
+const committing = '{actions,calls,children,hooks,loop,model,recovery,session,thread}/*.ts'
 
 /** The writes of an ordinary turn that join one commit. */
 export const joinedPoints: readonly string[] = [
@@ -22,7 +22,7 @@ export const grantPoints: readonly string[] = ['make_grant', 'revoke_grant']
 
 /** Every point at which a drain commits, read from the source: a new one must be crashed at too. */
 export function kernelPoints(): string[] {
-  const named = globSync(rooms, { cwd: source }).flatMap((file) => {
+  const named = globSync(committing, { cwd: source }).flatMap((file) => {
     if (file.includes('.test')) return []
     const text = readFileSync(join(source, file), 'utf8')
     return [...text.matchAll(/\bcommit\(\s*'([a-z_]+)'/g)].map(([, point]) => point!)
