@@ -5,6 +5,7 @@ import { RuntimeError } from '../contract/error.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import { frozenDefinition, definedArguments } from './define.ts'
 import { checkParameterOrder } from './parameter-order.ts'
+import { DefinitionError } from './resolved.ts'
 import type {
   AnyTool,
   Ref,
@@ -86,6 +87,7 @@ export function defineTool<Args = NoArguments, Result = unknown>(
 ): ToolDefinition {
   const { args, execute, risk, raise, rollback, probe, idempotent, evidence, ...rest } = options
   const { name, timeoutMs } = rest
+  refuseOptionsOfTool(name, rest)
   const { parameters, parser, read } = definedArguments({ kind: 'tool', name }, args)
   checkParameterOrder({ name, execute, parameters })
   const run = async (params: unknown, context: ToolContext): Promise<Result> => {
@@ -109,6 +111,23 @@ export function defineTool<Args = NoArguments, Result = unknown>(
   const runs = Object.assign(run, argumentParserMember(parser))
   if (execute !== undefined) definition['run'] = typeof execute === 'function' ? runs : execute
   return Object.freeze(definition) as unknown as ToolDefinition // built field by field above
+}
+
+/** The options of `tool()` that loading cannot tell from what `defineTool` makes of its own. */
+const optionsOfTool = {
+  parameters: 'write args',
+  run: 'write execute: (state, args) => …',
+}
+
+function refuseOptionsOfTool(name: string, options: object): void {
+  const problems = Object.entries(optionsOfTool)
+    .filter(([field]) => Object.hasOwn(options, field))
+    .map(([field, cure]) => ({
+      subject: `tool "${name}"`,
+      field,
+      message: `is an option of tool(); ${cure}`,
+    }))
+  if (problems.length > 0) throw new DefinitionError(problems)
 }
 
 function withoutUndefined(fields: object): object {

@@ -264,6 +264,11 @@ const mistakes: Readonly<Record<string, readonly [() => unknown, ...(string | Re
     'tool "weather": inputSchema: is not a known field; write args',
     'tool "weather": handler: is not a known field; write execute',
   ],
+  'defineTool({ parameters, run })': [
+    () => loose(defineTool, { ...base, risk: 'read_only', parameters, run: () => '' }),
+    'tool "weather": parameters: is an option of tool(); write args',
+    'tool "weather": run: is an option of tool(); write execute: (state, args) => …',
+  ],
   'defineAgent({ tols })': [
     () =>
       createRegistry({
