@@ -163,6 +163,8 @@ export interface CallEnvironment {
   readonly report: (report: CallReport) => void
   /** Keeps the batch open after an abort, as `settlesAfter` says; returns a function that ends this. */
   readonly hold?: (settlesAfter: NonNullable<CallPorts['settlesAfter']>) => () => unknown
+  /** Called when the call has its outcome, which is then reviewed and journalled. */
+  readonly settling?: () => void
 }
 
 /** A report of one call, from which the executor makes an event. */
@@ -209,6 +211,7 @@ export async function runToolCall(
       durationMs = settings.clock.now() - startedAt
       if (settlesAfter?.(signal.reason) === undefined) signal.throwIfAborted()
     }
+    environment.settling?.()
 
     const reviewed = own.type === 'deferred' ? own : await review(call, own, ports, environment)
     const outcome = await withModelForm(call, reviewed, environment.tool)

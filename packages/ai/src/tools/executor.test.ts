@@ -514,6 +514,26 @@ describe('journal', () => {
     expect(effects.sort()).toEqual(['deferred', 'denied', 'error', 'error'])
   })
 
+  test('when the journal fails, a call that has its outcome is journalled before the batch ends', async () => {
+    const log: string[] = []
+    const lost = new Error('fence lost')
+    const tools = [tool('a'), tool('b')]
+    const commit = async ({ call: { toolName }, type }: ToolEffect): Promise<void> => {
+      // The outcome of `a` is being written while the start of `b` is refused.
+      if (toolName === 'b') {
+        await later(null, 5)
+        throw lost
+      }
+      if (type === 'call_end') await later(null, 40)
+      log.push(type)
+    }
+    const batch = { tools, calls: [call('a'), call('b')], open: () => ({ journal: { commit } }) }
+    await expect(run(batch)).rejects.toBe(lost)
+    expect(log).toEqual(['call_start', 'call_end'])
+    await later(null, 60)
+    expect(log).toEqual(['call_start', 'call_end'])
+  })
+
   test('when the journal fails the effect does not happen, and the error is its own', async () => {
     const ran: string[] = []
     const lost = new Error('fence lost')

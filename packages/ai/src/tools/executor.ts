@@ -46,7 +46,8 @@ export type ToolExecutionEvent = ToolExecutionStartEvent | ToolExecutionEndEvent
 /**
  * Runs the calls of one message and reports each start and end as it happens. Throws `CANCELLED` as soon as the signal
  * aborts, even if a tool ignores the signal, unless a write that runs still has its grace (`CallPorts.settlesAfter`).
- * Rethrows errors of a hook, a gate or a journal. In both cases calls that have not started are skipped.
+ * Rethrows errors of a hook, a gate or a journal, after the calls that have an outcome are journalled. In both cases calls
+ * that have not started are skipped.
  */
 export async function* executeTools(
   batch: ToolBatch,
@@ -92,6 +93,8 @@ class Execution {
   /** The positions of the calls whose tools have started. */
   readonly #started = new Set<number>()
   #isCancelled = false
+  /** The positions of the calls that have an outcome which is not journalled yet. */
+  readonly #settling = new Set<number>()
   /** Calls that may still get an outcome after an abort. */
   readonly #holds = new Set<(reason: unknown) => string | undefined>()
 
@@ -128,7 +131,11 @@ class Execution {
       this.#cancel()
       throw cancelledError(signal, { provider, modality: 'llm' })
     }
-    if (this.#failure) throw this.#failure.error
+    if (this.#failure) {
+      // What another call is about to journal would otherwise come after the caller has decided what to run again.
+      if (this.#settling.size > 0) return false
+      throw this.#failure.error
+    }
     return this.#schedule.isOver
   }
 
@@ -188,6 +195,7 @@ class Execution {
           this.#holds.add(held)
           return () => this.#holds.delete(held) // the end of `#run` wakes the reader
         },
+        settling: () => this.#settling.add(position),
       })
       this.#settle(position, settled)
       this.startReady()
@@ -195,6 +203,7 @@ class Execution {
       this.#failure ??= { error }
       this.#controller.abort()
     }
+    this.#settling.delete(position)
     this.#wake()
   }
 
