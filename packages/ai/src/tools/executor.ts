@@ -214,7 +214,8 @@ class Execution {
 
   #report(call: ToolCall, position: number, report: CallReport): void {
     if (report.type === 'start') this.#started.add(position)
-    if (!this.#reports) return
+    // A batch that has failed ends with its error, whatever its other calls still come to.
+    if (!this.#reports || this.#failure) return
     const index = this.#batch.indexes?.get(call.toolCallId) ?? position
     this.#events.push(toEvent(report, index, this.#batch.clock.now()))
     this.#wake()
