@@ -60,6 +60,8 @@ export class LogWriter {
   /** Whether this work on the thread has ended, so that calls which still run can store nothing. */
   #isOver = false
   #last: Promise<void> = Promise.resolve()
+  /** How many commits are under way. */
+  #underWay = 0
 
   constructor(thread: WrittenThread, fold: KernelFold) {
     this.#thread = thread
@@ -137,9 +139,22 @@ export class LogWriter {
     this.#isOver = true
   }
 
+  /**
+   * Waits for the commits that are under way. An aborted action does not wait for its own, so what is decided next
+   * would otherwise not know of them.
+   */
+  async awaitCommits(): Promise<void> {
+    while (this.#underWay > 0) await this.#last
+  }
+
   #inTurn(work: () => Promise<void>): Promise<void> {
+    this.#underWay++
     const done = this.#last.then(work)
-    this.#last = done.catch(() => undefined)
+    this.#last = done
+      .catch(() => undefined)
+      .then(() => {
+        this.#underWay--
+      })
     return done
   }
 

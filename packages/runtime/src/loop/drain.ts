@@ -173,6 +173,7 @@ class ThreadDrain {
       if (pause) await pause
 
       // Decide, from the log as it is now.
+      await context.writer.awaitCommits()
       const { environment, epoch, state, writer } = context
       const { clock, limits, registry } = environment
       const missing = missingHere(state, environment)
