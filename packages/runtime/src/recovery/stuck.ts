@@ -50,10 +50,11 @@ export async function failStuck(context: DrainContext, cause: FailureCause): Pro
   }
   const ending = { outcome: 'failed', reason: 'drain_failed', message, cause } as const
   const hadSession = state.session !== undefined
+  const wasOver = state.terminated !== undefined
   if (hadSession) await endSession(context, ending)
   // The parent needs an answer if there was no session to end, or if one of its calls still waits for
-  // the answer to a message in the queue.
-  const isHeard = hadSession && !isAwaited(context.state)
+  // the answer to a message in the queue. A child that was over before has reported already.
+  const isHeard = (hadSession || wasOver) && !isAwaited(context.state)
   const { changes: others, blobs } = isHeard
     ? { changes: [], blobs: [] }
     : await reportToParent(context, { ...ending, attachments: [] })
@@ -62,9 +63,9 @@ export async function failStuck(context: DrainContext, cause: FailureCause): Pro
   const lifecycle = isOver ? 'terminated' : 'failed'
   const write: Write = { events, others, blobs, head: { lifecycle }, releases: true }
   const giveUp = async (): Promise<void> => {
-    // A request to resume may just have arrived; its wake-up must not be removed. A child that is over
-    // must run once more to terminate its own children.
-    const mustGoOn = context.state.resume !== undefined || isOver
+    // A request to resume may just have arrived; its wake-up must not be removed. A child that ends here must run
+    // once more to terminate its own children; if that fails too, the child is left as it is.
+    const mustGoOn = context.state.resume !== undefined || (isOver && !wasOver)
     const wake = mustGoOn ? { by: environment.clock.now() } : { exactly: null }
     await context.commit('fail_stuck', { ...write, wake, expectsNoMail: true, kind: 'outcome' })
   }

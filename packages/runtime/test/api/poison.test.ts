@@ -1,5 +1,14 @@
 import { calls, says, scripted } from '@skein/ai/testing'
-import { defineEffect, defineTool, StoreError, type Store } from '@skein/runtime'
+import {
+  defineAgent,
+  defineEffect,
+  definePrompt,
+  defineTool,
+  StoreError,
+  type AgentDefinition,
+  type Store,
+  type ToolDefinition,
+} from '@skein/runtime'
 import { expect, test } from 'vitest'
 import { agentOf, killer, logOf, Machine, slowly } from './machine.ts'
 
@@ -182,6 +191,63 @@ test('a drain that rejects is charged with its own error, which the log shows wi
     message: expect.stringContaining('cannot store [redacted]') as string,
     cause: { message: 'cannot store [redacted]', stack },
   })
+})
+
+test('a child that has reported and cannot end its own children is given up, and its parent hears of it once', async () => {
+  const machine = new Machine()
+  const finish = defineTool({
+    name: 'finish',
+    description: 'Ends the session.',
+    risk: 'read_only',
+    execute: () => 'ended',
+  })
+  /** A model that makes these calls, one after the other, and then says that it is done. */
+  const making = (...tools: string[]) =>
+    scripted(({ messages }) => {
+      const made = messages.filter(({ type }) => type === 'tool_result').length
+      return tools[made] === undefined ? says('Done.') : calls(tools[made], {})
+    })
+  const subagent = (name: string, tools: readonly (AgentDefinition | ToolDefinition)[]) => {
+    const model = making(...tools.map((tool) => tool.name))
+    const prompt = definePrompt({ name, prompt: 'Work.', model, tools })
+    return defineAgent({
+      name,
+      type: 'dual_ai',
+      exposeAsTool: true,
+      toolDescription: 'Works.',
+      sideA: { prompt, sessionStop: { name: 'finish' } },
+      sideB: {
+        prompt: definePrompt({ name: `${name}-b`, prompt: 'Listen.', model: making() }),
+      },
+    })
+  }
+  const worker = subagent('worker', [subagent('helper', [finish]), finish])
+  const prompt = definePrompt({
+    name: 'boss',
+    prompt: 'Lead.',
+    model: making('worker'),
+    tools: [worker],
+  })
+  const boss = defineAgent({ name: 'boss', sideA: { prompt } })
+  const store = new Proxy(machine.store, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (name === 'commit')
+        return (commit: Parameters<Store['commit']>[0]) =>
+          commit.point === 'cascade'
+            ? Promise.reject(new TypeError('it cannot be stored'))
+            : target.commit(commit)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+  const runtime = await machine.boot({ agents: [boss], store })
+  const { id } = await runtime.threads.create({ agent: 'boss', message: 'go' })
+  await machine.run(600_000)
+  const log = await logOf(machine.store, id)
+  expect(log.filter(({ type }) => type === 'session_start')).toHaveLength(1)
+  expect(log.filter(({ type }) => type === 'subagent_ended')).toHaveLength(1)
+  const [child] = await machine.store.list({ parentId: id })
+  expect(child).toMatchObject({ lifecycle: 'terminated', wakeAt: null })
 })
 
 test('a store that fails is not the fault of a thread', async () => {
