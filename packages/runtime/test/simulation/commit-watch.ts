@@ -1,7 +1,10 @@
 import { isStoreError, type Commit } from '@skein/runtime'
+import { knownPoints } from './commit-points.ts'
 import type { World } from './world.ts'
 
-/** Looks at every commit as it happens: numbers without gaps, fences that hold, tokens spent once. */
+const isKnown = knownPoints()
+
+/** Looks at every commit as it happens: known points, numbers without gaps, fences that hold, tokens spent once. */
 export interface CommitWatch {
   claimed(threadId: string, epoch: number | undefined): void
   written(commit: Commit, seqs: ReadonlyMap<string, number>): void
@@ -20,6 +23,8 @@ export function watchCommit(world: World): CommitWatch {
     written(commit, after) {
       for (const { id, fence, raisesEpoch } of commit.threads) {
         const epoch = epochs.get(id) ?? 0
+        if (fence !== undefined && !isKnown(commit.point))
+          world.violate(`A drain commits at "${commit.point}", which is not in commit-points.ts`)
         if (fence !== undefined && fence !== epoch)
           world.violate(
             `${commit.point}: a drain of epoch ${fence} wrote to ${id}, which has ${epoch}`,
