@@ -134,12 +134,14 @@ export function systemTimers(clock: Clock & Partial<SteadyClock> = systemClock):
   return {
     now: () => clock.now(),
     set(ms, callback) {
-      const at = ms <= LONGEST_MS ? clock.now() + ms : 0
+      // `setTimeout` drops fractions: the timer would fire early, and the clock would run ahead by each of them.
+      const wholeMs = Math.ceil(ms)
+      const at = wholeMs <= LONGEST_MS ? clock.now() + wholeMs : 0
       const ring = (): void => {
         clock.reach?.(at)
         callback()
       }
-      return setTimeout(ring, Math.min(ms, LONGEST_MS)).unref()
+      return setTimeout(ring, Math.min(wholeMs, LONGEST_MS)).unref()
     },
     clear: (handle) => clearTimeout(handle as NodeJS.Timeout),
   }

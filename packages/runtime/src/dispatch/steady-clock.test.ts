@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { says, scripted } from '@skein/ai/testing'
 import { systemClock } from '@skein/base'
 import { createRuntime, defineAgent, defineEffect, definePrompt } from '../index.ts'
-import { steadyClock } from './dispatcher.ts'
+import { steadyClock, systemTimers } from './dispatcher.ts'
 
 const HOUR = 3_600_000
 
@@ -76,4 +76,14 @@ test('a timer of the process that has fired proves the time, but not against a c
   const still = steadyClock({ now: () => 5 }, () => 0)
   still.reach(later)
   expect(still.now()).toBe(5)
+})
+
+test('timers of a fraction of a millisecond do not let the clock run ahead', async () => {
+  const clock = steadyClock()
+  const timers = systemTimers(clock)
+  // Delays that are drawn at random have fractions.
+  for (let n = 0; n < 200; n++) await new Promise<void>((resolve) => timers.set(1.9, resolve))
+  const ahead = clock.now() - systemClock.now()
+  expect(ahead).toBeLessThan(20)
+  expect(Number.isInteger(clock.now())).toBe(true)
 })
