@@ -378,10 +378,11 @@ export class RunningCall implements CallPorts {
     return hasGrace ? `The process stopped while "${toolName}" ran.` : undefined
   }
 
-  /** Whether the call has to stop and nobody waits for its outcome, because it may run again. */
+  /** Whether the call has to stop and nobody waits for its outcome, because it did not run or may run again. */
   get #isDropped(): boolean {
     const { risk, idempotent } = this.#tool?.tool.governance ?? { risk: 'read_only' }
-    return this.#signal.aborted && (risk === 'read_only' || idempotent === true)
+    const mayRun = !this.#hasRun || risk === 'read_only' || idempotent === true
+    return this.#signal.aborted && mayRun
   }
 
   /** Has the result of a call recorded whose outcome was not waited for, or could not be stored. */
