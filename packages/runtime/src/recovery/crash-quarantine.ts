@@ -32,7 +32,7 @@ export class CrashQuarantine {
   }
 
   /**
-   * Waits until the thread may work: threads that may have caused a crash (suspects) work one at a time. Returns
+   * Waits until the thread may work: threads that may have caused a crash (suspects) may have to work alone. Returns
    * whether the thread is one of them: others may then have written to its log while it waited.
    */
   async enter(state: KernelState, signal: AbortSignal): Promise<boolean> {
@@ -44,16 +44,16 @@ export class CrashQuarantine {
     this.#trial = trial
     if (trial) {
       // `on_trial` is written before the thread works: if the process dies, the next one knows which thread worked.
-      if (trial.isCharged) await write('on_trial')
-      this.#timer = timers.set(trial.ms, () => void this.#survive(trial))
+      await write('on_trial')
+      this.#timer = timers.set(trial.ms, () => void this.#survive())
     }
     return suspect !== undefined
   }
 
   /** Called when the thread has worked alone for long enough: others may work at the same time from now on. */
-  async #survive(trial: Trial): Promise<void> {
+  async #survive(): Promise<void> {
     try {
-      if (trial.isCharged) await this.#parts.write('survived')
+      await this.#parts.write('survived')
     } catch {
       // Another process has claimed the thread, or the store failed: the next commit from here throws too.
     }

@@ -59,15 +59,15 @@ test('the first suspect is alone, though others arrived and asked before it', as
   expect(stage.entered).toEqual([])
   await stage.enter('call', suspect())
   expect(stage.entered).toEqual(['call'])
-  expect(stage.trials.get('call')).toMatchObject({ isCharged: true, ms: 500 })
+  expect(stage.trials.get('call')).toMatchObject({ ms: 500 })
   await stage.leave('call')
   expect(stage.entered).toEqual(['call', 'model'])
-  expect(stage.trials.get('model')?.isCharged).toBe(true)
+  expect(stage.trials.get('model')).toBeDefined()
   await stage.leave('model')
   expect(stage.entered).toEqual(['call', 'model', 'new'])
 })
 
-test('a suspect that works on after its trial makes the next trial one that is not charged', async () => {
+test('a suspect that works on after its trial leaves the next one without a trial', async () => {
   const stage = new Stage()
   stage.arrive('one', 'two')
   await stage.enter('one', suspect())
@@ -75,7 +75,37 @@ test('a suspect that works on after its trial makes the next trial one that is n
   stage.trials.get('one')?.end()
   await stage.timers.advance(0)
   expect(stage.entered).toEqual(['one', 'two'])
-  expect(stage.trials.get('two')?.isCharged).toBe(false)
+  expect(stage.trials.get('two')).toBeUndefined()
+})
+
+test('where other threads work, suspects wait for nobody: a death could not be charged to them', async () => {
+  const stage = new Stage()
+  stage.arrive('new')
+  await stage.enter('new')
+  const names = Array.from({ length: 40 }, (_, n) => `taken ${n}`)
+  stage.arrive(...names)
+  for (const name of names) await stage.enter(name, suspect())
+  expect(stage.entered).toEqual(['new', ...names])
+  expect(stage.trials.get('taken 7')).toBeUndefined()
+})
+
+test('after the first trial, a process that has just started lets all others work', async () => {
+  const stage = new Stage()
+  const names = Array.from({ length: 40 }, (_, n) => `call ${n}`)
+  stage.arrive(...names)
+  for (const name of names) await stage.enter(name, suspect())
+  expect(stage.entered).toEqual(['call 0'])
+  stage.trials.get('call 0')?.end()
+  await stage.timers.advance(0)
+  expect(stage.entered).toEqual(names)
+})
+
+test('of those that have survived as many trials, the one with the most deaths is first', async () => {
+  const stage = new Stage()
+  stage.arrive('once', 'often')
+  await stage.enter('once', suspect())
+  await stage.enter('often', suspect({ deaths: 3 }))
+  expect(stage.entered).toEqual(['often'])
 })
 
 test('who has survived the fewest trials is first, so that each is alone in some life', async () => {
@@ -124,7 +154,7 @@ test('a charged thread waits before its trial, and longer each time', async () =
     await stage.timers.advance(1)
     expect(stage.entered).toEqual(['new', 'guilty'])
     // It was found guilty once: it is charged again also beside others.
-    expect(stage.trials.get('guilty')?.isCharged).toBe(true)
+    expect(stage.trials.get('guilty')).toBeDefined()
   }
 })
 
@@ -168,7 +198,7 @@ test('law: a trial that is charged for the first time has nobody beside it; nobo
         const { isSuspect, open, deaths, survived, works } = given
         const one = isSuspect ? { open, deaths, survived, charges: 0 } : undefined
         const trial = await place.enter(one, new AbortController().signal)
-        if (trial?.isCharged && working.size > 0) wrong.push(`${index} is not alone`)
+        if (trial && working.size > 0) wrong.push(`${index} is not alone`)
         if (trial && onTrial !== undefined) wrong.push(`${index} and ${onTrial} are on trial`)
         working.add(index)
         if (trial) onTrial = index

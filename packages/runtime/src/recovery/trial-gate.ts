@@ -1,8 +1,8 @@
 import type { TimerHandle, Timers } from '../dispatch/dispatcher.ts'
 
 /**
- * After a crash, lets the suspects (threads on which the dead process worked) work one at a time. A suspect
- * that works alone in its process when that process dies is to blame; nobody else is.
+ * After a crash, lets suspects (threads on which the dead process worked) work alone for a while. A suspect
+ * that works alone in its process when that process dies is to blame; no other thread is.
  * docs/decisions/0010-blame.md explains the rules.
  */
 export interface TrialGate {
@@ -21,11 +21,10 @@ export interface Suspect {
 }
 
 /**
- * The time in which a suspect works alone: no other suspect may begin, and other threads only after a while.
+ * The time in which a suspect works alone: no other suspect may begin, and other threads only after a while. A death
+ * during the trial is charged to the thread.
  */
 export interface Trial {
-  /** Whether a death during the trial is charged to the thread. */
-  readonly isCharged: boolean
   /** How long the thread has to work before it is no longer on trial. */
   readonly ms: number
   /** Ends the trial, because the thread has made progress or has worked for `ms`. */
@@ -141,26 +140,30 @@ class Gate implements TrialGate {
 
   #admit(): void {
     if (!this.#isOpen || this.#isOnTrial) return
-    const next = this.#nextSuspect()
+    const next = this.#nextForTrial()
     if (next?.suspect) next.admit(this.#trial(next.suspect))
     else for (const { admit } of this.#waiting) admit(undefined)
   }
 
-  /** Suspects (see `TrialGate`) with an open call come first, then those that have survived the fewest trials. */
-  #nextSuspect(): Waiting | undefined {
-    const rank = ({ open, survived }: Suspect): number => (open === 'call' ? 0 : 1e6) + survived
+  /**
+   * Returns the suspect that works alone next: one with an open call first, then the one that has survived the fewest
+   * trials, then the one with the most deaths. Beside other work a death is charged only to a thread that was charged
+   * before, so there the other suspects need not be alone.
+   */
+  #nextForTrial(): Waiting | undefined {
     let first: Waiting | undefined
-    for (const waiting of this.#waiting)
-      if (waiting.suspect && (!first?.suspect || rank(waiting.suspect) < rank(first.suspect)))
-        first = waiting
+    for (const waiting of this.#waiting) {
+      const { suspect } = waiting
+      if (!suspect || (this.#working > 0 && suspect.charges === 0)) continue
+      if (!first?.suspect || isBefore(suspect, first.suspect)) first = waiting
+    }
     return first
   }
 
-  #trial({ charges, survived }: Suspect): Trial {
+  #trial({ survived }: Suspect): Trial {
     this.#isOnTrial = true
     let isOver = false
     return {
-      isCharged: this.#working === 0 || charges > 0,
       ms: Math.min(TRIAL_MS * 2 ** survived, LONGEST_TRIAL_MS),
       end: () => {
         if (isOver) return
@@ -187,4 +190,9 @@ class Gate implements TrialGate {
 
 function needsTrial({ open, deaths, charges }: Suspect): boolean {
   return open === 'call' || charges > 0 || deaths > FREE_DEATHS
+}
+
+function isBefore(one: Suspect, other: Suspect): boolean {
+  const rank = ({ open, survived }: Suspect): number => (open === 'call' ? 0 : 1e6) + survived
+  return rank(one) - rank(other) < 0 || (rank(one) === rank(other) && one.deaths > other.deaths)
 }
