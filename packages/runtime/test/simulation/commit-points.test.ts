@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  isOfLimits,
-  joinedPoints,
-  kernelPoints,
-  knownPoints,
-  namedPoints,
-} from './commit-points.ts'
+import { isOfLimits, joinedPoints, knownPoints, namedPoints } from './commit-points.ts'
 
 test('the points of drains are found wherever their files are', () => {
   const left = namedPoints().filter(({ file }) => isOfLimits(file))
