@@ -9,9 +9,10 @@ test('a refused write whose hook still runs when a message cuts the turn ends on
   const hook = defineHook({
     id: 'slow',
     hook: 'after_tool_call_failure',
-    execute: () => {
+    execute: async () => {
       begin()
-      return new Promise((resolve) => setTimeout(() => resolve(undefined), 80))
+      await new Promise((resolve) => setTimeout(resolve, 80))
+      return undefined
     },
   })
   const write = defineTool({
