@@ -447,9 +447,9 @@ const settingNames = [
 
 /** Returns the settings that have a value as `{ settings }`; `{}` if none has one. */
 export function settingsOf(options: Settings): { readonly settings?: Settings } {
-  const given = settingNames.filter((name) => options[name] !== undefined)
-  if (given.length === 0) return {}
-  return { settings: Object.fromEntries(given.map((name) => [name, options[name]])) }
+  const ownSettings = settingNames.filter((name) => options[name] !== undefined)
+  if (ownSettings.length === 0) return {}
+  return { settings: Object.fromEntries(ownSettings.map((name) => [name, options[name]])) }
 }
 
 function bindModel(reference: ModelReference): BoundLLMModel {

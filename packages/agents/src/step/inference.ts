@@ -75,7 +75,7 @@ async function inferOpaque(task: InferenceTask): Promise<Inference> {
       signal?.removeEventListener('abort', abort)
     }
   } else turn = await llm.generate(history, ...given)
-  const known = new Set(messages.map(({ id }) => id))
-  const added = turn.messages.filter(({ id }) => !known.has(id))
-  return { turn, messages: added, indexes: new Map() }
+  const previousIds = new Set(messages.map(({ id }) => id))
+  const newMessages = turn.messages.filter(({ id }) => !previousIds.has(id))
+  return { turn, messages: newMessages, indexes: new Map() }
 }

@@ -85,7 +85,7 @@ export class LiveEvents {
       outcome = how
       this.#wake()
     }
-    const ended = run().then(
+    const completion = run().then(
       (result) => end({ result }),
       (error: unknown) => end({ error }),
     )
@@ -104,7 +104,7 @@ export class LiveEvents {
       this.#isClosed = true
       this.#free()
       if (!outcome) onLeave?.()
-      await ended
+      await completion
     }
   }
 

@@ -128,10 +128,10 @@ export class StrategyRun {
     this.#sources = { ids, clock }
     this.#answers = context.resume?.answers ?? {}
     const child = childOf(context)
-    const known = context.resume && context.state.run
+    const previousRun = context.resume && context.state.run
     // Not the id of the state: several runs may begin with one state, and must share neither keys nor sessions.
-    const id = child?.root ?? context.sessionId ?? known?.id ?? ids()
-    this.#account = frozenData(known ? { ...known, id } : newAccount(id, child?.origin))
+    const id = child?.root ?? context.sessionId ?? previousRun?.id ?? ids()
+    this.#account = frozenData(previousRun ? { ...previousRun, id } : newAccount(id, child?.origin))
     this.steps = this.#askedSteps = this.#account.steps
     this.#startedAt = clock.now()
     this.#ledger = (child?.openLedger ?? ledgerMakerOf(context.tools))?.(this.#ledgerRun)
@@ -202,8 +202,12 @@ export class StrategyRun {
     const { resume, input } = this.context
     const sources = this.#sources
     const { messages, suspension } = this.state
-    const known = suspension?.answered?.results ?? []
-    const repaired = repairHistory(messages, { known, keepsTail: resume !== undefined, sources })
+    const results = suspension?.answered?.results ?? []
+    const repaired = repairHistory(messages, {
+      known: results,
+      keepsTail: resume !== undefined,
+      sources,
+    })
     if (repaired !== messages) this.state = this.state.withContext(repaired)
     if (resume) return
     if (suspension) this.state = this.state.withSuspension(undefined)
@@ -364,17 +368,17 @@ export class StrategyRun {
       before?.messages === sent &&
       request.messages === state.messages &&
       extendsHistory(state, before)
-    const checked = isGrown ? sent?.length : 0
-    const messages = repairHistory(request.messages, { sources, checked })
+    const checkedCount = isGrown ? sent?.length : 0
+    const messages = repairHistory(request.messages, { sources, checked: checkedCount })
     this.#sent = { state, messages }
     const isPlanner = given !== this.context.llm // a planner has its own tools, which no hook replaces
     const { model, params, tools: chosen } = changes
     const settings = Object.entries({ model, params, tools: isPlanner ? undefined : chosen })
-    const changed = settings.filter(([, value]) => value !== undefined)
+    const newSettings = settings.filter(([, value]) => value !== undefined)
     return {
       llm:
-        changed.length > 0 && typeof given.with === 'function'
-          ? given.with(Object.fromEntries(changed))
+        newSettings.length > 0 && typeof given.with === 'function'
+          ? given.with(Object.fromEntries(newSettings))
           : given,
       tools: isPlanner ? tools : request.tools,
       messages,
@@ -474,8 +478,8 @@ export class StrategyRun {
     this.state = this.#stamp(this.state)
     if (this.#hooks.onStepEnd) {
       const turn = this.record.stepTurn(this.#lastAnswer())
-      const adopted = await this.hook('onStepEnd', this.step, { turn, state: this.state })
-      if (adopted) this.#adopt(this.#stamp(adopted))
+      const newState = await this.hook('onStepEnd', this.step, { turn, state: this.state })
+      if (newState) this.#adopt(this.#stamp(newState))
     }
     const stopReason = await this.#isOver(end ?? limit, limit)
     await this.#reportConflicts()
@@ -581,8 +585,8 @@ export class StrategyRun {
   fail(error: unknown): UPPError {
     const failure = codeError(error, 'The run')
     const partial = failure.turn
-    const cancelled = cancelledStep(error)
-    if (cancelled) this.#note(cancelled)
+    const cancellation = cancelledStep(error)
+    if (cancellation) this.#note(cancellation)
     if (partial) this.record.addInference(partial, partial.messages)
     failure.turn = this.record.turn(this.#lastAnswer())
     return failure

@@ -150,15 +150,15 @@ export function failureFromText(text: string): SkeinError {
   const json: unknown = JSON.parse(text)
   const { code, message, hint, ...facts } = isPlainObject(json) ? json : {}
   const words = typeof message === 'string' ? message : 'The stream failed.'
-  const given = typeof hint === 'string' ? hint : undefined
-  const known = Object.values(ErrorCode).find((one) => one === code)
-  if (!known) return new SkeinError(words, { code: String(code), hint: given })
+  const hintText = typeof hint === 'string' ? hint : undefined
+  const errorCode = Object.values(ErrorCode).find((one) => one === code)
+  if (!errorCode) return new SkeinError(words, { code: String(code), hint: hintText })
   return new UPPError(words, {
     ...facts,
-    code: known,
+    code: errorCode,
     provider: String(facts['provider']),
     modality: facts['modality'] as Modality, // written by `failureToText`
-    hint: given,
+    hint: hintText,
   })
 }
 

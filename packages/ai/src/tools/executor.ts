@@ -170,12 +170,12 @@ class Execution {
   }
 
   #reuse(call: ToolCall, position: number): void {
-    const known = this.#batch.settled?.get(call.toolCallId)
-    if (!known) return
+    const recordedOutcome = this.#batch.settled?.get(call.toolCallId)
+    if (!recordedOutcome) return
     const outcome =
-      known.type === 'done' && known.modelResult === undefined
-        ? doneOutcome(call, known.result)
-        : known
+      recordedOutcome.type === 'done' && recordedOutcome.modelResult === undefined
+        ? doneOutcome(call, recordedOutcome.result)
+        : recordedOutcome
     this.#settle(position, { call, outcome, durationMs: 0 })
   }
 
@@ -372,8 +372,8 @@ class Schedule {
     if (this.#runsExclusive()) return undefined
     const ready = this.#firstReady(exclusive)
     if (ready !== undefined) return running === 0 ? ready : undefined
-    const needed = this.#ancestors(exclusive).filter((position) => !this.#isExclusive(position))
-    return this.#firstReady(needed) ?? this.#breakCycle(running, this.#positions('pending'))
+    const ancestors = this.#ancestors(exclusive).filter((position) => !this.#isExclusive(position))
+    return this.#firstReady(ancestors) ?? this.#breakCycle(running, this.#positions('pending'))
   }
 
   #firstReady(positions: readonly number[]): number | undefined {
@@ -399,14 +399,14 @@ class Schedule {
 
   /** Marks calls that wait for a deferred call as blocked; they stay open, without an outcome. */
   #blockBehindDeferred(): void {
-    for (let changed = true; changed;) {
-      changed = false
+    for (let hasChange = true; hasChange;) {
+      hasChange = false
       for (const position of this.#positions('pending')) {
         if (![...this.#waitsFor[position]!].some((other) => this.#isOpen(other))) continue
         this.#status[position] = 'blocked'
         this.#pendingCount--
         this.#openCount--
-        changed = true
+        hasChange = true
       }
     }
   }
@@ -431,15 +431,15 @@ class Schedule {
   }
 
   #ancestors(positions: readonly number[]): number[] {
-    const found = new Set<number>()
+    const visitedCalls = new Set<number>()
     const open = [...positions]
     for (let position = open.pop(); position !== undefined; position = open.pop())
       for (const other of this.#waitsFor[position]!)
-        if (!found.has(other)) {
-          found.add(other)
+        if (!visitedCalls.has(other)) {
+          visitedCalls.add(other)
           open.push(other)
         }
-    return [...found].sort((a, b) => a - b)
+    return [...visitedCalls].sort((a, b) => a - b)
   }
 
   #edges(): ReadonlySet<number>[] {

@@ -21,18 +21,18 @@ export function proxyFor(url: URL): Proxy | undefined {
   const value = variable(`${scheme}_proxy`) ?? variable('all_proxy')
   if (value === undefined || isExempt(url)) return undefined
   const text = /^[a-z][a-z\d+.-]*:\/\//i.test(value) ? value : `http://${value}`
-  const parsed = URL.canParse(text) ? new URL(text) : undefined
-  if (parsed?.protocol !== 'http:' && parsed?.protocol !== 'https:') {
+  const proxyUrl = URL.canParse(text) ? new URL(text) : undefined
+  if (proxyUrl?.protocol !== 'http:' && proxyUrl?.protocol !== 'https:') {
     // The value is not quoted, because it may contain a password.
-    const found = parsed ? `has the protocol "${parsed.protocol}"` : 'is not an address'
+    const problem = proxyUrl ? `has the protocol "${proxyUrl.protocol}"` : 'is not an address'
     throw new Error(
-      `the proxy for ${scheme} in the environment ${found}; only http and https proxies are supported`,
+      `the proxy for ${scheme} in the environment ${problem}; only http and https proxies are supported`,
     )
   }
-  const { username, password } = parsed
+  const { username, password } = proxyUrl
   const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
   return {
-    url: new URL(parsed.origin),
+    url: new URL(proxyUrl.origin),
     authorization: login === ':' ? undefined : `Basic ${Buffer.from(login).toString('base64')}`,
   }
 }

@@ -73,11 +73,11 @@ export function judgeRetry(
   if (isOwnTimeout && !retryTimeouts) return { type: 'fail' }
 
   const ceiling = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(requestsMade - 1, 30))
-  const computed = jitter ? ceiling * (0.5 + random() / 2) : ceiling
-  const asked = Math.min(error.retryAfterMs ?? 0, capMs ?? Infinity)
-  const ms = Math.max(computed, asked)
-  if (capMs !== undefined || asked <= maxWaitMs) return { type: 'wait', ms }
-  return asked <= maxParkMs ? { type: 'park', ms } : { type: 'fail' }
+  const ownDelay = jitter ? ceiling * (0.5 + random() / 2) : ceiling
+  const vendorDelay = Math.min(error.retryAfterMs ?? 0, capMs ?? Infinity)
+  const ms = Math.max(ownDelay, vendorDelay)
+  if (capMs !== undefined || vendorDelay <= maxWaitMs) return { type: 'wait', ms }
+  return vendorDelay <= maxParkMs ? { type: 'park', ms } : { type: 'fail' }
 }
 
 /** Settings of `ExponentialBackoff`. Times are in milliseconds. */

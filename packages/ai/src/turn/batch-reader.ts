@@ -90,10 +90,10 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
 
   /** Ends the iteration. A failure is thrown once; after that the stream is done. */
   #finish(): IteratorResult<Item, undefined> {
-    const failed = this.#outcome && 'error' in this.#outcome ? this.#outcome : undefined
-    if (!failed || this.#isClosed) return { value: undefined, done: true }
+    const failure = this.#outcome && 'error' in this.#outcome ? this.#outcome : undefined
+    if (!failure || this.#isClosed) return { value: undefined, done: true }
     this.#isClosed = true
-    throw failed.error
+    throw failure.error
   }
 
   /** Called when the reader leaves its loop early. */

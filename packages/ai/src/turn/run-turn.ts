@@ -77,8 +77,8 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
     let answer: Turn | undefined
     while (!answer) {
       const fold = draft.beginMessage()
-      const asked = run.isEmpty ? call.request(base) : await call.cycle(base)
-      const events = call.open(asked)
+      const request = run.isEmpty ? call.request(base) : await call.cycle(base)
+      const events = call.open(request)
       let isDone = false
       // The loop is not a generator of its own, which would delay every batch by more microtasks.
       try {
@@ -87,14 +87,14 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
           if ((isDone = step.done === true)) break
           const arrived = fold.push(step.value)
           if (fold.isFinal) task.onFinal?.(true)
-          yield call.shown(asked.structure ? toObjectEvents(arrived) : arrived)
+          yield call.shown(request.structure ? toObjectEvents(arrived) : arrived)
         }
       } finally {
         if (!isDone) void letGo(events)
       }
       const message = draft.endMessage(fold)
       const goesOn = message.hasToolCalls ? yield* call.runTools(message, fold) : call.isPaused()
-      if (!goesOn) answer = await call.judge(asked.structure)
+      if (!goesOn) answer = await call.judge(request.structure)
     }
     const turn = run.isEmpty ? answer : await race.run(run.end(answer))
     isOver = true

@@ -55,9 +55,9 @@ async function awaitAnswer(
   const deadline = performance.now() + totalMs
   try {
     for (let delay = FIRST_POLL_MS; ; delay = Math.min(delay * 1.5, MAX_POLL_MS)) {
-      const left = deadline - performance.now()
-      if (left <= 0) throw notFinished(provider, totalMs)
-      await sleep(Math.min(delay, left), signal)
+      const msLeft = deadline - performance.now()
+      if (msLeft <= 0) throw notFinished(provider, totalMs)
+      await sleep(Math.min(delay, msLeft), signal)
       const events = decode(await send({ config, signal, clock, path, method: 'GET' }))
       if (!isPending(events)) return events
     }

@@ -164,8 +164,8 @@ export class NullFilter {
   #restored(text: string, schema: unknown): string {
     try {
       const data: unknown = JSON.parse(text)
-      const restored = withoutNullsAt(this.#root, schema, data)
-      const newText = JSON.stringify(restored)
+      const result = withoutNullsAt(this.#root, schema, data)
+      const newText = JSON.stringify(result)
       return newText === JSON.stringify(data) ? text : newText
     } catch {
       return text // a literal that is not JSON: the reader of the text will say so

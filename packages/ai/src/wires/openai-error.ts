@@ -110,11 +110,11 @@ function codeOf(
   message: string,
   status: number | undefined,
 ): ErrorCode | undefined {
-  const known = words.map((word) => {
+  const matches = words.map((word) => {
     const key = word?.toLowerCase() ?? ''
     return codes.find(([, names]) => names.split(/\s+/).includes(key))?.[0]
   })
-  const specific = known.find((code) => code && code !== ErrorCode.InvalidRequest)
+  const specific = matches.find((code) => code && code !== ErrorCode.InvalidRequest)
   if (specific) return specific
   const isRequestError = status === undefined || status === 400 || status === 413 || status === 422
   if (isRequestError && contextWords.test(message)) return ErrorCode.ContextLengthExceeded
@@ -122,7 +122,7 @@ function codeOf(
   if (status === 403 && moderationWords.test(message)) return ErrorCode.ContentFiltered
   return (
     (status !== undefined && status >= 400 ? codeForStatus(status) : undefined) ??
-    known.find((code) => code !== undefined)
+    matches.find((code) => code !== undefined)
   )
 }
 

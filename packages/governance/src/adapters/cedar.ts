@@ -59,8 +59,9 @@ export function cedarPolicy(options: CedarPolicyOptions): Policy {
   const hash = hashJson({ id, policies })
   const setId = `${id}/${hash}`
   const texts = splitPolicies(cedar, policies)
-  const parsed = cedar.preparsePolicySet(setId, { staticPolicies: Object.fromEntries(texts) })
-  if (parsed.type === 'failure') throw new TypeError(`Cedar policies: ${messages(parsed.errors)}`)
+  const policySet = cedar.preparsePolicySet(setId, { staticPolicies: Object.fromEntries(texts) })
+  if (policySet.type === 'failure')
+    throw new TypeError(`Cedar policies: ${messages(policySet.errors)}`)
   const annotations = new Map(
     Array.from(texts, ([name, text]) => [name, readAnnotations(cedar, text)]),
   )

@@ -92,10 +92,10 @@ export function langChainModel<Model extends LangChainModel>(
   const derive =
     (name: string) =>
     (...args: unknown[]): unknown => {
-      const made = (model as unknown as Record<string, (...given: unknown[]) => LangChainModel>)[
+      const bound = (model as unknown as Record<string, (...given: unknown[]) => LangChainModel>)[
         name
       ]?.(...args)
-      return made && langChainModel(run, made, langChain)
+      return bound && langChainModel(run, bound, langChain)
     }
   const has = (name: string): boolean => typeof Reflect.get(model, name) === 'function'
   const deriving = ['bindTools', 'withConfig', 'withStructuredOutput'].filter(has)
@@ -114,11 +114,11 @@ function isMessage(value: unknown): value is Record<string, unknown> {
 /** Returns what `new AIMessage` needs to build the same message again. */
 function fieldsOf(message: Record<string, unknown>): Record<string, unknown> {
   const names = ['id', 'name', 'content', 'tool_calls', 'invalid_tool_calls', 'usage_metadata']
-  const kept = [...names, 'additional_kwargs', 'response_metadata'].map((name) => [
+  const fields = [...names, 'additional_kwargs', 'response_metadata'].map((name) => [
     name,
     message[name],
   ])
-  return Object.fromEntries(kept) as Record<string, unknown>
+  return Object.fromEntries(fields) as Record<string, unknown>
 }
 
 /** Options of `governedNode`. */

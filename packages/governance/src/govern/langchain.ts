@@ -86,8 +86,8 @@ class BusyNodes {
   }
 
   end(node: string): void {
-    const left = (this.#counts.get(node) ?? 1) - 1
-    if (left > 0) return void this.#counts.set(node, left)
+    const callsLeft = (this.#counts.get(node) ?? 1) - 1
+    if (callsLeft > 0) return void this.#counts.set(node, callsLeft)
     this.#counts.delete(node)
     const waiting = this.#waiting.get(node) ?? []
     this.#waiting.delete(node)
@@ -160,19 +160,20 @@ async function answerTo(
     // `interrupt` throws until the graph was resumed. Calls of one node share its answers, which arrive in no
     // particular order, so each call looks for its own answer. An answer to an approval request that has
     // expired has another id and does not count.
-    let given: unknown
+    let answers: unknown
     try {
-      given = interrupt(request)
+      answers = interrupt(request)
     } catch (pause) {
       await busy.rest(node)
       throw pause
     }
-    const found = [given]
+    const answer = [answers]
       .flat()
       .find(
         (one): one is CallAnswer =>
           isPlainObject(one) && one['id'] === request.id && typeof one['approved'] === 'boolean',
       )
-    if (found) return wasAsked ? found : { ...found, approved: false, reason: 'nobody was asked' }
+    if (answer)
+      return wasAsked ? answer : { ...answer, approved: false, reason: 'nobody was asked' }
   }
 }

@@ -141,11 +141,16 @@ class ActionGrouping {
       this.#callers.get(action['tool_call_id']) ?? this.#run?.['agent_id'] ?? this.#anyAgent()
     this.#openRun(agentId, action['timestamp'])
     const message = this.#message('request', { ...action, agent_id: agentId }, false)
-    const made = part(action, 'tool-return', ['tool_name', 'tool_call_id', 'status', 'content'])
-    if (action['usage'] !== undefined) made['usage'] = action['usage']
+    const resultPart = part(action, 'tool-return', [
+      'tool_name',
+      'tool_call_id',
+      'status',
+      'content',
+    ])
+    if (action['usage'] !== undefined) resultPart['usage'] = action['usage']
     // The message has the agent of the call.
-    if ((action['agent_id'] ?? agentId) !== agentId) made['agent_id'] = action['agent_id']
-    ;(message['parts'] as unknown[]).push(made)
+    if ((action['agent_id'] ?? agentId) !== agentId) resultPart['agent_id'] = action['agent_id']
+    ;(message['parts'] as unknown[]).push(resultPart)
   }
 
   #event(action: Fields, type: string): void {
@@ -273,8 +278,8 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
   if (typeof url === 'string') {
     infer('an identifier was made for a URL')
     const identifier = sha256Hex(url).slice(0, 6)
-    const made = { kind: URL_KINDS.get(kind) ?? 'document-url', url, identifier, ...rest }
-    return mediaType ? { ...made, media_type: mediaType } : made
+    const urlPart = { kind: URL_KINDS.get(kind) ?? 'document-url', url, identifier, ...rest }
+    return mediaType ? { ...urlPart, media_type: mediaType } : urlPart
   }
   if (typeof data === 'string') {
     infer('an identifier was made for binary content')

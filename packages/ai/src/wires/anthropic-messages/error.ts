@@ -23,8 +23,8 @@ export function decodeError(response: ErrorResponse): VendorError {
   const requestId = headers.get('request-id') ?? undefined
   const error = readError(json, requestId)
   if (error) return error
-  const said = textOf(objectOf(json)?.['message']) ?? textOf(text.trim().slice(0, 500))
-  return { message: said ?? `HTTP ${status}`, requestId }
+  const message = textOf(objectOf(json)?.['message']) ?? textOf(text.trim().slice(0, 500))
+  return { message: message ?? `HTTP ${status}`, requestId }
 }
 
 /** Reads the error object of a body or of an `error` event; undefined if there is none. */
@@ -94,8 +94,8 @@ const phrases: Partial<Record<ErrorCode, string>> = {
 export function errorBody({ code, message, statusCode, fields }: ServerError): JsonObject {
   const type = statusCode === 529 ? 'overloaded_error' : words[code][1]
   const phrase = phrases[code]
-  const told = phrase && !message.includes(phrase) ? `${phrase}: ${message}` : message
-  return { type: 'error', error: { type, message: told, ...fields } }
+  const text = phrase && !message.includes(phrase) ? `${phrase}: ${message}` : message
+  return { type: 'error', error: { type, message: text, ...fields } }
 }
 
 /** Returns the HTTP status and body of an error, for servers that speak this format. */

@@ -126,8 +126,8 @@ const toolSchemas = new WeakMap<JsonSchema, JsonSchema>()
 
 /** Writes the schema of a tool with the keywords that the API has; `$schema` is none of them. */
 function toolSchema(parameters: JsonSchema): JsonSchema {
-  const known = toolSchemas.get(parameters)
-  if (known) return known
+  const cached = toolSchemas.get(parameters)
+  if (cached) return cached
   const { $schema: _, ...schema } = parameters
   const own = withGoogleKeywords(schema)
   toolSchemas.set(parameters, own)

@@ -125,9 +125,9 @@ export class GoogleDecoder implements WireDecoder {
     const feedback = objectOf(promptFeedback)
     const reason = textOf(feedback?.['blockReason'])
     if (!reason) return
-    const said = textOf(feedback?.['blockReasonMessage'])
+    const blockMessage = textOf(feedback?.['blockReasonMessage'])
     throw vendorFailure(this.#provider, {
-      message: `The prompt was blocked (${reason})${said ? `: ${said}` : '.'}`,
+      message: `The prompt was blocked (${reason})${blockMessage ? `: ${blockMessage}` : '.'}`,
       code: ErrorCode.ContentFiltered,
       vendorCode: reason,
     })
@@ -137,9 +137,9 @@ export class GoogleDecoder implements WireDecoder {
     this.#isStarted = true
     const id = textOf(responseId)
     const model = textOf(modelVersion)
-    const said = { model, id }
-    this.#fields = said
-    events.push({ type: 'message_start', index: 0, delta: { provider: this.#provider, ...said } })
+    const start = { model, id }
+    this.#fields = start
+    events.push({ type: 'message_start', index: 0, delta: { provider: this.#provider, ...start } })
   }
 
   #candidate(candidate: JsonObject, events: StreamEvent[]): void {
@@ -296,7 +296,7 @@ export class GoogleDecoder implements WireDecoder {
 function sourcesIn(fields: JsonObject): readonly Source[] | undefined {
   const grounding = objectOf(fields['groundingMetadata'])
   const supports = listOf(grounding?.['groundingSupports'])
-  const cited = objectOf(fields['citationMetadata'])
+  const citations = objectOf(fields['citationMetadata'])
   const sources = [
     ...listOf(grounding?.['groundingChunks']).flatMap((chunk, index) => {
       const inner = Object.values(objectOf(chunk) ?? {}).find((value) => objectOf(value))
@@ -307,7 +307,7 @@ function sourcesIn(fields: JsonObject): readonly Source[] | undefined {
       )
       return [chunk, ...used].flatMap((original) => toSources(original, place, title))
     }),
-    ...listOf(cited?.['citationSources'] ?? cited?.['citations']).flatMap((citation) => {
+    ...listOf(citations?.['citationSources'] ?? citations?.['citations']).flatMap((citation) => {
       const { uri, title } = objectOf(citation) ?? {}
       return toSources(citation, uri, title)
     }),
@@ -358,16 +358,16 @@ function firstCandidate(candidates: JsonValue | undefined): JsonObject | undefin
  * so they are extended in place.
  */
 function mergeFields(before: JsonObject, after: JsonObject): JsonObject {
-  let merged = before
+  let total = before
   for (const [key, value] of Object.entries(after)) {
     const fields = objectOf(value)
     if (fields && isEmpty(fields)) continue
-    merged = {
-      ...merged,
+    total = {
+      ...total,
       [key]: fields && growing.has(key) ? growLists(objectOf(before[key]), fields) : value,
     }
   }
-  return merged
+  return total
 }
 
 function growLists(before: JsonObject | undefined, after: JsonObject): JsonObject {

@@ -311,10 +311,10 @@ export class ChatDecoder implements WireDecoder {
   }
 
   #failure({ error, x_groq }: ChatChunk): Error {
-    const told = readErrorBody({ error: error ?? x_groq?.error ?? {} })
-    const message = told?.message ?? 'unknown error'
+    const vendorError = readErrorBody({ error: error ?? x_groq?.error ?? {} })
+    const message = vendorError?.message ?? 'unknown error'
     return vendorFailure(this.#provider, {
-      ...told,
+      ...vendorError,
       message: message === 'unknown error' ? 'The vendor broke off its answer.' : message,
     })
   }
@@ -410,9 +410,9 @@ function mergeField(fields: Record<string, JsonValue>, key: string, value: JsonV
     else for (const item of value) before.push(item)
   } else if (object) {
     // Objects in `fields` were created here, so they may be changed.
-    const merged = (objectOf(before) ?? {}) as Record<string, JsonValue>
-    for (const inner of Object.keys(object)) mergeField(merged, inner, object[inner]!)
-    fields[key] = merged
+    const total = (objectOf(before) ?? {}) as Record<string, JsonValue>
+    for (const inner of Object.keys(object)) mergeField(total, inner, object[inner]!)
+    fields[key] = total
   } else fields[key] = value
 }
 

@@ -107,11 +107,11 @@ class OpenMessage implements OpenItem {
   close(item: JsonObject, events: StreamEvent[]): void {
     const about = without(item, contentField)
     listOf(item['content']).forEach((value, index) => {
-      const told = objectOf(value) ?? {}
-      const isRefusal = told['type'] === 'refusal'
-      const text = stringOf(isRefusal ? told['refusal'] : told['text']) ?? ''
+      const fields = objectOf(value) ?? {}
+      const isRefusal = fields['type'] === 'refusal'
+      const text = stringOf(isRefusal ? fields['refusal'] : fields['text']) ?? ''
       const part = this.#parts[index] ?? this.#open(index, isRefusal, events)
-      this.#close(index, part, text, { ...told }, about, events)
+      this.#close(index, part, text, { ...fields }, about, events)
     })
     // Closes streamed parts that the closing item does not repeat.
     this.#parts.forEach((part, index) => {
