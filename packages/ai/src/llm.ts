@@ -39,7 +39,7 @@ import { StreamResult } from './turn/batch-reader.ts'
 import { withVendorCalls } from './turn/vendor-calls.ts'
 import { type ErrorOrigin, invalidRequest, invalidValue, type UPPError } from './contract/error.ts'
 import { deriveTool } from './tools/define.ts'
-import { joinPorts } from './tools/call.ts'
+import { joinPorts } from './tools/call-ports.ts'
 import { type BatchResult, executeTools, settleTools, type ToolBatch } from './tools/executor.ts'
 import type { Tool, ToolUseStrategy } from './contract/tool.ts'
 import type { ToolTypes, TypesOf } from './contract/tool-types.ts'
@@ -72,7 +72,7 @@ export interface LLMOptions<
    * not transformed.
    */
   readonly validate?: boolean
-  /** How many times the model is told what is wrong with its structured answer and asked again. Default 0. */
+  /** How many times the model receives what is wrong with its structured answer and is asked again. Default 0. */
   readonly repair?: number
   readonly middleware?: readonly Middleware[]
   /** Returns what a tool call runs with: a gate (may refuse it), a journal (records it durably) and a context. */

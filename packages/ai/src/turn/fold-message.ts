@@ -67,7 +67,7 @@ export class MessageFold {
 
   /**
    * Results are matched to calls by id, so two calls of a message with one id, or a call without an id, could
-   * not be told apart. Such a call gets a new id, which later requests use in call and result alike. The
+   * not be distinguished. Such a call gets a new id, which later requests use in call and result alike. The
    * vendor's id is kept in the call's metadata as `skein.vendorCallId`.
    */
   #withOwnId(event: StreamEvent, ids: IdSource): StreamEvent {

@@ -17,7 +17,7 @@ import {
 } from '../contract/message.ts'
 import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
 import { parseData } from './structured-answer.ts'
-import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.ts'
+import { type SettledCall, toToolExecution, toToolResult } from '../tools/outcome.ts'
 import { toFittingResult } from '../tools/result-size.ts'
 import type { BatchResult, ToolExecutionEvent } from '../tools/executor.ts'
 import type { ToolExecution } from '../contract/tool.ts'
