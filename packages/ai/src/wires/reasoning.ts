@@ -21,9 +21,9 @@ export interface Chosen<Value> {
   readonly notes: readonly SettingNote[]
 }
 
-/** Returns the note that a model cannot be told how much to think. */
+/** Returns the note that a model has no setting for how much to think. */
 export function noReasoning(modelId: string): readonly SettingNote[] {
-  const reason = `${modelId} cannot be told how much to think; it was not sent.`
+  const reason = `${modelId} has no setting for how much to think; it was not sent.`
   return [{ setting: 'reasoning', change: 'dropped', reason }]
 }
 

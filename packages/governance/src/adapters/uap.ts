@@ -13,7 +13,7 @@ import {
   type UapState,
   type UapStrategy,
 } from './uap-stream.ts'
-import { type UppTool, uppTools } from './upp.ts'
+import { type UppTool, uppTools } from './upp-tools.ts'
 
 /** Options of `governedExecution`. */
 interface GovernedExecutionOptions<Context> {
@@ -24,7 +24,7 @@ interface GovernedExecutionOptions<Context> {
    */
   readonly init: (context: Context) => Omit<Init, 'signal'>
   /**
-   * Holds all events back until the call is delivered. Otherwise they are emitted at once with
+   * Holds all events back until the call is delivered. Otherwise they are emitted immediately with
    * `unverified: true`.
    */
   readonly hold?: boolean

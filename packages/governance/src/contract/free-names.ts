@@ -40,7 +40,7 @@ const KNOWN: ReadonlySet<string> = new Set(
 function tokenize(source: string): string[] {
   const tokens: string[] = []
   let rest = source
-  /** The open braces. `$` stands for `${` in a template literal: after its `}`, the literal's text continues. */
+  /** The open braces. `$` means `${` in a template literal: after its `}`, the literal's text continues. */
   const braces: string[] = []
   const take = (length: number): string => {
     const taken = rest.slice(0, length)

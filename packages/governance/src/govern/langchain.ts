@@ -74,7 +74,7 @@ interface Governing {
 
 /**
  * The calls in progress, by node of a graph. A node runs the calls of a message at the same time and ends as
- * soon as one of them interrupts; the others would go on unseen, while the graph is resumed and makes them
+ * soon as one of them interrupts; the others would continue unseen, while the graph is resumed and makes them
  * again. So a call interrupts only when the other calls of its node have ended or wait too.
  */
 class BusyNodes {
@@ -133,7 +133,7 @@ function governTool<Tool extends LangChainOwnTool>(governing: Governing, tool: T
         async (checked) => (await own._call(checked, runManager, config)) as JsonValue,
       )
     } catch (error) {
-      // A refusal is the tool's answer: the model reads it, and the graph goes on.
+      // A refusal is the tool's answer: the model reads it, and the graph continues.
       if (error instanceof GovernanceError) return `Error: ${error.message}`
       throw error
     } finally {
@@ -174,6 +174,6 @@ async function answerTo(
           isPlainObject(one) && one['id'] === request.id && typeof one['approved'] === 'boolean',
       )
     if (answer)
-      return wasAsked ? answer : { ...answer, approved: false, reason: 'nobody was asked' }
+      return wasAsked ? answer : { ...answer, approved: false, reason: 'no one was asked' }
   }
 }

@@ -41,7 +41,7 @@ export function toAnthropicSchema(structure: JsonSchema): AnthropicSchema {
     isNative = false
     warn(
       'structure_not_enforced',
-      `Structured output cannot express ${what}; the schema was told to the model.`,
+      `Structured output cannot express ${what}; the schema is in the prompt.`,
       pointer,
     )
   }

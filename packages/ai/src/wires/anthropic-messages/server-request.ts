@@ -29,7 +29,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   const { messages, system } = decodeMessages(listOf(request['messages']))
   const given = request['system']
   const texts = typeof given === 'string' ? [given] : textsOf(given)
-  // The cache marks of system blocks concern only the client's own vendor, so the blocks are kept beside their text.
+  // The cache marks of system blocks concern only the client's own vendor, so the blocks are kept with their text.
   const isMarked = listOf(given).some(
     (block) => !isEmpty(without(objectOf(block) ?? {}, textFields)),
   )

@@ -233,8 +233,8 @@ export class AnthropicDecoder implements WireDecoder {
     const delta = objectOf(event.delta) ?? {}
     const stopReason = delta['stop_reason']
     if (typeof stopReason === 'string') this.#stopReason = stopReason
-    const beside = without(event as JsonObject, apart)
-    this.#message = { ...this.#message, ...without(delta, apart), ...beside }
+    const others = without(event as JsonObject, apart)
+    this.#message = { ...this.#message, ...without(delta, apart), ...others }
     this.#usage = mergeUsage(this.#usage, event.usage)
     return []
   }

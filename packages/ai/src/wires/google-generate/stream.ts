@@ -203,9 +203,9 @@ export class GoogleDecoder implements WireDecoder {
     if (!this.#call && isEmpty(call)) return // an empty call marks the end of a call that is already closed
     const name = textOf(call['name'])
     // The vendor's fields besides name, id and arguments.
-    const beside = without(part, functionCallKey)
+    const others = without(part, functionCallKey)
     const inside = without(call, callKeys)
-    const native = isEmpty(inside) ? beside : { ...beside, functionCall: inside }
+    const native = isEmpty(inside) ? others : { ...others, functionCall: inside }
     const isMore = this.#call && (!name || call['id'] === this.#call.toolCallId)
     if (!isMore) this.#startCall({ name: name ?? '', id: textOf(call['id']), native }, events)
     const open = this.#call!
@@ -334,12 +334,18 @@ const growing = new Set(['citationMetadata', 'logprobsResult'])
 
 /** Returns the part of a frame from which `decode` reads only one text and the usage; else undefined. */
 function onlyText(frame: GoogleResponse): GooglePart | undefined {
-  const { candidates, usageMetadata: _, modelVersion: _model, responseId: _id, ...beside } = frame
+  const {
+    candidates,
+    usageMetadata: _,
+    modelVersion: _model,
+    responseId: _id,
+    ...frameRest
+  } = frame
   const { content, index: _index, ...inside } = firstCandidate(candidates) ?? {}
   const [first, ...more] = listOf(objectOf(content)?.['parts'])
   const part = objectOf(first) ?? {}
   const { text, thought: _thought, ...others } = part
-  const isOnly = more.length === 0 && isEmpty({ ...beside, ...inside, ...others })
+  const isOnly = more.length === 0 && isEmpty({ ...frameRest, ...inside, ...others })
   return isOnly && typeof text === 'string' ? part : undefined
 }
 

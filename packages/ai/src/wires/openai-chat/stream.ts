@@ -13,7 +13,8 @@ import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, ValueUnwrapper, WireDecoder } from '../wire.ts'
 import { ReasoningDetails } from './reasoning-details.ts'
 import { ToolCalls } from './stream-calls.ts'
-import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta, OpenAIChatDialect } from './types.ts'
+import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta } from './types.ts'
+import type { OpenAIChatDialect } from './dialect.ts'
 import { toUsage } from './usage.ts'
 
 const chunkFields = new Set(
@@ -230,9 +231,9 @@ export class ChatDecoder implements WireDecoder {
    * Reads reasoning. OpenRouter sends reasoning both as text and as details. The details are kept to be sent
    * back; their text is used only if there is no other text.
    */
-  #readReasoning(told: unknown, delta: ChatDelta, events: StreamEvent[]): void {
+  #readReasoning(field: unknown, delta: ChatDelta, events: StreamEvent[]): void {
     const fromDetails = this.#details.push(listOf(delta.reasoning_details))
-    this.#reasoning(stringOf(told) || fromDetails, events)
+    this.#reasoning(stringOf(field) || fromDetails, events)
   }
 
   #reasoning(text: string, events: StreamEvent[]): void {

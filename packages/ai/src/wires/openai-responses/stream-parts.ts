@@ -138,7 +138,7 @@ class OpenMessage implements OpenItem {
     index: number,
     part: OpenPart,
     text: string,
-    told: JsonObject,
+    fields: JsonObject,
     about: JsonObject,
     events: StreamEvent[],
   ): void {
@@ -146,8 +146,8 @@ class OpenMessage implements OpenItem {
     if (text.length > part.seen) this.delta(text.slice(part.seen), { type, index }, events)
     const rest = part.unwrapper?.end()
     if (rest) events.push({ type: 'text_delta', index: part.block, delta: { text: rest } })
-    this.#shared.sources.push(...annotationSources(told['annotations']))
-    const native = without(told, textFields)
+    this.#shared.sources.push(...annotationSources(fields['annotations']))
+    const native = without(fields, textFields)
     const metadata = withNative(this.#shared.provider, api, native, { item: about })
     events.push({ type: 'content_block_stop', index: part.block, delta: { metadata } })
     this.#parts[index] = undefined

@@ -43,7 +43,7 @@ interface OpenAudio {
 
 /**
  * Converts the events of a response. A complete response is decoded by the same code: its items are
- * opened and closed at once. Content of the terminal event that was not streamed before is added then,
+ * opened and closed together. Content of the terminal event that was not streamed before is added then,
  * so servers may leave out events.
  */
 export class ResponsesDecoder implements WireDecoder {

@@ -10,17 +10,9 @@ import type {
 } from '../../document/thread.ts'
 import type { ExportContext } from './export.ts'
 import { KEPT_PART, renameKey, RESERVED } from './import-message.ts'
-import {
-  CONTENT_KINDS,
-  DATED_PARTS,
-  FINISH_REASONS,
-  MESSAGE_FIELDS,
-  PART_FIELDS,
-  type PydanticMessage,
-  REQUEST_PARTS,
-  RESPONSE_PARTS,
-  USAGE_FIELDS,
-} from './types.ts'
+import { CONTENT_KINDS, FINISH_REASONS, REQUEST_PARTS, RESPONSE_PARTS } from './names.ts'
+import { DATED_PARTS, MESSAGE_FIELDS, PART_FIELDS, USAGE_FIELDS } from './fields.ts'
+import { type PydanticMessage } from './types.ts'
 
 type Fields = { readonly [key: string]: unknown }
 type Draft = { [key: string]: unknown }
