@@ -7,6 +7,17 @@ export { decodeBase64, decodeBase64Url, encodeBase64, encodeBase64Url } from './
 export { canonicalJson } from './canonical-json.ts'
 export { createSha256, sha256, sha256Hex, type Sha256 } from './hash.ts'
 export type {
+  UppMetadata,
+  UppTextBlock,
+  UppReasoningBlock,
+  UppImageSource,
+  UppImageBlock,
+  UppDocumentSource,
+  UppDocumentBlock,
+  UppMediaBlock,
+  UppNativeBlock,
+} from './upp-blocks.ts'
+export type {
   BytesJSON,
   MetadataJSON,
   ImageBlockJSON,
