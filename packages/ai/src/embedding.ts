@@ -110,7 +110,7 @@ export type EmbeddingStream = ResultStream<EmbeddingProgress, EmbeddingResult>
 /** A model that turns texts into vectors, and images too if the vendor supports it (UPP §13.3). */
 export interface EmbeddingInstance {
   readonly model: BoundEmbeddingModel
-  /** Embeds all inputs and returns every vector at once; large inputs are sent in several requests. */
+  /** Embeds all inputs and returns all vectors together; large inputs are sent in several requests. */
   embed(
     input: EmbeddingInput | readonly EmbeddingInput[],
     options?: EmbedOptions & { readonly chunked?: false },

@@ -15,7 +15,7 @@ export interface CheckpointerOptions {
   readonly store: CheckpointStore
   readonly sessionId: string
   readonly agentId?: string
-  /** `async` (default): `save` returns at once. `sync`: `save` returns a promise that the run awaits. */
+  /** `async` (default): `save` returns immediately. `sync`: `save` returns a promise that the run awaits. */
   readonly durability?: 'async' | 'sync'
   /** Default: `console.error`. */
   readonly onError?: CheckpointErrorHandler
@@ -134,7 +134,7 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
 
 /**
  * Deletes the saved session of a sub-agent whose call has a result, once the caller's state with that result
- * is saved. Never rejects: a failure is reported, and only leaves a session behind that nobody needs.
+ * is saved. Never rejects: a failure is reported, and only leaves a session behind that is not needed.
  */
 export async function deleteSession(
   store: CheckpointStore,

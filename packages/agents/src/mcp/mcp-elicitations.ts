@@ -15,7 +15,7 @@ interface AskedCall {
 
 /** Turns questions that a server asks during a call into interrupts of that call. */
 export class Elicitations {
-  /** The call that is running: its known answers, and the question that nobody has answered. */
+  /** The call that is running: its known answers, and the question without an answer. */
   #call: AskedCall | undefined
   #queue: Promise<void> = Promise.resolve()
 

@@ -215,7 +215,7 @@ const SUMMARY = 'contextSummary'
 /**
  * Lets a smaller model summarise the old part of a long history, and continues with the summary and the newest
  * messages (UAP §6.2, pattern 3). Calls stay together with their results. The summary is kept in the state's
- * metadata, so that later runs of the conversation go on from it.
+ * metadata, so that later runs of the conversation continue from it.
  */
 export function summarize(summarizer: Summarizer, options: SummarizeOptions = {}): Middleware {
   const { threshold = 150_000, keepRecent = 10, estimate = estimateTokens } = options

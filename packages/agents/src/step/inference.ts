@@ -12,7 +12,7 @@ export interface InferenceTask {
    * its inputs.
    */
   readonly inputs: number
-  /** Where the events go, if somebody reads them. Only then the vendor streams its answer. */
+  /** Where the events go, if the run has a reader. Only then the vendor streams its answer. */
   readonly live?: LiveEvents
   readonly signal?: AbortSignal
   /** The `state` of the model's middleware, shared by the whole run. */

@@ -100,7 +100,7 @@ export function step(input: StepInput): Batches<StepResult> {
   return live.read(run, () => controller.abort())
 }
 
-/** Runs one step and reports its events to `live`, if somebody reads them. All built-in strategies use `runStep`. */
+/** Runs one step and reports its events to `live`, if the run has a reader. All built-in strategies use `runStep`. */
 export async function runStep(input: StepInput, live?: LiveEvents): Promise<StepResult> {
   const { state, runsTools = true, inputs = 0, commit } = input
   const waiting = openCallsOf(state.messages)

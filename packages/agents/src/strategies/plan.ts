@@ -31,7 +31,7 @@ export interface PlanOptions {
    */
   readonly maxReplans?: number
   /**
-   * How many steps that do not depend on each other are given to the model at once, so that their calls can
+   * How many steps that do not depend on each other are given to the model together, so that their calls can
    * run at the same time. Default 1: one step after the other.
    */
   readonly maxParallelSteps?: number

@@ -80,7 +80,7 @@ export class StrategyRun {
   steps: number
   readonly context: ExecutionContext
   readonly record: RunRecord = new RunRecord()
-  /** Where the events go, if somebody reads them. */
+  /** Where the events go, if the run has a reader. */
   readonly #live: LiveEvents | undefined
   readonly #hooks: AgentStrategy
   readonly #agentId: string
@@ -499,7 +499,7 @@ export class StrategyRun {
   async #reportConflicts(): Promise<void> {
     for (const conflict of this.context.takeConflicts?.() ?? []) {
       const { sessionId } = conflict
-      const message = `The session ${JSON.stringify(sessionId)} was saved by somebody else during this run.`
+      const message = `The session ${JSON.stringify(sessionId)} was saved by another process during this run.`
       this.record.addExecutions([], [{ code: 'checkpoint_conflict', message }])
       await this.emit('checkpoint_conflict', conflict)
     }
@@ -596,7 +596,7 @@ export class StrategyRun {
     return this.record.hasAnswer ? undefined : this.state.messages.findLast(isAssistantMessage)
   }
 
-  /** Reports an event of the current step, if somebody reads the events of the run. */
+  /** Reports an event of the current step, if the run has a reader. */
   emit<Type extends UAPEventType>(type: Type, data: UAPEventData[Type]): void | Promise<void> {
     return this.#live?.emit([uapEvent({ step: this.step, agentId: this.#agentId }, type, data)])
   }

@@ -14,7 +14,7 @@ type ShellArguments = {
   readonly max_output_length?: number | null
 }
 
-/** The output of one command; a text stands for a command that ended well. */
+/** The output of one command; a text is the output of a command that ended well. */
 type ShellOutput = {
   readonly stdout: string
   readonly stderr: string

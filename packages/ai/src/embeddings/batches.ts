@@ -83,7 +83,7 @@ function checkCount(name: string, value: unknown, origin: ErrorOrigin): void {
 }
 
 /**
- * Embeds the batches, several at once. Yields one result per batch, in order, with indexes into the whole
+ * Embeds the batches, several at the same time. Yields one result per batch, in order, with indexes into the whole
  * input.
  */
 export async function* embedBatches(

@@ -37,7 +37,7 @@ export interface GatewayOptions {
   readonly images?: Readonly<Record<string, ImageInstance>>
   /**
    * The beta features of Anthropic that clients may ask for with the header `anthropic-beta`; `*` at the end of a name
-   * stands for any version. Default: `defaultBetas`, those that change neither price nor place.
+   * means any version. Default: `defaultBetas`, those that change neither price nor place.
    */
   readonly betas?: readonly string[]
   /**

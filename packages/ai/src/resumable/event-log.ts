@@ -167,7 +167,7 @@ export const StreamErrorCode = {
   /** No stream has this id, or the stream has ended and was deleted. */
   NotFound: 'STREAM_NOT_FOUND',
   Exists: 'STREAM_EXISTS',
-  /** Too many streams at once. */
+  /** Too many streams at the same time. */
   Limit: 'STREAM_LIMIT',
   /** One stream has too many events or characters. */
   TooLarge: 'STREAM_TOO_LARGE',

@@ -178,7 +178,7 @@ export function rateLimitOf(
   return Object.keys(result).length > 0 ? { ...result } : undefined
 }
 
-/** Returns a wait of 0 or more; undefined for NaN, which stands for a header that cannot be read. */
+/** Returns a wait of 0 or more; undefined for NaN, which means a header that cannot be read. */
 function positive(ms: number | undefined): number | undefined {
   return ms === undefined || !Number.isFinite(ms) ? undefined : Math.max(0, Math.ceil(ms))
 }

@@ -116,7 +116,7 @@ export class Connection {
 /** Above this many buffered bytes the socket is paused until they are read. */
 const HIGH_WATER_BYTES = 1024 * 1024
 
-/** A connection that was idle for less than this is used at once: a server rarely closes one so soon. */
+/** A connection that was idle for less than this is used immediately: a server rarely closes one so soon. */
 const SETTLED_IDLE_MS = 100
 
 /** Thrown when the server had closed a reused connection and sent no byte of a response. */

@@ -58,7 +58,7 @@ export class ResponseParser {
   }
 
   #readHead(bytes: Buffer): Buffer {
-    // The first wrong byte is refused at once: a server of another protocol (mail, TLS, HTTP/2) may send a
+    // The first wrong byte is refused immediately: a server of another protocol (mail, TLS, HTTP/2) may send a
     // few bytes and then wait, and the call would wait with it.
     for (let i = 0; i < START.length && i < bytes.length; i++)
       if (bytes[i] !== START[i]) throw notHttp()

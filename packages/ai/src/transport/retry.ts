@@ -21,7 +21,7 @@ export interface RetryLimits {
   /** The longest computed delay. Default 8000. */
   readonly maxDelayMs?: number
   /**
-   * Chooses each delay at random between half of it and all of it, so that clients do not retry all at once.
+   * Chooses each delay at random between half of it and all of it, so that clients do not all retry at the same time.
    * Default true.
    */
   readonly jitter?: boolean
@@ -89,13 +89,13 @@ export interface ExponentialBackoffOptions {
   /** The longest computed delay. Default 8000. */
   readonly maxDelay?: number
   /**
-   * Chooses each delay at random between half of it and all of it, so that clients do not retry all at once.
+   * Chooses each delay at random between half of it and all of it, so that clients do not all retry at the same time.
    * Default true.
    */
   readonly jitter?: boolean
   /**
    * The longest wait if the vendor asks for a longer one with `Retry-After`. Without this setting, a
-   * `Retry-After` above 60 seconds fails at once, with `retryAfterMs` on the error.
+   * `Retry-After` above 60 seconds fails immediately, with `retryAfterMs` on the error.
    */
   readonly maxRetryAfter?: number
   /** Also retries an attempt that exceeded the caller's own time limit. Default true. */

@@ -18,7 +18,7 @@ export interface TransportRequest {
   /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array<ArrayBuffer> | FormData | BodyPieces
-  /** Aborting closes the connection at once, before or after the response headers. */
+  /** Aborting closes the connection immediately, before or after the response headers. */
   readonly signal: AbortSignal
   /** The limit for making a connection, in milliseconds. A `fetch` has its own. */
   readonly connectMs?: number

@@ -16,7 +16,7 @@ export type OpenReader<T> = (answer: VendorAnswer) => AnswerReader<T> | Promise<
 /**
  * Runs one call with its retries and iterates over the values that the reader decodes. Used for both
  * complete and streamed responses. A failed attempt is repeated, with the next key, unless a value has
- * already been returned. Ending the iteration early, or aborting, closes the connection at once.
+ * already been returned. Ending the iteration early, or aborting, closes the connection immediately.
  */
 export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
   readonly #call: VendorCall
@@ -121,7 +121,7 @@ export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
     return typeof delay === 'number' && Number.isFinite(delay) ? Math.max(0, delay) : null
   }
 
-  /** Runs a wait that ends at once with CANCELLED when the caller's signal aborts or `return` is called. */
+  /** Runs a wait that ends immediately with CANCELLED when the caller's signal aborts or `return` is called. */
   async #abortable<R>(wait: (signal: AbortSignal) => Promise<R>): Promise<R> {
     const { signal } = this.#call
     const controller = (this.#waiting = new AbortController())

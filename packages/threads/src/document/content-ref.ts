@@ -54,7 +54,7 @@ export async function offloadContent(thread: Thread, options: OffloadOptions): P
     },
     binary: async (binary) => {
       if (binary.content_ref) return binary
-      // The base64 text is stored, not the bytes that it stands for: it has to come back byte for byte.
+      // The base64 text is stored, not the bytes that it encodes: it has to come back byte for byte.
       const content_ref = await move(binary.data, binary.media_type)
       return content_ref ? keepJsonText(binary, { ...binary, data: '', content_ref }) : binary
     },

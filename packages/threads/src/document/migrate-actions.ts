@@ -272,7 +272,7 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
   const data = item[`${kind}_base64`] ?? item['data']
   const file = Object.entries(item).filter(([key]) => key === 'name' || key === 'size_bytes')
   const rest = without(item, ...MEDIA_FIELDS, `${kind}_url`, `${kind}_base64`)
-  // An attachment with a `vendor_metadata` of its own keeps it, and its name and size beside it.
+  // An attachment with a `vendor_metadata` of its own keeps it, and its name and size next to it.
   if ('vendor_metadata' in rest) Object.assign(rest, Object.fromEntries(file))
   else if (file.length > 0) rest['vendor_metadata'] = Object.fromEntries(file)
   if (typeof url === 'string') {

@@ -129,7 +129,7 @@ function read(
     code: IssueCode.DuplicateKey,
     severity,
     pointer,
-    message: `${pointer}: the key stands twice; the last value was taken`,
+    message: `${pointer}: the key occurs twice; the last value was taken`,
   }))
   return { value, issues: [...repetitions, ...issues], valid: valid && severity !== 'error' }
 }

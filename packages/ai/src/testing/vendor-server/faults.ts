@@ -125,7 +125,7 @@ function errorOf({ code, status, message }: Fault & { kind: 'error_event' }): {
   message: string
   statusCode?: number
 } {
-  const text = message ?? 'The vendor was told to fail.'
+  const text = message ?? 'The vendor fails on request.'
   return { code, message: text, statusCode: status }
 }
 

@@ -252,7 +252,7 @@ function json(body: JsonObject): WireReply {
 }
 
 function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): WireReply {
-  const { code, status, message = 'The vendor was told to fail.', headers, body } = fault
+  const { code, status, message = 'The vendor fails on request.', headers, body } = fault
   const reply = errorReply(wire, { code, message, statusCode: status })
   const own = typeof body === 'object' ? JSON.stringify(body) : body
   return { ...reply, headers: { ...reply.headers, ...headers }, body: own ?? reply.body }
