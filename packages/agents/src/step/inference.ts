@@ -41,7 +41,8 @@ export async function runInference(task: InferenceTask): Promise<Inference> {
   const { llm, messages, live, signal, middlewareState: state, cycle, repair } = task
   const indexes = new Map<string, number>()
   const streaming = live !== undefined
-  const events = llm.infer(messages, { streaming, signal, state, cycle, repair })
+  const options = { streaming, events: streaming, signal, state, cycle, repair }
+  const events = llm.infer(messages, options)
   for (;;) {
     const step = await events.next()
     if (step.done) return { turn: step.value, messages: step.value.messages, indexes }

@@ -11,6 +11,7 @@ import {
   type JsonValue,
   type RecordedArguments,
 } from '@skein/base'
+import { isPromise, type MaybePromise } from '../contract/maybe-promise.ts'
 import { hookError } from '../contract/error.ts'
 import {
   isDeferred,
@@ -68,8 +69,8 @@ export interface CallEnvironment {
   readonly refusal: string | undefined
   readonly signal: AbortSignal
   readonly report: (report: CallReport) => void
-  /** Keeps the batch open after an abort, as `settlesAfter` says; returns a function that ends this. */
-  readonly hold?: (settlesAfter: NonNullable<CallPorts['settlesAfter']>) => () => unknown
+  /** Keeps the batch open after an abort, as `settlesAfter` says, until the call has ended. */
+  readonly hold?: (settlesAfter: NonNullable<CallPorts['settlesAfter']>) => void
   /** Called when the call has its outcome, which is then reviewed and journalled. */
   readonly settling?: () => void
 }
@@ -99,18 +100,18 @@ export async function runToolCall(
 
   let own = refused
   let durationMs = 0
-  let release: (() => unknown) | undefined
   let left: Promise<LateOutcome | undefined> | undefined
   try {
     if (!own) {
-      await settings.hooks?.onToolCall?.(call)
-      await ports.journal?.commit({ type: 'call_start', call, parsed })
+      // Each wait costs time even if there is nothing to wait for, so only hooks and ports that exist are awaited.
+      if (settings.hooks?.onToolCall) await settings.hooks.onToolCall(call)
+      if (ports.journal) await ports.journal.commit({ type: 'call_start', call, parsed })
       signal.throwIfAborted()
       report({ type: 'start', call })
       const startedAt = settings.clock.now()
       const tool = environment.tool!
       const settlesAfter = graceOf(tool, ports)
-      release = settlesAfter && environment.hold?.(settlesAfter)
+      if (settlesAfter) environment.hold?.(settlesAfter)
       const start = (toolSignal: AbortSignal, cut: AbortSignal): Promise<ToolOutcome> =>
         run(call, { tool, signal: toolSignal, cut, ports }, context)
       const ended = await runInTime({
@@ -128,22 +129,31 @@ export async function runToolCall(
     }
     environment.settling?.()
 
-    const reviewed = own.type === 'deferred' ? own : await review(call, own, ports, environment)
-    const outcome = await withModelForm(call, reviewed, environment.tool)
+    // A refusal is awaited in any case: the batch fails if a hook of another call throws meanwhile, and a failed batch
+    // reports no more events.
+    const reviewed =
+      own.type !== 'deferred' && (refused || settings.strategy || ports.review)
+        ? await review(call, own, ports, environment)
+        : own
+    const outcome =
+      refused || environment.tool?.toModel
+        ? await withModelForm(call, reviewed, environment.tool)
+        : reviewed
 
     // The gate records the outcome directly before the journal's `call_end`, so that both belong to one commit;
     // hooks, which may take long, run before.
-    if (!refused && own.type !== 'deferred') await ports.gate?.settle?.(call, own)
-    await ports.journal?.commit({ type: 'call_end', call, outcome, parsed })
+    if (!refused && own.type !== 'deferred' && ports.gate?.settle)
+      await ports.gate.settle(call, own)
+    if (ports.journal) await ports.journal.commit({ type: 'call_end', call, outcome, parsed })
     const settled = { call, outcome, durationMs, parsed }
     if (outcome.type === 'deferred') return settled
     if (refused)
       report({ type: 'start', call }) // a refused call also gets a start event, so that every end event has one
-    else await settings.hooks?.onToolResult?.(call, toToolExecution(settled).result, outcome)
+    else if (settings.hooks?.onToolResult)
+      await settings.hooks.onToolResult(call, toToolExecution(settled).result, outcome)
     report({ type: 'end', settled })
     return settled
   } finally {
-    release?.()
     // What became of the call is recorded by now, so the late result comes after it.
     void left?.then((late) => late && ports.late?.(call, late))
   }
@@ -177,9 +187,10 @@ async function judge(
     const list = known === '' ? 'There are no tools.' : `Known tools: ${known}.`
     return { call: requested, refused: failed(`There is no tool "${toolName}". ${list}`) }
   }
-  await strategyHook(settings, 'onToolCall', () =>
-    strategy?.onToolCall?.(tool, requested.arguments, requested),
-  )
+  if (strategy?.onToolCall)
+    await strategyHook(settings, 'onToolCall', () =>
+      strategy.onToolCall?.(tool, requested.arguments, requested),
+    )
   if (invalidArguments) {
     const message = `The arguments of "${toolName}" are not a complete JSON object (${invalidArguments.reason}). The tool did not run; call it again with valid arguments.`
     return { call: requested, refused: failed(message) }
@@ -188,9 +199,11 @@ async function judge(
     return { call: requested, refused: failed(`"${toolName}" did not run. ${refusal}`) }
 
   signal.throwIfAborted()
-  const answer = await strategyHook(settings, 'onBeforeCall', () =>
-    strategy?.onBeforeCall?.(tool, requested.arguments, requested),
-  )
+  const answer =
+    strategy?.onBeforeCall &&
+    (await strategyHook(settings, 'onBeforeCall', () =>
+      strategy.onBeforeCall?.(tool, requested.arguments, requested),
+    ))
   const before = answer ?? true // a hook that returns nothing lets the call continue, and so does null
   const sent = withArguments(requested, (typeof before === 'object' && before.params) || undefined)
   const proceeds = typeof before === 'object' ? before.proceed : before !== false
@@ -209,7 +222,8 @@ async function judge(
     return { call: sent, refused: failed(messageOf(error), error) }
   }
   signal.throwIfAborted()
-  const judged = await admit(phase, ports, environment)
+  const admission = admit(phase, ports, environment)
+  const judged = isPromise(admission) ? await admission : admission
   const { call, refused } = judged
   // A gate may return a copy; the tool's `run` has to recognise it as parsed.
   if (!refused && call.arguments !== phase.call.arguments) parser.restore(call.arguments)
@@ -243,8 +257,18 @@ async function parse(
   return { call: Object.freeze({ ...sent, arguments: args }), isApproved: isApproved && isSame }
 }
 
-/** Asks the tool's `approval` and the gate whether the call may run. */
-async function admit(
+/** Asks the tool's `approval` and the gate, if there are any, whether the call may run. */
+function admit(
+  phase: ParsePhase,
+  ports: CallPorts,
+  environment: CallEnvironment,
+): MaybePromise<Judgement> {
+  const needsApproval = environment.tool?.approval && !phase.isApproved
+  if (needsApproval || ports.gate) return askToAdmit(phase, ports, environment)
+  return { call: phase.call, context: ports.context }
+}
+
+async function askToAdmit(
   { call, isApproved }: ParsePhase,
   ports: CallPorts,
   { tool, signal }: CallEnvironment,
@@ -307,9 +331,10 @@ async function run(
 ): Promise<ToolOutcome> {
   try {
     const args = call.arguments as never // `Tool` does not declare the types of its parameters
-    const answer = wantsContext(tool)
-      ? await tool.run(args, contextOf(call, tool, signal, context) as never)
-      : await (tool.run as (params: never) => unknown).call(tool, args)
+    const output: unknown = wantsContext(tool)
+      ? tool.run(args, contextOf(call, tool, signal, context) as never)
+      : (tool.run as (params: never) => unknown).call(tool, args)
+    const answer = isThenable(output) ? await output : output
     const result = isGenerator(answer)
       ? await readGenerator(answer, cut, (output) => ports.progress?.(call, output))
       : answer
@@ -317,6 +342,11 @@ async function run(
   } catch (error) {
     return failed(messageOf(error), error)
   }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false
+  return typeof (value as Partial<PromiseLike<unknown>>).then === 'function'
 }
 
 /** Adds the form of a result that the model sees, for a tool with `toModel`. */
@@ -355,14 +385,14 @@ async function review(
 ): Promise<ToolOutcome> {
   const { strategy } = settings
   let outcome = own
-  if (tool && (own.type === 'error' || own.type === 'unknown')) {
+  if (tool && strategy?.onError && (own.type === 'error' || own.type === 'unknown')) {
     await strategyHook(settings, 'onError', () =>
-      strategy?.onError?.(tool, call.arguments, errorOf(own), call),
+      strategy.onError?.(tool, call.arguments, errorOf(own), call),
     )
   }
-  if (tool && own.type === 'done') {
+  if (tool && strategy?.onAfterCall && own.type === 'done') {
     const after = await strategyHook(settings, 'onAfterCall', () =>
-      strategy?.onAfterCall?.(tool, call.arguments, own.result, call),
+      strategy.onAfterCall?.(tool, call.arguments, own.result, call),
     )
     if (after) outcome = doneOutcome(call, after.result)
   }

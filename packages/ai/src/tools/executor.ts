@@ -1,5 +1,6 @@
 import { linkAbort } from '@skein/base'
 import type { ToolExecutionEndEvent, ToolExecutionStartEvent } from '../contract/event.ts'
+import { type Emit, EventReader } from '../contract/event-reader.ts'
 import { cancelledError } from '../contract/error.ts'
 import type { Tool, ToolCall, ToolOutcome } from '../contract/tool.ts'
 import type { Warning } from '../contract/turn.ts'
@@ -38,35 +39,35 @@ export interface BatchResult {
 export type ToolExecutionEvent = ToolExecutionStartEvent | ToolExecutionEndEvent
 
 /**
- * Runs the calls of one message and reports each start and end as it happens. Throws `CANCELLED` as soon as the signal
+ * Runs the calls of one message and yields each start and end as it happens. Otherwise it does what `settleTools` does.
+ */
+export function executeTools(
+  batch: ToolBatch,
+): AsyncGenerator<readonly ToolExecutionEvent[], BatchResult> {
+  return new EventReader((emit) => settleTools(batch, emit))
+}
+
+/**
+ * Runs the calls of one message and reports each start and end with `emit`, if that is given. Throws `CANCELLED` as soon as the signal
  * aborts, even if a tool ignores the signal, unless a write that runs still has its grace (`CallPorts.settlesAfter`).
  * Rethrows errors of a hook, a gate or a journal, after the calls that have an outcome are journalled. In both cases calls
  * that have not started are skipped.
  */
-export async function* executeTools(
+export async function settleTools(
   batch: ToolBatch,
-): AsyncGenerator<readonly ToolExecutionEvent[], BatchResult> {
-  const execution = new Execution(batch)
+  emit?: Emit<ToolExecutionEvent>,
+): Promise<BatchResult> {
+  const execution = new Execution(batch, emit !== undefined)
   try {
     execution.startReady()
     for (;;) {
       const events = execution.takeEvents()
-      if (events.length > 0) yield events
-      else if (execution.isOver()) return execution.result()
+      if (events.length > 0) {
+        const reading = emit?.(events)
+        if (reading) await reading
+      } else if (execution.isOver()) return execution.result()
       else await execution.change()
     }
-  } finally {
-    execution.close()
-  }
-}
-
-/** Runs the calls of one message as `executeTools` does, but reports nothing. */
-export async function settleTools(batch: ToolBatch): Promise<BatchResult> {
-  const execution = new Execution(batch, false)
-  try {
-    execution.startReady()
-    while (!execution.isOver()) await execution.change()
-    return execution.result()
   } finally {
     execution.close()
   }
@@ -92,7 +93,7 @@ class Execution {
   /** Calls that may still get an outcome after an abort. */
   readonly #holds = new Set<(reason: unknown) => string | undefined>()
 
-  constructor(batch: ToolBatch, reports = true) {
+  constructor(batch: ToolBatch, reports: boolean) {
     this.#reports = reports
     const { calls, tools, strategy, mode = 'parallel', succeeded = new Set() } = batch
     this.#batch = batch
@@ -176,6 +177,7 @@ class Execution {
   /** Runs one call. Never rejects: an error outside the tool fails the batch. */
   async #run(position: number): Promise<void> {
     const call = this.#batch.calls[position]!
+    let hold: ((reason: unknown) => string | undefined) | undefined
     try {
       const settled = await runToolCall(call, {
         settings: this.#batch,
@@ -185,9 +187,8 @@ class Execution {
         report: (report) => this.#report(call, position, report),
         hold: (settlesAfter) => {
           // Two calls of one tool may share a function, but each holds the batch by itself.
-          const held = (reason: unknown): string | undefined => settlesAfter(reason)
-          this.#holds.add(held)
-          return () => this.#holds.delete(held) // the end of `#run` wakes the reader
+          hold = (reason) => settlesAfter(reason)
+          this.#holds.add(hold)
         },
         settling: () => this.#settling.add(position),
       })
@@ -197,6 +198,8 @@ class Execution {
       this.#failure ??= { error }
       this.#controller.abort()
     }
+    // Only now, when the outcome is in its place, may an abort end the batch.
+    if (hold) this.#holds.delete(hold)
     this.#settling.delete(position)
     this.#wake()
   }

@@ -1,3 +1,5 @@
+import type { MaybePromise } from '../contract/maybe-promise.ts'
+
 /**
  * Sends HTTP requests. There are two implementations: any `fetch`, and on Node a keep-alive client over
  * sockets that is much faster than `fetch`. Retries, timeouts, keys and errors are handled above this
@@ -54,10 +56,10 @@ export interface ResponseHeaders {
 /** A response body, read in the pieces in which it arrives. */
 export interface ByteSource {
   /**
-   * Returns the bytes that have arrived, at least one; undefined at the end. Rejects as soon as the
-   * signal of the request aborts, with its reason.
+   * Returns the bytes that have arrived, at least one; undefined at the end. Returns a promise only if it has to wait
+   * for bytes. Fails as soon as the signal of the request aborts, with its reason.
    */
-  read(): Promise<Uint8Array | undefined>
+  read(): MaybePromise<Uint8Array | undefined>
   /** Stops reading and closes the connection. Idempotent, never throws. */
   cancel(): void
 }
