@@ -9,6 +9,7 @@ import {
   unknownOptions,
   uuidV4,
   wellFormed,
+  isPromise,
 } from '@skein/base'
 import { checkOptions } from './turn/check-request.ts'
 import { checkOf, type DataCheck, type Structure, toStructure } from './turn/structured-answer.ts'
@@ -35,7 +36,6 @@ import type { Unchecked } from './contract/structure.ts'
 import { hasModelHooks, type Middleware } from './contract/middleware.ts'
 import { MiddlewareRun } from './turn/run-middleware.ts'
 import { type Emit, EventReader } from './contract/event-reader.ts'
-import { isPromise } from './contract/maybe-promise.ts'
 import { runTurn, toolHooks, type TurnTask } from './turn/run-turn.ts'
 import { StreamResult } from './turn/batch-reader.ts'
 import { withVendorCalls } from './turn/vendor-calls.ts'

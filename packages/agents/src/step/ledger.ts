@@ -1,3 +1,4 @@
+import type { MaybePromise } from '@skein/base'
 import { type Message, messageToJSON, type TokenUsage } from '@skein/ai'
 import { addUsage, zeroUsage } from '@skein/ai/engine'
 import { awaitUnlessAborted } from '../contract/agent-error.ts'
@@ -14,7 +15,7 @@ export interface LedgerRun {
   /** What the run and its ended sub-agents have used, including sub-agents that ended within the running calls. */
   readonly settled: () => Spending
   /** Returns whether the stop condition of the run would end it at these totals. */
-  readonly stops: (totals: Spending) => Promise<boolean>
+  readonly stops: (totals: Spending) => MaybePromise<boolean>
 }
 
 /** Connects the run of a sub-agent to the run that called it. */

@@ -1,5 +1,4 @@
-import type { MaybePromise } from './maybe-promise.ts'
-
+import { type MaybePromise } from '@skein/base'
 /**
  * Hands events to the reader of a run. Returns a promise if the run has to wait until the reader asks for more; it
  * rejects with `readerLeft` if the reader leaves instead.

@@ -10,8 +10,9 @@ import {
   type JsonObject,
   type JsonValue,
   type RecordedArguments,
+  isPromise,
+  type MaybePromise,
 } from '@skein/base'
-import { isPromise, type MaybePromise } from '../contract/maybe-promise.ts'
 import { hookError } from '../contract/error.ts'
 import {
   isDeferred,

@@ -1,5 +1,4 @@
-import { isPromise, type MaybePromise } from '../contract/maybe-promise.ts'
-import { untilAborted, type Clock, systemClock } from '@skein/base'
+import { untilAborted, type Clock, systemClock, isPromise, type MaybePromise } from '@skein/base'
 import type { ProviderConfig } from '../contract/provider.ts'
 import { ErrorCode, isUPPError, type Modality, overLimit, UPPError } from '../contract/error.ts'
 import { joinBytes } from '../media/bytes.ts'

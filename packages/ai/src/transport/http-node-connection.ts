@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../contract/maybe-promise.ts'
+import { type MaybePromise } from '@skein/base'
 import type { Socket } from 'node:net'
 import { ResponseParser } from './http-node-parser.ts'
 import type { ByteSource, ResponseHeaders, TransportResponse } from './transport.ts'

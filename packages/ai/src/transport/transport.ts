@@ -1,5 +1,4 @@
-import type { MaybePromise } from '../contract/maybe-promise.ts'
-
+import { type MaybePromise } from '@skein/base'
 /**
  * Sends HTTP requests. There are two implementations: any `fetch`, and on Node a keep-alive client over
  * sockets that is much faster than `fetch`. Retries, timeouts, keys and errors are handled above this

@@ -1,5 +1,4 @@
-import { isPromise, type MaybePromise } from '../contract/maybe-promise.ts'
-import { untilAborted } from '@skein/base'
+import { untilAborted, isPromise, type MaybePromise } from '@skein/base'
 import type { RetryStrategy } from '../contract/provider.ts'
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import { defaultRetry, isRetryable } from './retry.ts'

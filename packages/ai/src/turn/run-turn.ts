@@ -1,7 +1,6 @@
-import { type JsonSchema, linkAbort } from '@skein/base'
+import { type JsonSchema, linkAbort, isPromise, type MaybePromise } from '@skein/base'
 import { AbortRace, letGo } from '../contract/abort-race.ts'
 import { type Emit, readerLeft } from '../contract/event-reader.ts'
-import { isPromise, type MaybePromise } from '../contract/maybe-promise.ts'
 import { type DataCheck, mismatchError, repairText, toStructure } from './structured-answer.ts'
 import { fitRequest } from './fit-request.ts'
 import {
@@ -86,17 +85,22 @@ export async function runTurn(task: TurnTask, emit?: Emit<StreamEvent>): Promise
         if (fold.isFinal) task.onFinal?.(true)
         if (emit) return call.show(request.structure ? toObjectEvents(events) : events, emit)
       }
-      const events = call.open(request)
-      let isDone = false
-      try {
-        for (;;) {
-          const step = await race.run(events.next())
-          if ((isDone = step.done === true)) break
-          const reading = take(step.value)
-          if (reading) await reading
+      if (call.isPlain) {
+        const reading = take(await race.run(call.complete(request)))
+        if (reading) await reading
+      } else {
+        const events = call.open(request)
+        let isDone = false
+        try {
+          for (;;) {
+            const step = await race.run(events.next())
+            if ((isDone = step.done === true)) break
+            const reading = take(step.value)
+            if (reading) await reading
+          }
+        } finally {
+          if (!isDone) void letGo(events)
         }
-      } finally {
-        if (!isDone) void letGo(events)
       }
       const message = draft.endMessage(fold)
       const continues = message.hasToolCalls
@@ -197,12 +201,27 @@ class Call {
     return { ...request, structure: toStructure(structure, this.#origin) }
   }
 
+  /** Whether an answer comes whole and nothing wraps the inference, so that its events need no iterator. */
+  get isPlain(): boolean {
+    return this.run.isEmpty && !this.#task.streaming
+  }
+
+  /** Asks for a whole answer. */
+  complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
+    this.#begin(request)
+    return Promise.resolve(this.#task.model.complete(request))
+  }
+
   /** Starts an inference. */
   open(request: LLMRequest): AsyncIterator<readonly StreamEvent[]> {
-    this.race.throwIfAborted()
-    this.#tools = request.tools
-    this.#params = request.params
+    this.#begin(request)
     return this.#source(request)[Symbol.asyncIterator]()
+  }
+
+  #begin({ tools, params }: LLMRequest): void {
+    this.race.throwIfAborted()
+    this.#tools = tools
+    this.#params = params
   }
 
   /** Runs the calls of a message. Returns true when the model should be called again. */
@@ -211,7 +230,8 @@ class Call {
     fold: MessageFold,
     emit: Emit<StreamEvent> | undefined,
   ): Promise<boolean> {
-    if (await this.#isAtLimit()) return false
+    const isAtLimit = this.#isAtLimit()
+    if (isPromise(isAtLimit) ? await isAtLimit : isAtLimit) return false
     const result = await settleTools(this.#batch(message, fold), (events) => {
       this.draft.noteTools(events)
       if (emit) return this.show(events, emit)
@@ -283,15 +303,16 @@ class Call {
   }
 
   /** True when no more tools may run. The turn then ends with open calls, unless `onMaxIterations` throws. */
-  async #isAtLimit(): Promise<boolean> {
+  #isAtLimit(): MaybePromise<boolean> {
     const { strategy, model } = this.#task
     const limit = strategy.maxIterations ?? DEFAULT_ITERATIONS
     if (this.draft.rounds < limit) return false
     if (limit <= 0) return true // with a limit of 0, the caller runs the tools
-    await strategyHook(model, 'onMaxIterations', () =>
-      strategy.onMaxIterations?.(this.draft.rounds),
-    )
-    return true
+    if (!strategy.onMaxIterations) return true
+    return strategyHook(model, 'onMaxIterations', async () => {
+      await strategy.onMaxIterations?.(this.draft.rounds)
+      return true
+    })
   }
 
   #batch(message: AssistantMessage, fold: MessageFold): ToolBatch {
