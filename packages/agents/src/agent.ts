@@ -147,7 +147,7 @@ async function query(core: AgentCore, input: AgentInput, callOptions: RunOptions
     ? { ...callOptions, sessionId: core.ids() }
     : callOptions
   const { turn, interrupts } = await generate(core, { input, state, options })
-  // A query returns no state, so nobody could resume the run.
+  // A query returns no state, so no one could resume the run.
   if (interrupts) throw unansweredInterrupts(interrupts)
   return turn
 }

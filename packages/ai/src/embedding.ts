@@ -110,7 +110,7 @@ export type EmbeddingStream = ResultStream<EmbeddingProgress, EmbeddingResult>
 /** A model that turns texts into vectors, and images too if the vendor supports it (UPP §13.3). */
 export interface EmbeddingInstance {
   readonly model: BoundEmbeddingModel
-  /** Embeds all inputs and returns every vector at once; large inputs are sent in several requests. */
+  /** Embeds all inputs and returns all vectors together; large inputs are sent in several requests. */
   embed(
     input: EmbeddingInput | readonly EmbeddingInput[],
     options?: EmbedOptions & { readonly chunked?: false },
@@ -183,17 +183,17 @@ class Embedder implements EmbeddingInstance {
       checkInputs(request.inputs, this.#handler, this.#origin)
       const batches = planBatches(request.inputs, this.#handler, options, this.#origin)
       const results: EmbeddingResult[] = []
-      let reported = 0
+      let lastReport = 0
       const answers = embedBatches(this.model, request, batches, options.concurrency)
       for await (const result of race.each(answers)) {
         const { end, endsChunk } = batches[results.push(result) - 1]!
         if (!endsChunk) continue
-        const embeddings = results.slice(reported).flatMap((one) => one.embeddings)
+        const embeddings = results.slice(lastReport).flatMap((one) => one.embeddings)
         const total = request.inputs.length
         yield { embeddings, completed: end, total, percent: (end / total) * 100 }
-        reported = results.length
+        lastReport = results.length
         // All batches have answered, so leaving the loop cancels no request.
-        if (reported === batches.length) break
+        if (lastReport === batches.length) break
       }
       return await run.end(joinResults(results))
     } catch (error) {

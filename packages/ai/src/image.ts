@@ -190,7 +190,7 @@ class ImageMaker implements ImageInstance {
     try {
       this.#check('streaming', fields)
     } catch (error) {
-      void stream.result // the middleware is told; the caller gets the error at once
+      void stream.result // the middleware sees it too; the caller gets the error immediately
       throw error
     }
     return stream

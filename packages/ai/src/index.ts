@@ -131,13 +131,13 @@ export {
 export {
   type CallPorts,
   type LateOutcome,
-  type SettledCall,
   type SettledOutcome,
   type ToolAdmission,
   type ToolEffect,
   type ToolGate,
   type ToolJournal,
-} from './tools/call.ts'
+} from './tools/call-ports.ts'
+export { type SettledCall } from './tools/outcome.ts'
 export { tool, withToolContext, type DefinedTool, type ToolDeclaration } from './tools/define.ts'
 export {
   ToolArgumentError,

@@ -9,7 +9,7 @@ import {
 } from './contract/message.ts'
 import type { Middleware } from './contract/middleware.ts'
 import { calls, fails, says, scripted, waits } from './testing/index.ts'
-import { toToolResult } from './tools/call.ts'
+import { toToolResult } from './tools/outcome.ts'
 import type { Tool, ToolContext } from './contract/tool.ts'
 import type { Turn } from './contract/turn.ts'
 

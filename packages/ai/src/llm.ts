@@ -9,6 +9,7 @@ import {
   unknownOptions,
   uuidV4,
   wellFormed,
+  isPromise,
 } from '@skein/base'
 import { checkOptions } from './turn/check-request.ts'
 import { checkOf, type DataCheck, type Structure, toStructure } from './turn/structured-answer.ts'
@@ -34,12 +35,13 @@ import type { Message } from './contract/message.ts'
 import type { Unchecked } from './contract/structure.ts'
 import { hasModelHooks, type Middleware } from './contract/middleware.ts'
 import { MiddlewareRun } from './turn/run-middleware.ts'
+import { type Emit, EventReader } from './contract/event-reader.ts'
 import { runTurn, toolHooks, type TurnTask } from './turn/run-turn.ts'
 import { StreamResult } from './turn/batch-reader.ts'
 import { withVendorCalls } from './turn/vendor-calls.ts'
 import { type ErrorOrigin, invalidRequest, invalidValue, type UPPError } from './contract/error.ts'
 import { deriveTool } from './tools/define.ts'
-import { joinPorts } from './tools/call.ts'
+import { joinPorts } from './tools/call-ports.ts'
 import { type BatchResult, executeTools, settleTools, type ToolBatch } from './tools/executor.ts'
 import type { Tool, ToolUseStrategy } from './contract/tool.ts'
 import type { ToolTypes, TypesOf } from './contract/tool-types.ts'
@@ -72,7 +74,7 @@ export interface LLMOptions<
    * not transformed.
    */
   readonly validate?: boolean
-  /** How many times the model is told what is wrong with its structured answer and asked again. Default 0. */
+  /** How many times the model receives what is wrong with its structured answer and is asked again. Default 0. */
   readonly repair?: number
   readonly middleware?: readonly Middleware[]
   /** Returns what a tool call runs with: a gate (may refuse it), a journal (records it durably) and a context. */
@@ -141,6 +143,8 @@ type NewTypes<T extends Tool, Old extends ToolTypes> = [T] extends [never] ? Old
 export interface InferOptions {
   /** Whether the vendor streams its answer. Default true. */
   readonly streaming?: boolean
+  /** Whether events are reported. Default true. With false the first `next` waits for the turn, which is cheaper. */
+  readonly events?: boolean
   readonly signal?: AbortSignal
   /** The `state` of the middleware, if several calls belong to one run and share it. Default: a new map. */
   readonly state?: Map<string, unknown>
@@ -298,11 +302,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
   }
 
   async generate(...given: readonly (History | InferenceInput)[]): Promise<Turn<Data, Calls>> {
-    const turn = this.#tryRun(given, { streaming: false })
-    for (;;) {
-      const step = await turn.next()
-      if (step.done) return step.value
-    }
+    return this.#tryRun(given, { streaming: false })()
   }
 
   stream(...given: readonly (History | InferenceInput)[]): StreamResult<Data, Calls> {
@@ -313,7 +313,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
     const onFinal = (is: boolean): void => void (isFinal = is)
     return new StreamResult<Data, Calls>(
       {
-        batches: this.#tryRun(given, { streaming: true, controller, onFinal }),
+        batches: new EventReader(this.#tryRun(given, { streaming: true, controller, onFinal })),
         controller,
         isFinal: () => isFinal,
         origin: this.#origin,
@@ -333,17 +333,25 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
 
   infer(
     messages: readonly Message[],
-    { streaming = true, repair: repairs = 0, ...options }: InferOptions = {},
+    { streaming = true, events = true, repair: repairs = 0, ...options }: InferOptions = {},
   ): AsyncGenerator<readonly StreamEvent[], Turn<Data, Calls>> {
     const strategy = { maxIterations: 0 }
-    return this.#run(
+    const run = this.#run(
       { messages: [...messages], inputs: [] },
       { streaming, strategy, repairs, ...options },
     )
+    return new EventReader((emit) => run(events ? emit : undefined))
   }
 
-  async *executeTools(toolRun: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult> {
-    const { streaming = true, state, ...batch } = toolRun
+  executeTools(toolRun: ToolRun): AsyncGenerator<readonly StreamEvent[], BatchResult> {
+    const { streaming = true } = toolRun
+    return new EventReader((emit) => this.#runTools(toolRun, streaming ? emit : undefined))
+  }
+
+  async #runTools(
+    { streaming = true, state, ...batch }: ToolRun,
+    emit: Emit<StreamEvent> | undefined,
+  ): Promise<BatchResult> {
     const { middleware = [], toolStrategy, open } = this.#options
     const { model } = this
     const { clock, tools } = this.#base
@@ -367,25 +375,18 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
       provider: model.provider,
       signal,
     }
-    if (!streaming) return settleTools(task)
-    const events = executeTools(task)
-    try {
-      for (;;) {
-        const step = await events.next()
-        if (step.done) return step.value
-        yield run.transform(step.value)
-      }
-    } finally {
-      // Stops the running tools when the reader leaves early.
-      await events.return({ settled: [], warnings: [] })
-    }
+    if (!emit) return await settleTools(task)
+    return await settleTools(task, (events) => {
+      const newEvents = run.transform(events)
+      return isPromise(newEvents) ? newEvents.then(emit) : emit(newEvents)
+    })
   }
 
-  /** Starts a run. Invalid inputs do not throw here: the run fails with the error when it is read. */
+  /** Prepares a run. Invalid inputs do not throw here: the run fails with the error when it is started. */
   #tryRun(
     given: readonly (History | InferenceInput)[],
     options: RunOptions,
-  ): AsyncGenerator<readonly StreamEvent[], Turn<Data, Calls>> {
+  ): StartTurn<Turn<Data, Calls>> {
     try {
       return this.#run(this.#toMessages(given), options)
     } catch (error) {
@@ -399,8 +400,8 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
   #run(
     { messages, inputs }: CallMessages,
     { controller = new AbortController(), signal, strategy, repairs, ...options }: RunOptions,
-  ): AsyncGenerator<readonly StreamEvent[], Turn<Data, Calls>> {
-    const turn = runTurn({
+  ): StartTurn<Turn<Data, Calls>> {
+    const task: TurnTask = {
       ...options,
       model: this.model,
       request: { ...this.#base, messages },
@@ -412,10 +413,10 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
       open: this.#options.open,
       check: this.#check,
       repairs: repairs ?? this.#options.repair,
-    })
+    }
     // UPP §12.2: the type comes from the schema; the data is not validated against it. Results of tools have
     // the types that the tools declare.
-    return turn as AsyncGenerator<readonly StreamEvent[], Turn<Data, Calls>>
+    return (emit) => runTurn(task, emit) as Promise<Turn<Data, Calls>>
   }
 
   #toMessages(given: readonly (History | InferenceInput)[]): CallMessages {
@@ -423,6 +424,9 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
     return toMessages(given, { ids, clock, origin: this.#origin })
   }
 }
+
+/** Starts the run of a turn, which reports its events with `emit`, if that is given. */
+type StartTurn<Result> = (emit?: Emit<StreamEvent>) => Promise<Result>
 
 type RunOptions = Pick<
   TurnTask,
@@ -447,9 +451,9 @@ const settingNames = [
 
 /** Returns the settings that have a value as `{ settings }`; `{}` if none has one. */
 export function settingsOf(options: Settings): { readonly settings?: Settings } {
-  const given = settingNames.filter((name) => options[name] !== undefined)
-  if (given.length === 0) return {}
-  return { settings: Object.fromEntries(given.map((name) => [name, options[name]])) }
+  const ownSettings = settingNames.filter((name) => options[name] !== undefined)
+  if (ownSettings.length === 0) return {}
+  return { settings: Object.fromEntries(ownSettings.map((name) => [name, options[name]])) }
 }
 
 function bindModel(reference: ModelReference): BoundLLMModel {

@@ -100,8 +100,8 @@ function toModel(entry: Record<string, unknown>): ListedModel[] {
   if (id === undefined) return []
   const top = isPlainObject(entry['top_provider']) ? entry['top_provider'] : {}
   const first = (...names: readonly string[]): number | undefined => {
-    const found = names.map((name) => entry[name] ?? top[name])
-    return found.find((value): value is number => typeof value === 'number')
+    const values = names.map((name) => entry[name] ?? top[name])
+    return values.find((value): value is number => typeof value === 'number')
   }
   const name = [entry['display_name'], entry['displayName'], entry['name']].find(
     (value): value is string => typeof value === 'string' && value !== '' && value !== id,
@@ -122,8 +122,8 @@ function toModel(entry: Record<string, unknown>): ListedModel[] {
     createdAt: Number.isFinite(createdAt) ? createdAt : undefined,
     original: entry as JsonObject,
   }
-  const told = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return [Object.fromEntries(told) as unknown as ListedModel] // `id` and `original` are always there
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return [Object.fromEntries(entries) as unknown as ListedModel] // `id` and `original` are always there
 }
 
 /**
@@ -204,8 +204,8 @@ async function count(bound: BoundLLMModel, request: LLMRequest): Promise<number>
     )
   const { path, body } = bound.encode(request)
   const { config, signal, clock } = request
-  const asked = write(JSON.parse(body) as JsonObject, path)
-  const answer = await bound.send({ ...asked, config, signal, clock })
+  const newBody = write(JSON.parse(body) as JsonObject, path)
+  const answer = await bound.send({ ...newBody, config, signal, clock })
   const fields = isPlainObject(answer) ? answer : {}
   const data = isPlainObject(fields['data']) ? fields['data'] : fields
   const tokens = data['input_tokens'] ?? data['totalTokens'] ?? data['total_tokens']
@@ -255,8 +255,8 @@ const counters: Readonly<Record<string, CountRequest>> = {
 }
 
 function only(body: JsonObject, names: string): JsonObject {
-  const known = new Set(names.split(/\s+/))
-  return Object.fromEntries(Object.entries(body).filter(([name]) => known.has(name)))
+  const nameSet = new Set(names.split(/\s+/))
+  return Object.fromEntries(Object.entries(body).filter(([name]) => nameSet.has(name)))
 }
 
 function unavailable(provider: string, what: string, hint?: string): UPPError {

@@ -44,7 +44,7 @@ function encode(bytes: Uint8Array, alphabet: Alphabet): string {
 
 /**
  * Decodes a text and checks it by encoding the bytes again and comparing the two texts. The check is needed
- * because platforms differ in what they accept: white space, both alphabets at once, stray bits at the end,
+ * because platforms differ in what they accept: white space, both alphabets mixed, stray bits at the end,
  * and in Node even characters beyond Latin-1.
  */
 function decode(text: string, alphabet: Alphabet): Uint8Array<ArrayBuffer> {

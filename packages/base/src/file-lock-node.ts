@@ -70,7 +70,7 @@ function takeLock(path: string, own: string): string {
 }
 
 /**
- * Puts a lock file in its place in one atomic step, so that nobody reads half of it. Returns false if there
+ * Puts a lock file in its place in one atomic step, so that no reader sees half of it. Returns false if there
  * is one already.
  */
 function placeLock(

@@ -7,6 +7,17 @@ export { decodeBase64, decodeBase64Url, encodeBase64, encodeBase64Url } from './
 export { canonicalJson } from './canonical-json.ts'
 export { createSha256, sha256, sha256Hex, type Sha256 } from './hash.ts'
 export type {
+  UppMetadata,
+  UppTextBlock,
+  UppReasoningBlock,
+  UppImageSource,
+  UppImageBlock,
+  UppDocumentSource,
+  UppDocumentBlock,
+  UppMediaBlock,
+  UppNativeBlock,
+} from './upp-blocks.ts'
+export type {
   BytesJSON,
   MetadataJSON,
   ImageBlockJSON,
@@ -55,6 +66,7 @@ export { deepFreeze, freezeTree, FrozenData, isDeepFrozen } from './freeze.ts'
 export { defaultInputLimits, type InputLimits } from './input-limits.ts'
 export { isInNetwork, isPrivateAddress } from './address.ts'
 export { linkAbort, untilAborted } from './abort.ts'
+export { isPromise, type MaybePromise } from './maybe-promise.ts'
 export { closest } from './closest.ts'
 export { unknownOptions, type OptionNames } from './unknown-options.ts'
 export { isSameJson } from './same-json.ts'

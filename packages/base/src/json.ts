@@ -41,7 +41,7 @@ export function tryParseJson(text: string): JsonValue | undefined {
 }
 
 /**
- * Returns a frozen copy of plain data, for values that the caller may go on changing. Objects that are frozen
+ * Returns a frozen copy of plain data, for values that the caller may still change. Objects that are frozen
  * already, instances of classes and objects for which `keep` returns true are not copied. Cycles and shared
  * references are preserved in the copy.
  */

@@ -6,84 +6,40 @@
  */
 
 import type { JsonObject } from './json.ts'
+import type {
+  UppDocumentBlock,
+  UppImageBlock,
+  UppMediaBlock,
+  UppMetadata,
+  UppNativeBlock,
+  UppReasoningBlock,
+  UppTextBlock,
+} from './upp-blocks.ts'
 
 /** Bytes inside JSON: base64 under one key, so that a reader can distinguish them from text. */
 export interface BytesJSON {
   readonly $bytes: string
 }
 
-/** Vendor data, one namespace per provider name (UPP §5.6.5). Unknown fields are kept unchanged. */
-export type MetadataJSON = Readonly<Record<string, JsonObject>>
-
-interface BlockBase {
-  /** The vendor's data about this block that has no field in UPP. */
-  readonly metadata?: MetadataJSON
-}
-
-/** Plain text. */
-export interface TextBlockJSON extends BlockBase {
-  readonly type: 'text'
-  readonly text: string
-}
-
-/**
- * The model's reasoning before its answer. The text is empty when the vendor sent the reasoning only in a
- * form that only the vendor can read.
- */
-export interface ReasoningBlockJSON extends BlockBase {
-  readonly type: 'reasoning'
-  readonly text: string
-}
-
-/** Where the data of an image is. */
-export type ImageSourceJSON =
-  | { readonly type: 'base64'; readonly data: string }
-  | { readonly type: 'url'; readonly url: string }
-  | { readonly type: 'bytes'; readonly data: BytesJSON }
+/** Vendor data of a message or block. */
+export type MetadataJSON = UppMetadata
 
 /** An image. */
-export interface ImageBlockJSON extends BlockBase {
-  readonly type: 'image'
-  readonly source: ImageSourceJSON
-  readonly mimeType: string
-}
+export type ImageBlockJSON = UppImageBlock<BytesJSON>
 
-/** Where the data of a document is. */
-export type DocumentSourceJSON =
-  | { readonly type: 'base64'; readonly data: string }
-  | { readonly type: 'url'; readonly url: string }
-  | { readonly type: 'text'; readonly data: string }
+/** A document. */
+export type DocumentBlockJSON = UppDocumentBlock
 
-/** A document, such as a PDF or a page of text. */
-export interface DocumentBlockJSON extends BlockBase {
-  readonly type: 'document'
-  readonly source: DocumentSourceJSON
-  readonly mimeType: string
-  readonly title?: string
-}
+/** Audio, video or any other bytes. */
+export type MediaBlockJSON = UppMediaBlock<BytesJSON>
 
-/** Audio, video or any other bytes. Only users may send `binary` (UPP §6.5). */
-export interface MediaBlockJSON extends BlockBase {
-  readonly type: 'audio' | 'video' | 'binary'
-  readonly data: BytesJSON
-  readonly mimeType: string
-}
-
-/**
- * A block type of a vendor that UPP does not define. It is sent back to that vendor and skipped for all
- * others.
- */
-export interface NativeBlockJSON {
-  readonly type: 'native'
-  /** The vendor's own name of the block, e.g. `server_tool_use`. */
-  readonly name: string
-  readonly metadata: MetadataJSON
-}
+/** A vendor block that UPP does not define. */
+export type NativeBlockJSON = UppNativeBlock
 
 /** Every content block that a message can hold (UPP §6.5). */
 export type ContentBlockJSON =
-  | TextBlockJSON
-  | ReasoningBlockJSON
+  | UppTextBlock
+  | UppReasoningBlock
   | ImageBlockJSON
   | DocumentBlockJSON
   | MediaBlockJSON

@@ -1,5 +1,5 @@
 /**
- * Replaces each half of a surrogate pair that stands alone by U+FFFD. Such halves appear where a text was cut
+ * Replaces each half of a surrogate pair that is alone by U+FFFD. Such halves appear where a text was cut
  * between two characters of an emoji; several vendors refuse a request with one.
  *
  * Every engine has had `toWellFormed` since 2023, but the library types of ES2023 do not list it.

@@ -60,7 +60,7 @@ export interface Governor {
   /** Finds out what became of calls and requests that a crash left unfinished. Call it once at start-up. */
   recover(): Promise<readonly Recovered[]>
   /**
-   * Ends a request that nobody will continue: it ends without delivery, and its writes are undone. A request
+   * Ends a request that no one will continue: it ends without delivery, and its writes are undone. A request
    * that has already ended keeps its result.
    */
   cancel(

@@ -44,10 +44,14 @@ import {
 } from 'ai'
 import { MockLanguageModelV4, simulateReadableStream } from 'ai/test'
 import { z } from 'zod'
-import { aiSdkModel, aiSdkTools } from '../src/adapters/ai-sdk.ts'
-import { langChainModel, langGraphTools } from '../src/adapters/langgraph.ts'
-import { openAiAgentsModel, openAiAgentsTools } from '../src/adapters/openai-agents.ts'
-import { uppModel, uppTools } from '../src/adapters/upp.ts'
+import { aiSdkModel } from '../src/adapters/ai-sdk-model.ts'
+import { aiSdkTools } from '../src/adapters/ai-sdk-tools.ts'
+import { langChainModel } from '../src/adapters/langgraph-model.ts'
+import { langGraphTools } from '../src/adapters/langgraph-tools.ts'
+import { openAiAgentsModel } from '../src/adapters/openai-agents-model.ts'
+import { openAiAgentsTools } from '../src/adapters/openai-agents-tools.ts'
+import { uppModel } from '../src/adapters/upp-model.ts'
+import { uppTools } from '../src/adapters/upp-tools.ts'
 import { governAiSdk, governLangChain, governOpenAiAgents } from '../src/govern/index.ts'
 import {
   type ApprovalRequest,

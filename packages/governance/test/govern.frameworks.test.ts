@@ -86,7 +86,7 @@ describe('governAiSdk', () => {
     ]
     for (let time = 0; time < 3; time++) {
       const { text } = await generateText({ model, messages, tools, stopWhen: stepCountIs(3) })
-      expect(text).toContain('nobody was asked')
+      expect(text).toContain('no one was asked')
     }
     expect(effects).toEqual([])
   })
@@ -131,7 +131,7 @@ describe('governAiSdk', () => {
       tools: after.tools,
       stopWhen: stepCountIs(3),
     })
-    expect(text).toContain('nobody was asked')
+    expect(text).toContain('no one was asked')
     expect([...before.effects, ...after.effects]).toEqual([])
   })
 
@@ -367,6 +367,6 @@ test('UAICP-24 LangChain: an answer that was there before anybody was asked is a
     onDefault: () => undefined,
   })
   const said = await pay!._call({ n: 1 }, undefined, { toolCall: { id: 'c1' } })
-  expect(said).toContain('nobody was asked')
+  expect(said).toContain('no one was asked')
   expect(ran).toEqual([])
 })

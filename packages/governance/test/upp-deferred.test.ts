@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { uppTools } from '../src/adapters/upp.ts'
+import { uppTools } from '../src/adapters/upp-tools.ts'
 import { init, kit, taskOf, toolOf, undoBy } from './support/kit.ts'
 
 test('UAICP-02 a UPP call that waits is deferred with the id of its approval request', async () => {

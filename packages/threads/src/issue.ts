@@ -51,8 +51,8 @@ export class ThreadLimitError extends ThreadError {
   readonly max: number
 
   constructor(limit: string, max: number, actual: number | undefined) {
-    const seen = actual === undefined ? '' : ` (it has ${actual})`
-    super(`The document exceeds the limit ${limit} = ${max}${seen}.`, {
+    const actualText = actual === undefined ? '' : ` (it has ${actual})`
+    super(`The document exceeds the limit ${limit} = ${max}${actualText}.`, {
       code: 'THREAD_LIMIT',
       hint: `Raise it with { limits: { ${limit}: … } } if the source is trusted.`,
     })

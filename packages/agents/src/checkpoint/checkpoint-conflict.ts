@@ -12,7 +12,7 @@ export class CheckpointConflict extends SkeinError {
     const { expected, found } = versions
     const name = (id: string | null): string => (id === null ? 'none' : `"${id}"`)
     super(
-      `The session ${JSON.stringify(sessionId)} was changed by somebody else: the newest version is ${name(found)}, expected was ${name(expected)}.`,
+      `The session ${JSON.stringify(sessionId)} was changed by another process: the newest version is ${name(found)}, expected was ${name(expected)}.`,
       {
         code: 'CHECKPOINT_CONFLICT',
         hint: 'Load the newest version and try again, or save without `expected` to make this one the newest.',

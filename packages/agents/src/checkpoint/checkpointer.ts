@@ -15,7 +15,7 @@ export interface CheckpointerOptions {
   readonly store: CheckpointStore
   readonly sessionId: string
   readonly agentId?: string
-  /** `async` (default): `save` returns at once. `sync`: `save` returns a promise that the run awaits. */
+  /** `async` (default): `save` returns immediately. `sync`: `save` returns a promise that the run awaits. */
   readonly durability?: 'async' | 'sync'
   /** Default: `console.error`. */
   readonly onError?: CheckpointErrorHandler
@@ -66,10 +66,10 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
   // The version that this run last loaded or saved. If two runs of a session overlap, both start from the
   // same version, so the second one to save finds a version that it did not expect. Stores without versions
   // are not checked.
-  let expected: string | null | undefined
+  let previousVersion: string | null | undefined
   if (store.history && store.loadMetadata)
     void attempt(async () => {
-      expected = (await store.loadMetadata!(sessionId))?.checkpointId ?? null
+      previousVersion = (await store.loadMetadata!(sessionId))?.checkpointId ?? null
     })
   const saveVersion = async (json: AgentStateJSON, isFollowed: boolean): Promise<void> => {
     const waiting = waitingSaves.get(sessionId)! - 1 // this save has started
@@ -77,14 +77,16 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
     else waitingSaves.delete(sessionId)
     // A store without versions gets no options: it may be an application's own store with two parameters.
     const options =
-      expected === undefined ? [] : [{ expected, isFollowed: isFollowed || waiting > 0 }]
+      previousVersion === undefined
+        ? []
+        : [{ expected: previousVersion, isFollowed: isFollowed || waiting > 0 }]
     try {
-      expected = (await store.save(sessionId, json, ...options))?.checkpointId
+      previousVersion = (await store.save(sessionId, json, ...options))?.checkpointId
     } catch (error) {
       if (!(error instanceof CheckpointConflict)) throw error
       // No work is lost: the states of both runs are versions of the session, and the one saved later is the
       // newest.
-      expected = (await store.save(sessionId, json))?.checkpointId
+      previousVersion = (await store.save(sessionId, json))?.checkpointId
       given.onConflict?.(error)
       throw error
     }
@@ -132,7 +134,7 @@ export function checkpointer(given: CheckpointerOptions): Checkpointer {
 
 /**
  * Deletes the saved session of a sub-agent whose call has a result, once the caller's state with that result
- * is saved. Never rejects: a failure is reported, and only leaves a session behind that nobody needs.
+ * is saved. Never rejects: a failure is reported, and only leaves a session behind that is not needed.
  */
 export async function deleteSession(
   store: CheckpointStore,

@@ -57,7 +57,7 @@ export function encryptedCheckpoints(
   cryptoKey.catch(() => {}) // prevents an unhandled rejection; the first save or load rejects with the error
   return {
     async save(sessionId, given, options) {
-      const state = ownCopy(given) // made at once, because the caller may change the state object later
+      const state = ownCopy(given) // made immediately, because the caller may change the state object later
       return order.run(sessionId, async () => {
         const { writer, parts: before } = chains.get(sessionId) ?? newChain()
         // The chain is removed until the save has succeeded: after a failure, the next save writes a whole state.

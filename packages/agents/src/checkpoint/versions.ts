@@ -117,7 +117,7 @@ function withChange(state: AgentStateJSON, { set, drop, lists }: StateChange): A
   return next as unknown as AgentStateJSON // a state with fields and items of another state
 }
 
-/** Returns a copy that nobody else can change: deep-frozen messages are shared, everything else is copied. */
+/** Returns a copy that no one else can change: deep-frozen messages are shared, everything else is copied. */
 export function ownCopy({ messages, ...rest }: AgentStateJSON): AgentStateJSON {
   return {
     ...plainCopy(rest),
@@ -144,7 +144,7 @@ export function checkExpected(
 }
 
 /**
- * Copies one version of a session into a new session, which then goes on from there. The original session
+ * Copies one version of a session into a new session, which then continues from there. The original session
  * stays as it is. Returns the state of the new session.
  *
  *     const [first] = await store.history('chat')

@@ -134,7 +134,7 @@ export interface GenerateResult<Data = unknown, Calls extends AnyCalls = AnyCall
 
 /**
  * A streamed run (UAP §11.1). The run starts when its events or `result` are first read. Leaving the loop
- * over the events early aborts the run; a failure that nobody handles never causes an unhandled rejection.
+ * over the events early aborts the run; a failure that nothing handles never causes an unhandled rejection.
  */
 export interface AgentStreamResult<
   Data = unknown,
@@ -153,7 +153,7 @@ export interface AgentRun<
   readonly state: AgentState
   /**
    * Adds a message before the next inference. A run that was about to end continues with it, unless its limit of
-   * steps is reached. Throws INVALID_REQUEST if the run is over, because nobody would read the message.
+   * steps is reached. Throws INVALID_REQUEST if the run is over, because no step would read the message.
    */
   steer(message: AgentInput): void
 }
@@ -196,7 +196,7 @@ export interface ExecutionContext extends Partial<AgentLineage> {
   readonly ids?: IdSource
 }
 
-/** What a hook returns: a value or nothing, at once or later. */
+/** What a hook returns: a value or nothing, now or later. */
 type Answered<T = void> = void | T | Promise<void | T>
 
 /** Hooks at the steps of a run (UAP §10). Each is awaited; if one throws, the run fails. */

@@ -18,7 +18,7 @@ export type McpServerSource =
       readonly headers?: McpHeaders
       /**
        * Whether the server may be on this machine or in a private network. Default false: an address that
-       * somebody else supplied must not give access to services that only this machine can reach.
+       * someone else supplied must not give access to services that only this machine can reach.
        */
       readonly allowsPrivate?: boolean
     }

@@ -4,7 +4,7 @@ import { SkeinError } from '@skein/base'
 export type McpConnectionErrorCode =
   /** The server cannot be reached now. The call was not sent. */
   | 'MCP_UNAVAILABLE'
-  /** The connection was lost while a call ran. Nobody knows whether the call had an effect. */
+  /** The connection was lost while a call ran. Whether the call had an effect is unknown. */
   | 'MCP_OUTCOME_UNKNOWN'
 
 /** Thrown by tools of `connectMcp` while the connection to their server is lost. */

@@ -15,7 +15,7 @@ interface AskedCall {
 
 /** Turns questions that a server asks during a call into interrupts of that call. */
 export class Elicitations {
-  /** The call that is running: its known answers, and the question that nobody has answered. */
+  /** The call that is running: its known answers, and the question without an answer. */
   #call: AskedCall | undefined
   #queue: Promise<void> = Promise.resolve()
 
@@ -59,8 +59,8 @@ export class Elicitations {
 
   async *#run(tool: Tool, params: never, context: AgentContext): AsyncGenerator<unknown, unknown> {
     context.signal.throwIfAborted()
-    const given = answersOf(context)
-    const call: AskedCall = { given, next: 0 }
+    const answers = answersOf(context)
+    const call: AskedCall = { given: answers, next: 0 }
     this.#call = call
     try {
       // A tool of `mcpTools` yields its progress.
@@ -71,7 +71,7 @@ export class Elicitations {
     } finally {
       this.#call = undefined
     }
-    return defer({ kind: 'input', request: { elicitation: call.open, given } })
+    return defer({ kind: 'input', request: { elicitation: call.open, given: answers } })
   }
 }
 

@@ -88,7 +88,7 @@ function withEndReported(
   const decoder = new TextDecoder()
   let isResumable = false
   let line = ''
-  const watched = new ReadableStream<Uint8Array>({
+  const watchedBody = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
         const { done, value } = await reader.read()
@@ -111,5 +111,5 @@ function withEndReported(
     cancel: (reason) => reader.cancel(reason),
   })
   const { status, statusText, headers } = response
-  return new Response(watched, { status, statusText, headers })
+  return new Response(watchedBody, { status, statusText, headers })
 }

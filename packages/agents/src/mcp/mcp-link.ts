@@ -267,11 +267,11 @@ async function answerOf<T>(
   { isCall, send }: { readonly isCall: boolean; readonly send: (one: OpenedClient) => Promise<T> },
 ): Promise<T> {
   let fail!: RunningRequest['fail']
-  const lost = new Promise<never>((_, reject) => (fail = reject))
+  const loss = new Promise<never>((_, reject) => (fail = reject))
   const request: RunningRequest = { isCall, fail, isResuming: false }
   requests.add(request)
   try {
-    return await Promise.race([send(client), lost])
+    return await Promise.race([send(client), loss])
   } finally {
     requests.delete(request)
   }

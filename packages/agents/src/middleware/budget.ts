@@ -37,8 +37,8 @@ export function maxTime(
   { clock = systemClock }: { readonly clock?: Clock } = {},
 ): StopCondition {
   return ({ metadata: { startTime } }, { durationMs }) => {
-    const passed = typeof startTime === 'number' ? clock.now() - startTime : durationMs
-    return passed >= milliseconds
+    const elapsedMs = typeof startTime === 'number' ? clock.now() - startTime : durationMs
+    return elapsedMs >= milliseconds
   }
 }
 
@@ -58,10 +58,10 @@ export function anyOf(...conditions: readonly StopCondition[]): StopCondition {
 
 /** Estimates the tokens of a message. */
 export type EstimateTokens = (message: Message) => number
-const known = new WeakMap<Message, number>()
+const tokenCounts = new WeakMap<Message, number>()
 /** Estimates one token per four characters of JSON. Rough but cheap; computed once per message. */
 export function estimateTokens(message: Message): number {
-  const before = known.get(message)
+  const before = tokenCounts.get(message)
   if (before !== undefined) return before
   let tokens = 0
   try {
@@ -70,7 +70,7 @@ export function estimateTokens(message: Message): number {
     // A message with a value that JSON cannot express, e.g. a bigint, counts as 0 tokens; saving the state
     // reports the value.
   }
-  known.set(message, tokens)
+  tokenCounts.set(message, tokens)
   return tokens
 }
 /** Estimates the tokens of messages as the vendor receives them: without ids and times, which are not sent. */
@@ -95,11 +95,11 @@ export function tokenCounter(
   { last }: InferenceRequest,
   estimate: EstimateTokens,
 ): (messages: readonly Message[]) => number {
-  const counted = last?.usage.inputTokens ?? 0
-  const estimated = last ? sumTokens(last.messages, estimate) : 0
-  if (counted === 0 || estimated === 0) return (messages) => sumTokens(messages, estimate)
-  const scale = Math.min(1, counted / estimated)
-  const overhead = Math.max(0, counted - estimated)
+  const inputTokens = last?.usage.inputTokens ?? 0
+  const estimateOfLast = last ? sumTokens(last.messages, estimate) : 0
+  if (inputTokens === 0 || estimateOfLast === 0) return (messages) => sumTokens(messages, estimate)
+  const scale = Math.min(1, inputTokens / estimateOfLast)
+  const overhead = Math.max(0, inputTokens - estimateOfLast)
   return (messages) => overhead + scale * sumTokens(messages, estimate)
 }
 

@@ -53,13 +53,13 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
   const clear = (message: Message): Message => {
     if (!isToolResultMessage(message)) return message
     if (message.results.every(({ result }) => result === placeholder)) return message
-    let cleared = clearedForms.get(message)
-    if (cleared) return cleared
+    let clearedForm = clearedForms.get(message)
+    if (clearedForm) return clearedForm
     const { id, timestamp, metadata } = message
     const results = message.results.map((result) => ({ ...result, result: placeholder }))
-    cleared = new ToolResultMessage(results, { id, timestamp, metadata })
-    clearedForms.set(message, cleared)
-    return cleared
+    clearedForm = new ToolResultMessage(results, { id, timestamp, metadata })
+    clearedForms.set(message, clearedForm)
+    return clearedForm
   }
   const policy: ContextPolicy = { name: 'prune-tool-outputs', clear }
   return {
@@ -71,11 +71,11 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
       if (count(request.messages) <= limit) return asBefore
       let recent = 0
       const { known: old, added } = splitInput(request)
-      const kept = old.toReversed().map((message) => {
+      const newest = old.toReversed().map((message) => {
         recent += estimate(message)
         return recent <= protectRecent ? message : clear(message)
       })
-      const outputs = [...kept.toReversed(), ...added]
+      const outputs = [...newest.toReversed(), ...added]
       // Protected messages are cleared or left out only by the vendor's count (`request.last`) or by our own
       // estimate, never by an estimate of the application.
       const size = request.last ? count : options.estimate ? () => 0 : contentTokens
@@ -84,17 +84,17 @@ export function pruneToolOutputs(options: PruneToolOutputsOptions = {}): Middlew
       // If clearing frees only a little, newer outputs are cleared too, until a quarter of the limit is free. Otherwise
       // each following step would change a message, and with it the prefix in the vendor's prompt cache.
       const goal = limit * 0.75
-      const left = size(outputs)
-      const isEnough = size(request.messages) - left >= limit * 0.25
-      if (left <= goal || (left <= limit && isEnough)) return changed(outputs)
+      const outputTokens = size(outputs)
+      const isEnough = size(request.messages) - outputTokens >= limit * 0.25
+      if (outputTokens <= goal || (outputTokens <= limit && isEnough)) return changed(outputs)
       const lastGroup = outputs.length - (newestGroups(outputs, 1)[0]?.length ?? 0)
       const clearFirst = (end: number): readonly Message[] =>
         outputs.map((message, index) => (index < end ? clear(message) : message))
-      const cleared = firstIndex(lastGroup, (end) => size(clearFirst(end)) <= goal)
-      const pruned = clearFirst(cleared)
-      if (size(pruned) <= goal) return changed(pruned)
+      const clearCount = firstIndex(lastGroup, (end) => size(clearFirst(end)) <= goal)
+      const withoutOutputs = clearFirst(clearCount)
+      if (size(withoutOutputs) <= goal) return changed(withoutOutputs)
       // Half of the limit, as `slidingWindow` does: nothing is left whose output could be cleared.
-      return changed(newestWithin(pruned, (messages) => size(messages) <= limit * 0.5))
+      return changed(newestWithin(withoutOutputs, (messages) => size(messages) <= limit * 0.5))
     },
   }
 }
@@ -168,15 +168,15 @@ function tailInSteps(
   { estimate, step }: { readonly estimate: EstimateTokens; readonly step: number },
 ): readonly Message[] | undefined {
   const groups = newestGroups(messages, Infinity)
-  let passed = 0
+  let total = 0
   let next = step
   for (const [index, group] of groups.entries()) {
-    if (index > 0 && passed >= next) {
-      next = (Math.floor(passed / step) + 1) * step
+    if (index > 0 && total >= next) {
+      next = (Math.floor(total / step) + 1) * step
       const tail = fromGroup(groups, index)
       if (passes(tail)) return tail
     }
-    passed += sumTokens(group, estimate)
+    total += sumTokens(group, estimate)
   }
   return undefined
 }
@@ -215,7 +215,7 @@ const SUMMARY = 'contextSummary'
 /**
  * Lets a smaller model summarise the old part of a long history, and continues with the summary and the newest
  * messages (UAP §6.2, pattern 3). Calls stay together with their results. The summary is kept in the state's
- * metadata, so that later runs of the conversation go on from it.
+ * metadata, so that later runs of the conversation continue from it.
  */
 export function summarize(summarizer: Summarizer, options: SummarizeOptions = {}): Middleware {
   const { threshold = 150_000, keepRecent = 10, estimate = estimateTokens } = options
@@ -264,18 +264,18 @@ function summaryMessage(text: string): UserMessage {
 /** Returns the id of the last message of the state that the summary covers. */
 function original({ state }: InferenceRequest, id: string): string {
   if (state.messages.some((message) => message.id === id)) return id
-  const stored = state.metadata[SUMMARY] // the only summarised message was an earlier summary
-  return isPlainObject(stored) ? String(stored['upTo']) : id
+  const summary = state.metadata[SUMMARY] // the only summarised message was an earlier summary
+  return isPlainObject(summary) ? String(summary['upTo']) : id
 }
 
 /** Replaces the messages that an earlier run has summarised, if this run still has them in full. */
 function withStoredSummary(request: InferenceRequest): InferenceRequest {
   const { messages, state } = request
-  const stored = state.metadata[SUMMARY]
-  if (!isPlainObject(stored) || typeof stored['text'] !== 'string') return request
-  const last = messages.findIndex(({ id }) => id === stored['upTo'])
+  const summary = state.metadata[SUMMARY]
+  if (!isPlainObject(summary) || typeof summary['text'] !== 'string') return request
+  const last = messages.findIndex(({ id }) => id === summary['upTo'])
   if (last < 0) return request
-  return { ...request, messages: [summaryMessage(stored['text']), ...messages.slice(last + 1)] }
+  return { ...request, messages: [summaryMessage(summary['text']), ...messages.slice(last + 1)] }
 }
 
 /** Cuts a list into parts of at most `limit` tokens; a single message may be longer. */

@@ -41,14 +41,14 @@ export function withKeptView(
   // If the application has removed the message from the history, nothing is known about the thinking in it.
   const isRemoved = bareTo !== undefined && !state.messages.some(({ id }) => id === bareTo)
   const [thoughtFrom, thoughtTo] = isRemoved ? [0, Infinity] : [at(bareFrom), at(bareTo)]
-  const kept = messages.flatMap((message, index) => {
+  const view = messages.flatMap((message, index) => {
     if (index < first && index !== question) return []
     const output = index <= clearTo ? clear(message) : message
     return index >= thoughtFrom && index <= thoughtTo ? withoutThinking(output) : output
   })
   const isSame =
-    kept.length === messages.length && kept.every((one, index) => one === messages[index])
-  return isSame ? request : { ...request, messages: kept }
+    view.length === messages.length && view.every((one, index) => one === messages[index])
+  return isSame ? request : { ...request, messages: view }
 }
 
 /** Returns the changes that send `after` instead of the messages of the request, and the view to keep. */

@@ -72,14 +72,14 @@ export function logging(options: AgentLoggingOptions = {}): Middleware {
     },
     after(context, result) {
       const { text, details } = timing(context)
-      const said = content(() => result.turn.messages)
+      const texts = content(() => result.turn.messages)
       const level = result.interrupts ? 'warn' : 'info'
       const { turn, state, stopReason, interrupts } = result
       const { inputTokens, outputTokens, totalTokens } = turn.usage
       let ended = 'completed'
       if (interrupts) ended = `waits for ${interrupts.length} answer(s)`
       else if (stopReason && stopReason !== 'complete') ended = `stopped (${stopReason})`
-      log(level, `run ${ended}${text}${said.text}`, context, {
+      log(level, `run ${ended}${text}${texts.text}`, context, {
         ...details,
         stopReason,
         steps: state.step,
@@ -87,15 +87,17 @@ export function logging(options: AgentLoggingOptions = {}): Middleware {
         inputTokens,
         outputTokens,
         totalTokens,
-        ...said.details,
+        ...texts.details,
       })
     },
     onError(context, error) {
       const { text, details } = timing(context)
       const { code, turn } = isUPPError(error) ? error : {}
       const messages = [...context.state.messages, context.input, ...(turn?.messages ?? [])]
-      const said = options.includeMessages ? error.message : withoutQuotes(error.message, messages)
-      log('error', `run failed${text}: ${said}`, context, code ? { ...details, code } : details)
+      const message = options.includeMessages
+        ? error.message
+        : withoutQuotes(error.message, messages)
+      log('error', `run failed${text}: ${message}`, context, code ? { ...details, code } : details)
     },
   }
 }

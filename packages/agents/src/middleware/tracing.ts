@@ -44,7 +44,7 @@ export function tracing(options: TracingOptions): Middleware {
     name: 'tracing',
     before(context) {
       const { agent, state, input } = context
-      const started = {
+      const spanOptions = {
         kind: INTERNAL,
         startTime: new Date(clock.now()),
         attributes: defined({
@@ -60,7 +60,7 @@ export function tracing(options: TracingOptions): Middleware {
       }
       const title = name === undefined ? 'invoke_agent' : `invoke_agent ${name}`
       const parent = options.context ? [options.context()] : []
-      spans.set(context.metadata, tracer.startSpan(title, started, ...parent))
+      spans.set(context.metadata, tracer.startSpan(title, spanOptions, ...parent))
     },
     after(context, result) {
       const { turn, state, stopReason, interrupts } = result

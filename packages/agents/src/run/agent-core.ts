@@ -25,7 +25,7 @@ export class AgentCore {
   /** The public agent; strategies and middleware get this same object. */
   agent!: Agent
   #llm: LLMInstance | undefined
-  /** Saves and deletions of sub-agents that nobody has awaited yet. */
+  /** Saves and deletions of sub-agents that nothing has awaited yet. */
   readonly #pending = new Set<Promise<void>>()
 
   constructor(options: ModellessOptions) {

@@ -54,7 +54,7 @@ export interface AgentTask {
   readonly input?: AgentInput
   readonly state: AgentState
   readonly options: InternalRunOptions
-  /** Where the events go, if somebody reads them. */
+  /** Where the events go, if the run has a reader. */
   readonly live?: LiveEvents
   readonly resume?: { readonly answers: Answers }
   /** Aborts only this call. */

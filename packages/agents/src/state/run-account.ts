@@ -47,9 +47,9 @@ export function spendingOf({
     // sum.
     const child = inner as unknown as AgentStateJSON
     if (misfit(child.run, accountRule) !== undefined) continue
-    const spent = spendingOf(child)
-    usage = addUsage(usage, spent.usage)
-    steps += spent.steps
+    const spending = spendingOf(child)
+    usage = addUsage(usage, spending.usage)
+    steps += spending.steps
   }
   return { usage, steps }
 }

@@ -70,11 +70,11 @@ export function writeStateJSON(parts: StateParts): AgentStateJSON {
 }
 
 /** Caches the JSON of frozen messages, so that a checkpoint per step stays cheap. */
-const written = new WeakMap<Message, MessageJSON>()
+const jsonForms = new WeakMap<Message, MessageJSON>()
 
 function toMessageJSON(message: Message, path: string): MessageJSON {
-  const known = written.get(message)
-  if (known) return known
+  const jsonForm = jsonForms.get(message)
+  if (jsonForm) return jsonForm
   let json: MessageJSON
   try {
     json = messageToJSON(message)
@@ -84,7 +84,7 @@ function toMessageJSON(message: Message, path: string): MessageJSON {
   }
   // Only the JSON of a frozen message is frozen and cached. The JSON shares objects with its message, so the JSON
   // of a message that is not frozen would change together with the message.
-  if (isDeepFrozen(message)) written.set(message, freezeTree(json))
+  if (isDeepFrozen(message)) jsonForms.set(message, freezeTree(json))
   return json
 }
 

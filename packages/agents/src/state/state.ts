@@ -205,8 +205,8 @@ export class AgentState {
   /** Sets which calls of the last message wait; `undefined` when none waits any more. */
   withSuspension(suspension: Suspension | undefined): AgentState {
     if (!suspension) return this.#next({ suspension })
-    const deferred = frozenData(suspension.deferred)
-    return this.#next({ suspension: Object.freeze({ ...suspension, deferred }) })
+    const calls = frozenData(suspension.deferred)
+    return this.#next({ suspension: Object.freeze({ ...suspension, deferred: calls }) })
   }
 
   /** Sets the account: what the run has used so far. */

@@ -33,19 +33,19 @@ export function repairHistory(
   options: RepairOptions,
 ): readonly Message[] {
   if (isWhole(messages, options)) return messages
-  const repaired: Message[] = []
+  const history: Message[] = []
   for (let index = 0; index < messages.length;) {
     const message = messages[index++]!
     if (isToolResultMessage(message)) continue // no call precedes this result
-    repaired.push(message)
+    history.push(message)
     if (!isAssistantMessage(message) || !message.toolCalls?.length) continue
     const answers: ToolResultMessage[] = []
     for (let next = messages[index]; next && isToolResultMessage(next); next = messages[++index])
       answers.push(next)
     const isTail = index >= messages.length
-    repaired.push(...answerCalls(message, answers, isTail ? options : { sources: options.sources }))
+    history.push(...answerCalls(message, answers, isTail ? options : { sources: options.sources }))
   }
-  return repaired
+  return history
 }
 
 function isWhole(
@@ -103,15 +103,15 @@ export function lastCallsOf(messages: readonly Message[]): {
   readonly calls: readonly ToolCall[]
   readonly answered: ReadonlySet<string>
 } {
-  const answered = new Set<string>()
+  const answeredIds = new Set<string>()
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!
     if (isToolResultMessage(message))
-      for (const { toolCallId } of message.results) answered.add(toolCallId)
+      for (const { toolCallId } of message.results) answeredIds.add(toolCallId)
     else if (isAssistantMessage(message) && message.toolCalls?.length)
-      return { calls: message.toolCalls, answered }
+      return { calls: message.toolCalls, answered: answeredIds }
   }
-  return { calls: [], answered }
+  return { calls: [], answered: answeredIds }
 }
 
 /** Returns the calls without a result in the last assistant message, if only results follow it. */

@@ -94,44 +94,44 @@ export class CallBatch {
     { settled, warnings }: BatchResult,
     sources: { readonly ids: IdSource; readonly clock: Clock },
   ): CallsResult {
-    const answered = settled.filter(({ outcome }) => outcome.type !== 'deferred')
+    const withOutcome = settled.filter(({ outcome }) => outcome.type !== 'deferred')
     const results =
-      answered.length > 0
+      withOutcome.length > 0
         ? new ToolResultMessage(
-            answered.map((one) => toFittingResult(toToolResult(one), this.#maxToolResultBytes)),
+            withOutcome.map((one) => toFittingResult(toToolResult(one), this.#maxToolResultBytes)),
             sources,
           )
         : undefined
-    const executions = answered
+    const executions = withOutcome
       .filter(({ call }) => !this.#old.has(call.toolCallId))
       .map(toToolExecution)
-    if (answered.length === this.calls.length) {
+    if (withOutcome.length === this.calls.length) {
       const messages = results ? [results] : []
       const added = this.#state.withMessages(messages)
       const state = added.suspension ? added.withSuspension(undefined) : added
       return { state, messages, executions, warnings, openCalls: [], interrupts: [] }
     }
-    const deferred = settled.flatMap(
+    const openCalls = settled.flatMap(
       ({ call: { toolCallId }, outcome, parsed: own }): DeferredCall[] => {
         if (outcome.type !== 'deferred') return []
         const { request } = outcome
         // A call that was not made again, because it still waits, keeps what was parsed when it was made.
-        const parsed = own ?? this.#deferred.get(toolCallId)?.parsed
-        return [parsed ? { toolCallId, request, parsed } : { toolCallId, request }]
+        const record = own ?? this.#deferred.get(toolCallId)?.parsed
+        return [record ? { toolCallId, request, parsed: record } : { toolCallId, request }]
       },
     )
-    const done = new Set(answered.map(({ call }) => call.toolCallId))
-    const open = this.calls.filter(({ toolCallId }) => !done.has(toolCallId))
+    const outcomeIds = new Set(withOutcome.map(({ call }) => call.toolCallId))
+    const open = this.calls.filter(({ toolCallId }) => !outcomeIds.has(toolCallId))
     return {
-      state: this.#state.withSuspension({ answered: results, deferred }),
+      state: this.#state.withSuspension({ answered: results, deferred: openCalls }),
       messages: [],
       executions,
       warnings,
       openCalls: open.map(
         ({ toolCallId }) =>
-          deferred.find((call) => call.toolCallId === toolCallId) ?? { toolCallId },
+          openCalls.find((call) => call.toolCallId === toolCallId) ?? { toolCallId },
       ),
-      interrupts: interruptsOf(deferred),
+      interrupts: interruptsOf(openCalls),
     }
   }
 }
@@ -143,14 +143,14 @@ export class CallBatch {
 export function withAnswers(state: AgentState, answers: Answers): AgentState {
   const { suspension } = state
   if (!suspension || Object.keys(answers).length === 0) return state
-  const routed = routeAnswers(suspension.deferred, answers)
-  const deferred = suspension.deferred.map((call): DeferredCall => {
+  const routes = routeAnswers(suspension.deferred, answers)
+  const openCalls = suspension.deferred.map((call): DeferredCall => {
     const { answer: _answer, answers: _answers, ...waiting } = call
-    const { own, inner } = routed.get(call.toolCallId) ?? {}
+    const { own, inner } = routes.get(call.toolCallId) ?? {}
     if (own) return { ...waiting, answer: own }
     return inner ? { ...waiting, answers: inner } : waiting
   })
-  return state.withSuspension({ ...suspension, deferred })
+  return state.withSuspension({ ...suspension, deferred: openCalls })
 }
 
 /** The answers for one deferred call: its own, or those for interrupts inside its sub-agent. */
@@ -171,35 +171,35 @@ function routeAnswers(
   // A call that was answered before a crash may be answered again: the application cannot know whether the
   // answer was saved.
   const interrupts = allInterruptsOf(deferred)
-  const routed = new Map<string, CallAnswers>()
+  const routes = new Map<string, CallAnswers>()
   for (const { toolCallId, answer, answers: inner } of deferred) {
     if (answer) checkAnswer(answer, toolCallId)
     for (const [id, one] of Object.entries(inner ?? {})) checkAnswer(one, `${toolCallId}/${id}`)
-    if (answer) routed.set(toolCallId, { own: answer })
-    else if (inner) routed.set(toolCallId, { inner })
+    if (answer) routes.set(toolCallId, { own: answer })
+    else if (inner) routes.set(toolCallId, { inner })
   }
   for (const [name, answer] of Object.entries(answers)) {
     const { id } = findInterrupt(interrupts, name)
     checkAnswer(answer, name)
     const parent = deferred.find((call) => id.startsWith(`${call.toolCallId}/`))
     const isOwn = deferred.some((call) => call.toolCallId === id)
-    if (isOwn || !parent) routed.set(id, { own: answer })
+    if (isOwn || !parent) routes.set(id, { own: answer })
     else {
-      const inner = routed.get(parent.toolCallId)?.inner
+      const inner = routes.get(parent.toolCallId)?.inner
       const innerId = id.slice(parent.toolCallId.length + 1)
-      routed.set(parent.toolCallId, { inner: { ...inner, [innerId]: answer } })
+      routes.set(parent.toolCallId, { inner: { ...inner, [innerId]: answer } })
     }
   }
-  return routed
+  return routes
 }
 
 function findInterrupt(interrupts: readonly Interrupt[], name: string): Interrupt {
   const exact = interrupts.find(({ id }) => id === name)
   if (exact) return exact
-  const found = interrupts.filter(({ toolCallId }) => toolCallId === name)
-  if (found.length === 1) return found[0]!
-  const ids = (found.length > 1 ? found : interrupts).map(({ id }) => `"${id}"`).join(', ')
-  if (found.length > 1)
+  const matches = interrupts.filter(({ toolCallId }) => toolCallId === name)
+  if (matches.length === 1) return matches[0]!
+  const ids = (matches.length > 1 ? matches : interrupts).map(({ id }) => `"${id}"`).join(', ')
+  if (matches.length > 1)
     throw invalidUse(
       `The answer for "${name}" could be for several calls.`,
       `Answer by interrupt id: ${ids}.`,

@@ -12,7 +12,7 @@ export interface InferenceTask {
    * its inputs.
    */
   readonly inputs: number
-  /** Where the events go, if somebody reads them. Only then the vendor streams its answer. */
+  /** Where the events go, if the run has a reader. Only then the vendor streams its answer. */
   readonly live?: LiveEvents
   readonly signal?: AbortSignal
   /** The `state` of the model's middleware, shared by the whole run. */
@@ -41,7 +41,8 @@ export async function runInference(task: InferenceTask): Promise<Inference> {
   const { llm, messages, live, signal, middlewareState: state, cycle, repair } = task
   const indexes = new Map<string, number>()
   const streaming = live !== undefined
-  const events = llm.infer(messages, { streaming, signal, state, cycle, repair })
+  const options = { streaming, events: streaming, signal, state, cycle, repair }
+  const events = llm.infer(messages, options)
   for (;;) {
     const step = await events.next()
     if (step.done) return { turn: step.value, messages: step.value.messages, indexes }
@@ -75,7 +76,7 @@ async function inferOpaque(task: InferenceTask): Promise<Inference> {
       signal?.removeEventListener('abort', abort)
     }
   } else turn = await llm.generate(history, ...given)
-  const known = new Set(messages.map(({ id }) => id))
-  const added = turn.messages.filter(({ id }) => !known.has(id))
-  return { turn, messages: added, indexes: new Map() }
+  const previousIds = new Set(messages.map(({ id }) => id))
+  const newMessages = turn.messages.filter(({ id }) => !previousIds.has(id))
+  return { turn, messages: newMessages, indexes: new Map() }
 }

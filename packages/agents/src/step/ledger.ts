@@ -1,3 +1,4 @@
+import type { MaybePromise } from '@skein/base'
 import { type Message, messageToJSON, type TokenUsage } from '@skein/ai'
 import { addUsage, zeroUsage } from '@skein/ai/engine'
 import { awaitUnlessAborted } from '../contract/agent-error.ts'
@@ -14,7 +15,7 @@ export interface LedgerRun {
   /** What the run and its ended sub-agents have used, including sub-agents that ended within the running calls. */
   readonly settled: () => Spending
   /** Returns whether the stop condition of the run would end it at these totals. */
-  readonly stops: (totals: Spending) => Promise<boolean>
+  readonly stops: (totals: Spending) => MaybePromise<boolean>
 }
 
 /** Connects the run of a sub-agent to the run that called it. */
@@ -82,15 +83,15 @@ export class RunLedger {
   /** What the run has used, with all its sub-agents: ended, running and waiting for an answer. */
   get spent(): Spending {
     let { usage, steps } = this.#run.settled()
-    const ended = new Set(this.#sink?.traces.map(({ parentToolCallId }) => parentToolCallId))
+    const tracedCalls = new Set(this.#sink?.traces.map(({ parentToolCallId }) => parentToolCallId))
     for (const child of this.#children.values()) {
-      const spent = child.spent
-      usage = addUsage(usage, spent.usage)
-      if (child.#parent?.sharesBudget) steps += spent.steps
+      const childSpending = child.spent
+      usage = addUsage(usage, childSpending.usage)
+      if (child.#parent?.sharesBudget) steps += childSpending.steps
     }
     for (const { toolCallId, request } of this.#run.state().suspension?.deferred ?? []) {
       const child = childRequestOf(request)
-      if (!child || this.#children.has(toolCallId) || ended.has(toolCallId)) continue
+      if (!child || this.#children.has(toolCallId) || tracedCalls.has(toolCallId)) continue
       const spent = spendingOf(child.state)
       usage = addUsage(usage, spent.usage)
       if (child.sharesBudget) steps += spent.steps
@@ -125,12 +126,12 @@ export class RunLedger {
     const callers = this.#sharedCallers()
     if (callers.length === 0) return true
     for (;;) {
-      const changed = new Promise<void>((resolve) => this.#tree.waiting.add(resolve))
-      const decided = this.#tree.turn.then(() => this.#decide(callers, messages))
-      this.#tree.turn = decided.catch(() => {}) // an error of a stop condition fails only the run that asked
-      const decision = await awaitUnlessAborted(decided, signal)
+      const change = new Promise<void>((resolve) => this.#tree.waiting.add(resolve))
+      const nextDecision = this.#tree.turn.then(() => this.#decide(callers, messages))
+      this.#tree.turn = nextDecision.catch(() => {}) // an error of a stop condition fails only the run that asked
+      const decision = await awaitUnlessAborted(nextDecision, signal)
       if (decision !== 'wait') return decision === 'go'
-      await awaitUnlessAborted(changed, signal)
+      await awaitUnlessAborted(change, signal)
     }
   }
 
@@ -139,9 +140,9 @@ export class RunLedger {
     messages: readonly Message[],
   ): Promise<'go' | 'wait' | 'stop'> {
     for (const ledger of callers) {
-      const reserved = ledger.#inFlight
-      if (!(await ledger.wouldStop(reserved))) continue
-      const isAlone = reserved.totalTokens === 0
+      const reservation = ledger.#inFlight
+      if (!(await ledger.wouldStop(reservation))) continue
+      const isAlone = reservation.totalTokens === 0
       return isAlone || (await ledger.wouldStop()) ? 'stop' : 'wait'
     }
     this.#reserved = this.#estimate(messages)
@@ -157,8 +158,8 @@ export class RunLedger {
   #estimate(messages: readonly Message[]): TokenUsage {
     const { largestOutput, largestFirst, total } = this.#tree
     const { usage = zeroUsage, messages: known = 0 } = this.#last ?? {}
-    const added = messages.slice(known).reduce((sum, message) => sum + lengthOf(message) / 4, 0)
-    const inputTokens = usage.inputTokens + usage.outputTokens + Math.ceil(added)
+    const newTokens = messages.slice(known).reduce((sum, message) => sum + lengthOf(message) / 4, 0)
+    const inputTokens = usage.inputTokens + usage.outputTokens + Math.ceil(newTokens)
     // At least one token, because a reservation of zero would look like no reservation.
     const least = this.#last ? 1 : Math.max(1, largestFirst)
     const totalTokens = Math.max(least, inputTokens + largestOutput)
@@ -229,8 +230,8 @@ export class RunLedger {
 const lengths = new WeakMap<Message, number>()
 
 function lengthOf(message: Message): number {
-  const known = lengths.get(message)
-  if (known !== undefined) return known
+  const cachedLength = lengths.get(message)
+  if (cachedLength !== undefined) return cachedLength
   let length = 0
   try {
     length = JSON.stringify(messageToJSON(message)).length

@@ -35,7 +35,7 @@ export function nextMacrotask(): Promise<void> {
 const MAX_BEHIND = 32
 
 /**
- * The events between a run and its reader. A run whose events nobody reads has no `LiveEvents`: everything it
+ * The events between a run and its reader. A run whose events have no reader has no `LiveEvents`: everything it
  * does is the same, but it reports nothing.
  */
 export class LiveEvents {
@@ -52,7 +52,7 @@ export class LiveEvents {
 
   /**
    * Adds events of the run itself. The run awaits the returned promise, which resolves when the reader asks
-   * for more, so that a run stands still while nobody reads.
+   * for more, so that a run waits while its reader does not read.
    */
   emit(events: readonly AgentStreamEvent[]): void | Promise<void> {
     for (const event of events) this.#events.push(event)
@@ -85,7 +85,7 @@ export class LiveEvents {
       outcome = how
       this.#wake()
     }
-    const ended = run().then(
+    const completion = run().then(
       (result) => end({ result }),
       (error: unknown) => end({ error }),
     )
@@ -104,7 +104,7 @@ export class LiveEvents {
       this.#isClosed = true
       this.#free()
       if (!outcome) onLeave?.()
-      await ended
+      await completion
     }
   }
 
@@ -115,7 +115,7 @@ export class LiveEvents {
 }
 
 /**
- * Returns the object that collects the events of sub-agents. If somebody reads the run's events, each event
+ * Returns the object that collects the events of sub-agents. If the run has a reader, each event
  * is also added to `live`, as an event of the calling agent.
  */
 export function followSubagents(
@@ -202,7 +202,7 @@ export class SubagentSink {
     const { subagentId, subagentType, parentToolCallId, success, result, error, usage } = end
     const open = this.#open.get(subagentId)
     this.#open.delete(subagentId)
-    if (end.waits) return // the sub-agent goes on when it is resumed, and has one trace in the end
+    if (end.waits) return // the sub-agent continues when it is resumed, and has one trace in the end
     open?.inner.close(end.timestamp, error)
     const children = end.children ?? open?.inner.traces ?? []
     const trace: SubagentExecutionTrace = {

@@ -126,6 +126,6 @@ export function sessionOf(
 
 /** Returns the function that makes ledgers (which count what runs use), if one of the tools is a sub-agent. */
 export function ledgerMakerOf(tools: readonly Tool[]): OpenLedger | undefined {
-  const marked = tools.find(isSubagent) as { [session]?: Mark } | undefined
-  return marked?.[session]?.openLedger
+  const tool = tools.find(isSubagent) as { [session]?: Mark } | undefined
+  return tool?.[session]?.openLedger
 }

@@ -100,7 +100,7 @@ export function step(input: StepInput): Batches<StepResult> {
   return live.read(run, () => controller.abort())
 }
 
-/** Runs one step and reports its events to `live`, if somebody reads them. All built-in strategies use `runStep`. */
+/** Runs one step and reports its events to `live`, if the run has a reader. All built-in strategies use `runStep`. */
 export async function runStep(input: StepInput, live?: LiveEvents): Promise<StepResult> {
   const { state, runsTools = true, inputs = 0, commit } = input
   const waiting = openCallsOf(state.messages)
@@ -127,15 +127,15 @@ export async function runStep(input: StepInput, live?: LiveEvents): Promise<Step
     return { state: next, turn, messages, openCalls, ...nothing }
   }
   try {
-    const acted = await act({ ...input, state: next }, calls, live, indexes)
-    return { ...acted, turn, messages: [...messages, ...acted.messages] }
+    const outcome = await act({ ...input, state: next }, calls, live, indexes)
+    return { ...outcome, turn, messages: [...messages, ...outcome.messages] }
   } catch (error) {
-    const cancelled = cancelledStep(error)
-    if (cancelled)
+    const cancellation = cancelledStep(error)
+    if (cancellation)
       cancelledSteps.set(error as Error, {
-        ...cancelled,
+        ...cancellation,
         turn,
-        messages: [...messages, ...cancelled.messages],
+        messages: [...messages, ...cancellation.messages],
       })
     throw error
   }
@@ -158,11 +158,12 @@ async function reportRounds(
   live: LiveEvents | undefined,
 ): Promise<void> {
   const origin = { step: number, agentId }
-  const executed = new Map(toolExecutions.map((one) => [one.toolCallId, one]))
+  const executions = new Map(toolExecutions.map((one) => [one.toolCallId, one]))
   for (const message of messages.filter(isAssistantMessage)) {
-    const toolCalls = message.toolCalls?.filter(({ toolCallId }) => executed.has(toolCallId)) ?? []
+    const toolCalls =
+      message.toolCalls?.filter(({ toolCallId }) => executions.has(toolCallId)) ?? []
     if (toolCalls.length === 0) continue
-    const observations = toolCalls.flatMap(({ toolCallId }) => executed.get(toolCallId) ?? [])
+    const observations = toolCalls.flatMap(({ toolCallId }) => executions.get(toolCallId) ?? [])
     await live?.emit([uapEvent(origin, 'action', { toolCalls })])
     await hooks?.onAct?.(number, toolCalls)
     await hooks?.onObserve?.(number, observations)
@@ -208,8 +209,11 @@ async function act(
   const outcome = batch.end(result, { ids, clock })
   if (hooks?.onObserve) await hooks.onObserve(origin.step, outcome.executions)
   if (live) await live.emit([uapEvent(origin, 'observation', { observations: outcome.executions })])
-  const traced = sink.traces.reduce((next, one) => next.withSubagentTrace(one), outcome.state)
-  return { ...outcome, state: traced }
+  const stateWithTraces = sink.traces.reduce(
+    (next, one) => next.withSubagentTrace(one),
+    outcome.state,
+  )
+  return { ...outcome, state: stateWithTraces }
 }
 
 /** Where the events of running calls go, and the step, agent and block indexes that those events name. */

@@ -20,7 +20,7 @@ export function builtInRun(strategy: ExecutionStrategy): Run | undefined {
   return builtIns.get(strategy)
 }
 
-/** Makes a strategy from one function, which reports its events to `live` if somebody reads them. */
+/** Makes a strategy from one function, which reports its events to `live` if the run has a reader. */
 export function builtIn(name: string, body: Body): ExecutionStrategy {
   const run: Run = async (context, live) => start(new StrategyRun(context, live), body)
   const strategy: ExecutionStrategy = Object.freeze({

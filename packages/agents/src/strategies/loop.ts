@@ -1,3 +1,4 @@
+import { isPromise } from '@skein/base'
 import type { ExecutionStrategy } from '../contract/agent-types.ts'
 import { builtIn, checkLimit } from './built-in.ts'
 
@@ -22,7 +23,8 @@ export function loop({ maxIterations = Infinity }: LoopOptions = {}): ExecutionS
       await run.beginStep()
       const result = await run.ask({ runsTools: maxIterations > 0 && run.mayRunTools })
       const limit = run.steps >= maxIterations ? 'max_iterations' : undefined
-      const stop = await run.endStep(await run.endAfter(result), limit)
+      const end = run.endAfter(result)
+      const stop = await run.endStep(isPromise(end) ? await end : end, limit)
       if (stop) return run.result(stop)
     }
   })

@@ -31,7 +31,7 @@ export interface PlanOptions {
    */
   readonly maxReplans?: number
   /**
-   * How many steps that do not depend on each other are given to the model at once, so that their calls can
+   * How many steps that do not depend on each other are given to the model together, so that their calls can
    * run at the same time. Default 1: one step after the other.
    */
   readonly maxParallelSteps?: number
@@ -85,9 +85,9 @@ export function plan(options: PlanOptions = {}): ExecutionStrategy {
 function nextSteps(steps: readonly PlanStep[], limit: number): readonly PlanStep[] {
   const activeSteps = withStatus(steps, 'in_progress')
   if (activeSteps.length > 0) return activeSteps
-  const done = new Set(withStatus(steps, 'completed').map(({ id }) => id))
+  const completedIds = new Set(withStatus(steps, 'completed').map(({ id }) => id))
   const ready = withStatus(steps, 'pending').filter(({ dependsOn }) =>
-    dependsOn.every((id) => done.has(id)),
+    dependsOn.every((id) => completedIds.has(id)),
   )
   return ready.slice(0, limit)
 }
@@ -103,17 +103,17 @@ async function makePlan(
   prompt: string,
   ended: readonly PlanStep[] = [],
 ): Promise<AgentStopReason | undefined> {
-  const completed = withStatus(ended, 'completed')
+  const completedSteps = withStatus(ended, 'completed')
   await run.beginStep('plan')
   run.prompt(prompt, 'plan')
-  let proposal = await propose(run, settings, completed)
+  let proposal = await propose(run, settings, completedSteps)
   if (proposal.problems.length > 0 && settings.allowReplan) {
     run.prompt(repairPrompt(proposal.problems), 'plan')
-    proposal = await propose(run, settings, completed)
+    proposal = await propose(run, settings, completedSteps)
   }
   if (proposal.problems.length > 0)
     throw unusableResponse(`The model's plan cannot be carried out: ${proposal.problems.join(' ')}`)
-  const steps = cutPlan(proposal.steps, completed, settings.maxPlanSteps)
+  const steps = cutPlan(proposal.steps, completedSteps, settings.maxPlanSteps)
   const names = new Set(run.context.tools.map(({ name }) => name))
   run.record.addExecutions([], unknownTools(steps, names))
   run.state = run.state.withPlan(joinPlans(ended, steps))
@@ -194,13 +194,13 @@ async function work(run: StrategyRun, steps: readonly PlanStep[]): Promise<Work>
       for (const execution of result.executions) calls.add(execution)
       const end = await run.endAfter(result)
       if (!end) continue
-      const failed = steps.filter((step) => calls.lastOf(step)?.isError)
-      const [first] = failed
+      const failures = steps.filter((step) => calls.lastOf(step)?.isError)
+      const [first] = failures
       if (end !== 'complete' || !first) return { end }
       const { toolName, result: output } = calls.lastOf(first)!
-      const said = `its tool "${toolName}" said: ${String(output)}`
-      const failure = unusableResponse(`Step "${first.id}" of the plan failed: ${said}`)
-      return { failure, failed }
+      const report = `its tool "${toolName}" said: ${String(output)}`
+      const failure = unusableResponse(`Step "${first.id}" of the plan failed: ${report}`)
+      return { failure, failed: failures }
     }
   } catch (error) {
     if (!isUPPError(error) || isCancelled(error) || !isInferenceError(error)) throw error
@@ -215,18 +215,25 @@ async function replan(
   { step: failed, failure }: { readonly step: PlanStep; readonly failure: UPPError },
   settings: Settings,
 ): Promise<AgentStopReason | undefined> {
-  const ended = (run.state.plan ?? []).filter(
+  const endedSteps = (run.state.plan ?? []).filter(
     ({ status }) => status === 'completed' || status === 'failed',
   )
   if (!settings.allowReplan || run.replans >= settings.maxReplans) throw failure
   run.countReplan()
-  const completed = withStatus(ended, 'completed')
+  const completedSteps = withStatus(endedSteps, 'completed')
   const { tools, input } = run.context
   const { maxPlanSteps } = settings
   const reason = failure.message
-  const prompt = replanPrompt({ goal: input.text, completed, failed, reason, tools, maxPlanSteps })
+  const prompt = replanPrompt({
+    goal: input.text,
+    completed: completedSteps,
+    failed,
+    reason,
+    tools,
+    maxPlanSteps,
+  })
   try {
-    return await makePlan(run, settings, prompt, ended)
+    return await makePlan(run, settings, prompt, endedSteps)
   } catch (error) {
     if (!isUPPError(error) || isCancelled(error)) throw error
     run.keepPartial(error)

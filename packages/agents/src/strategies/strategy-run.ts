@@ -1,4 +1,11 @@
-import { type Clock, type IdSource, systemClock, uuidV4 } from '@skein/base'
+import {
+  type Clock,
+  type IdSource,
+  isPromise,
+  type MaybePromise,
+  systemClock,
+  uuidV4,
+} from '@skein/base'
 import {
   type AssistantMessage,
   isAssistantMessage,
@@ -65,7 +72,8 @@ interface AskOptions {
 interface InferenceSettings {
   readonly llm: LLMInstance
   readonly tools: readonly Tool[]
-  readonly messages: readonly Message[]
+  /** Undefined if open calls run instead of an inference. */
+  readonly messages: readonly Message[] | undefined
 }
 
 /**
@@ -80,7 +88,7 @@ export class StrategyRun {
   steps: number
   readonly context: ExecutionContext
   readonly record: RunRecord = new RunRecord()
-  /** Where the events go, if somebody reads them. */
+  /** Where the events go, if the run has a reader. */
   readonly #live: LiveEvents | undefined
   readonly #hooks: AgentStrategy
   readonly #agentId: string
@@ -128,10 +136,10 @@ export class StrategyRun {
     this.#sources = { ids, clock }
     this.#answers = context.resume?.answers ?? {}
     const child = childOf(context)
-    const known = context.resume && context.state.run
+    const previousRun = context.resume && context.state.run
     // Not the id of the state: several runs may begin with one state, and must share neither keys nor sessions.
-    const id = child?.root ?? context.sessionId ?? known?.id ?? ids()
-    this.#account = frozenData(known ? { ...known, id } : newAccount(id, child?.origin))
+    const id = child?.root ?? context.sessionId ?? previousRun?.id ?? ids()
+    this.#account = frozenData(previousRun ? { ...previousRun, id } : newAccount(id, child?.origin))
     this.steps = this.#askedSteps = this.#account.steps
     this.#startedAt = clock.now()
     this.#ledger = (child?.openLedger ?? ledgerMakerOf(context.tools))?.(this.#ledgerRun)
@@ -202,8 +210,12 @@ export class StrategyRun {
     const { resume, input } = this.context
     const sources = this.#sources
     const { messages, suspension } = this.state
-    const known = suspension?.answered?.results ?? []
-    const repaired = repairHistory(messages, { known, keepsTail: resume !== undefined, sources })
+    const results = suspension?.answered?.results ?? []
+    const repaired = repairHistory(messages, {
+      known: results,
+      keepsTail: resume !== undefined,
+      sources,
+    })
     if (repaired !== messages) this.state = this.state.withContext(repaired)
     if (resume) return
     if (suspension) this.state = this.state.withSuspension(undefined)
@@ -238,8 +250,8 @@ export class StrategyRun {
     if (!goesOn) this.add([...this.#steering, ...(this.context.takeSteering?.() ?? [])])
     this.#steering = []
     this.state = advance(this.state, { step: this.step })
-    await this.hook('onStepStart', this.step, this.state)
-    await this.emit('step_start', phase ? { phase } : {})
+    if (this.#hooks.onStepStart) await this.hook('onStepStart', this.step, this.state)
+    if (this.#live) await this.emit('step_start', phase ? { phase } : {})
   }
 
   /**
@@ -256,24 +268,48 @@ export class StrategyRun {
       throw new BudgetUsedUp()
     this.#askedSteps = this.steps
     try {
-      return await this.#ask(options)
+      const { llm = this.context.llm } = options
+      const settings = this.hasOpenCalls
+        ? { llm, tools: this.context.tools, messages: undefined }
+        : this.#prepare(llm)
+      const { runsTools = true } = options
+      const own = isPromise(settings) ? await settings : settings
+      const input = this.#stepInput(own, { isPlanner: llm !== this.context.llm, runsTools })
+      return await this.#ask(input)
     } finally {
       this.#ledger?.release()
     }
   }
 
-  async #ask({ llm: given = this.context.llm, runsTools = true }: AskOptions): Promise<StepResult> {
+  async #ask(input: StepInput): Promise<StepResult> {
+    const { messages } = input
+    let result = await runStep(input, this.#live)
+    for (let retry = 1; retry <= MAX_MALFORMED_RETRIES; retry++) {
+      if (!result.turn || !isMalformed(result.turn)) break
+      // The answer is paid for, but no part of the history: it has nothing that could be sent again.
+      this.record.addInference(result.turn, [])
+      result = await runStep({ ...input, cycle: ++this.#cycle }, this.#live)
+    }
+    if (messages && result.turn) {
+      const usage = result.turn.usageByCycle?.at(-1) ?? result.turn.usage
+      this.#last = { messages, usage }
+    }
+    this.#note(result)
+    return result
+  }
+
+  #stepInput(
+    { llm, tools, messages }: InferenceSettings,
+    { isPlanner, runsTools }: { readonly isPlanner: boolean; readonly runsTools: boolean },
+  ): StepInput {
     const { signal, commit, agent } = this.context
-    const { llm, tools, messages } = this.hasOpenCalls
-      ? { llm: given, tools: this.context.tools, messages: undefined }
-      : await this.#prepare(given)
     const input: StepInput = {
       state: this.state,
       llm,
       tools,
       messages,
       cycle: this.#cycle,
-      repair: given === this.context.llm ? agent.repair : 0, // a planner asks again itself
+      repair: isPlanner ? 0 : agent.repair, // a planner asks again itself
       runsTools,
       inputs: this.#inputs,
       step: this.step,
@@ -299,7 +335,10 @@ export class StrategyRun {
           },
         }),
       charge: (turn, state) => this.#charge(turn, state),
-      hooks: this.#stepHooks,
+      hooks: {
+        onAct: this.#hooks.onAct && this.#stepHooks.onAct,
+        onObserve: this.#hooks.onObserve && this.#stepHooks.onObserve,
+      },
       middlewareState: this.#middlewareState,
       onSubagents: (sink) => {
         this.#running = sink
@@ -308,19 +347,7 @@ export class StrategyRun {
       },
       ...this.#sources,
     }
-    let result = await runStep(input, this.#live)
-    for (let retry = 1; retry <= MAX_MALFORMED_RETRIES; retry++) {
-      if (!result.turn || !isMalformed(result.turn)) break
-      // The answer is paid for, but no part of the history: it has nothing that could be sent again.
-      this.record.addInference(result.turn, [])
-      result = await runStep({ ...input, cycle: ++this.#cycle }, this.#live)
-    }
-    if (messages && result.turn) {
-      const usage = result.turn.usageByCycle?.at(-1) ?? result.turn.usage
-      this.#last = { messages, usage }
-    }
-    this.#note(result)
-    return result
+    return input
   }
 
   /**
@@ -328,10 +355,10 @@ export class StrategyRun {
    * state keeps its whole history. Replaced messages stay in force for the rest of the run, as long as the
    * history only grows.
    */
-  async #prepare(given: LLMInstance): Promise<InferenceSettings> {
+  #prepare(given: LLMInstance): MaybePromise<InferenceSettings> {
     const { agent, tools } = this.context
     this.#cycle++
-    let request: InferenceRequest = {
+    const request: InferenceRequest = {
       step: this.step,
       cycle: this.#cycle,
       state: this.state,
@@ -342,6 +369,19 @@ export class StrategyRun {
       params: agent.params ?? {},
       last: this.#last,
     }
+    const hasHook = this.#hooks.onInference || agent.middleware?.some((one) => one.onInference)
+    if (!hasHook) return this.#settings(given, request, {})
+    return this.#askHooks(request).then((answer) =>
+      this.#settings(given, answer.request, answer.changes),
+    )
+  }
+
+  /** Calls the `onInference` hooks. Each sees what those before it have changed. */
+  async #askHooks(first: InferenceRequest): Promise<{
+    readonly request: InferenceRequest
+    readonly changes: InferenceChanges
+  }> {
+    let request = first
     let changes: InferenceChanges = {}
     const apply = (more: InferenceChanges | void): void => {
       if (!more) return
@@ -350,12 +390,21 @@ export class StrategyRun {
       changes = { ...changes, ...more }
       request = { ...request, ...more, state: this.state }
     }
-    for (const one of agent.middleware ?? []) {
+    for (const one of this.context.agent.middleware ?? []) {
       if (!one.onInference) continue
       const where = `onInference of the middleware "${one.name}"`
       apply(await this.#guard(where, () => one.onInference?.(request)))
     }
     apply(await this.hook('onInference', request))
+    return { request, changes }
+  }
+
+  #settings(
+    given: LLMInstance,
+    request: InferenceRequest,
+    changes: InferenceChanges,
+  ): InferenceSettings {
+    const { tools } = this.context
     const sources = this.#sources
     const { state } = this
     // The messages sent before have all their results, so only messages added since then are checked.
@@ -364,17 +413,17 @@ export class StrategyRun {
       before?.messages === sent &&
       request.messages === state.messages &&
       extendsHistory(state, before)
-    const checked = isGrown ? sent?.length : 0
-    const messages = repairHistory(request.messages, { sources, checked })
+    const checkedCount = isGrown ? sent?.length : 0
+    const messages = repairHistory(request.messages, { sources, checked: checkedCount })
     this.#sent = { state, messages }
     const isPlanner = given !== this.context.llm // a planner has its own tools, which no hook replaces
     const { model, params, tools: chosen } = changes
     const settings = Object.entries({ model, params, tools: isPlanner ? undefined : chosen })
-    const changed = settings.filter(([, value]) => value !== undefined)
+    const newSettings = settings.filter(([, value]) => value !== undefined)
     return {
       llm:
-        changed.length > 0 && typeof given.with === 'function'
-          ? given.with(Object.fromEntries(changed))
+        newSettings.length > 0 && typeof given.with === 'function'
+          ? given.with(Object.fromEntries(newSettings))
           : given,
       tools: isPlanner ? tools : request.tools,
       messages,
@@ -474,11 +523,12 @@ export class StrategyRun {
     this.state = this.#stamp(this.state)
     if (this.#hooks.onStepEnd) {
       const turn = this.record.stepTurn(this.#lastAnswer())
-      const adopted = await this.hook('onStepEnd', this.step, { turn, state: this.state })
-      if (adopted) this.#adopt(this.#stamp(adopted))
+      const newState = await this.hook('onStepEnd', this.step, { turn, state: this.state })
+      if (newState) this.#adopt(this.#stamp(newState))
     }
     const stopReason = await this.#isOver(end ?? limit, limit)
-    await this.#reportConflicts()
+    const conflicts = this.context.takeConflicts?.() ?? []
+    if (conflicts.length > 0) await this.#reportConflicts(conflicts)
     if (this.#live) {
       const usage = this.record.stepUsage
       if (stopReason) this.#live.isFinal = true
@@ -487,15 +537,16 @@ export class StrategyRun {
     const saving = this.context.checkpoint?.(this.state)
     if (saving) await awaitUnlessAborted(saving, this.context.signal)
     if (this.#hasSessions) await this.#endSessions()
-    await this.#reportConflicts()
+    const later = this.context.takeConflicts?.() ?? []
+    if (later.length > 0) await this.#reportConflicts(later)
     return stopReason
   }
 
   /** Reports that another run has saved the session: as events, and as warnings of the turn. */
-  async #reportConflicts(): Promise<void> {
-    for (const conflict of this.context.takeConflicts?.() ?? []) {
+  async #reportConflicts(conflicts: readonly UAPEventData['checkpoint_conflict'][]): Promise<void> {
+    for (const conflict of conflicts) {
       const { sessionId } = conflict
-      const message = `The session ${JSON.stringify(sessionId)} was saved by somebody else during this run.`
+      const message = `The session ${JSON.stringify(sessionId)} was saved by another process during this run.`
       this.record.addExecutions([], [{ code: 'checkpoint_conflict', message }])
       await this.emit('checkpoint_conflict', conflict)
     }
@@ -510,16 +561,14 @@ export class StrategyRun {
     limit: AgentStopReason | undefined,
   ): Promise<AgentStopReason | undefined> {
     if (end === 'interrupted') return end
-    if (await this.#stops()) return 'stop_condition'
+    const stops = this.#stopsAt()
+    if (isPromise(stops) ? await stops : stops) return 'stop_condition'
+    const { shouldStop, signal } = this.context
+    const isStopped = shouldStop && (await awaitUnlessAborted(shouldStop(this.#totals()), signal))
+    if (isStopped === true) return 'stop_condition'
     if (end !== 'complete') return end
     this.#steering = this.context.takeSteering?.() ?? []
     return this.#steering.length > 0 ? limit : end
-  }
-
-  async #stops(): Promise<boolean> {
-    const { shouldStop, signal } = this.context
-    if (await this.#stopsAt()) return true
-    return (await awaitUnlessAborted(shouldStop?.(this.#totals()), signal)) === true
   }
 
   #adopt(state: AgentState): void {
@@ -581,8 +630,8 @@ export class StrategyRun {
   fail(error: unknown): UPPError {
     const failure = codeError(error, 'The run')
     const partial = failure.turn
-    const cancelled = cancelledStep(error)
-    if (cancelled) this.#note(cancelled)
+    const cancellation = cancelledStep(error)
+    if (cancellation) this.#note(cancellation)
     if (partial) this.record.addInference(partial, partial.messages)
     failure.turn = this.record.turn(this.#lastAnswer())
     return failure
@@ -592,7 +641,7 @@ export class StrategyRun {
     return this.record.hasAnswer ? undefined : this.state.messages.findLast(isAssistantMessage)
   }
 
-  /** Reports an event of the current step, if somebody reads the events of the run. */
+  /** Reports an event of the current step, if the run has a reader. */
   emit<Type extends UAPEventType>(type: Type, data: UAPEventData[Type]): void | Promise<void> {
     return this.#live?.emit([uapEvent({ step: this.step, agentId: this.#agentId }, type, data)])
   }
@@ -622,12 +671,13 @@ export class StrategyRun {
     onObserve: (...args) => this.hook('onObserve', ...args),
   }
 
-  async #stopsAt(totals?: Spending): Promise<boolean> {
+  #stopsAt(totals?: Spending): MaybePromise<boolean> {
     // A sum of known and unknown costs looks like a known one, so the condition itself cannot see this.
     const hasUnknown = this.#hasUnknownCost || this.#ledger?.hasUnknownCost === true
     if (hasUnknown && needsCost(this.#hooks.stopCondition)) throw unknownCost('this run')
-    const stops = await this.hook('stopCondition', this.state, this.#totals(totals))
-    return stops === true
+    if (!this.#hooks.stopCondition) return false
+    const answer = this.hook('stopCondition', this.state, this.#totals(totals))
+    return Promise.resolve(answer).then((stops) => stops === true)
   }
 
   /**

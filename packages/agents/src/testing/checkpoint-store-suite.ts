@@ -99,21 +99,21 @@ const cases: Readonly<Record<string, Case>> = {
   },
   'every version can be loaded again, and the history names them in order': async (store) => {
     if (!store.history || !store.loadVersion) return
-    const saved: AgentStateJSON[] = []
+    const states: AgentStateJSON[] = []
     for (const state of growingStates(60)) {
-      saved.push(state)
+      states.push(state)
       await store.save('s', state)
-      same(await store.load('s'), state, `the newest state after ${saved.length} saves`)
+      same(await store.load('s'), state, `the newest state after ${states.length} saves`)
     }
     const history = await store.history('s')
     same(
       history.map(({ step }) => step),
-      saved.map(({ step }) => step),
+      states.map(({ step }) => step),
       'the steps of the history',
     )
     same(history.at(-1), await store.loadMetadata?.('s'), 'the newest entry of the history')
     for (const [index, { checkpointId }] of history.entries())
-      same(await store.loadVersion('s', checkpointId), saved[index], `version ${index}`)
+      same(await store.loadVersion('s', checkpointId), states[index], `version ${index}`)
     same(await store.loadVersion('s', 'no such version'), null, 'an unknown version')
     same(await store.history('nobody'), [], 'the history of an unknown session')
     await store.delete('s')
@@ -126,8 +126,8 @@ const cases: Readonly<Record<string, Case>> = {
     const first = (await store.loadMetadata('s'))!.checkpointId
     await store.save('s', stateWith('two'), { expected: first })
     for (const expected of [first, null]) {
-      const refused = await store.save('s', stateWith('late'), { expected }).catch((one) => one)
-      same((refused as { code?: unknown })?.code, 'CHECKPOINT_CONFLICT', 'the code of the error')
+      const refusal = await store.save('s', stateWith('late'), { expected }).catch((one) => one)
+      same((refusal as { code?: unknown })?.code, 'CHECKPOINT_CONFLICT', 'the code of the error')
     }
     same(textOf(await store.load('s')), 'two', 'the state after a refused save')
     same((await store.history('s')).length, 2, 'the number of versions')
@@ -155,8 +155,8 @@ const cases: Readonly<Record<string, Case>> = {
       new AssistantMessage('', [call('a'), call('b')]),
     ])
     await store.save('s', asked.toJSON())
-    const done = journalEntry(call('b'), { type: 'done', result: Uint8Array.of(1, 2) })
-    await store.record('s', done)
+    const entry = journalEntry(call('b'), { type: 'done', result: Uint8Array.of(1, 2) })
+    await store.record('s', entry)
     const { answered } = AgentState.fromJSON(await store.load('s')).suspension ?? {}
     same(
       answered?.results.map(({ toolCallId, result }) => [toolCallId, [...(result as Uint8Array)]]),

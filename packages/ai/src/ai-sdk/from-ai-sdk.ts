@@ -174,8 +174,8 @@ function textFrom(value: unknown, modelId?: string): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value !== 'function') return undefined
   try {
-    const made: unknown = (value as (request: object) => unknown)({ path: '/', modelId })
-    return typeof made === 'string' ? made : undefined
+    const text: unknown = (value as (request: object) => unknown)({ path: '/', modelId })
+    return typeof text === 'string' ? text : undefined
   } catch {
     return undefined // a provider that needs more to make the address
   }
@@ -244,8 +244,10 @@ function mergedOptions(
 }
 
 function textHeaders(headers: NonNullable<ProviderConfig['headers']>): Record<string, string> {
-  const kept = Object.entries(headers).filter(([, value]) => value !== undefined && value !== null)
-  return Object.fromEntries(kept.map(([name, value]) => [name, String(value)]))
+  const present = Object.entries(headers).filter(
+    ([, value]) => value !== undefined && value !== null,
+  )
+  return Object.fromEntries(present.map(([name, value]) => [name, String(value)]))
 }
 
 /** Writes settings as call options. Budgets of thinking and parallel calls are options of single vendors. */
@@ -257,17 +259,17 @@ function writeSettings(
   const { reasoning, parallelToolCalls } = settings
   const [vendor = ''] = provider.split('.')
   const own: Record<string, JsonValue> = {}
-  const dropped: (keyof Settings)[] = []
+  const unsent: (keyof Settings)[] = []
   if (typeof reasoning === 'object') {
     if (vendor === 'anthropic')
       own['thinking'] = { type: 'enabled', budgetTokens: reasoning.budget }
     else if (vendor === 'google') own['thinkingConfig'] = { thinkingBudget: reasoning.budget }
-    else dropped.push('reasoning')
-  } else if (reasoning !== undefined && specificationVersion === 'v3') dropped.push('reasoning')
+    else unsent.push('reasoning')
+  } else if (reasoning !== undefined && specificationVersion === 'v3') unsent.push('reasoning')
   if (parallelToolCalls !== undefined) {
     if (vendor === 'anthropic') own['disableParallelToolUse'] = !parallelToolCalls
     else if (vendor === 'openai') own['parallelToolCalls'] = parallelToolCalls
-    else dropped.push('parallelToolCalls')
+    else unsent.push('parallelToolCalls')
   }
   const level = typeof reasoning === 'string' && specificationVersion !== 'v3' ? reasoning : undefined // prettier-ignore
   const options = present({
@@ -284,7 +286,7 @@ function writeSettings(
     reasoning: level === 'off' ? 'none' : level,
     providerOptions: Object.keys(own).length > 0 ? { [vendor]: own } : undefined,
   })
-  return { options, dropped }
+  return { options, dropped: unsent }
 }
 
 /** Returns the AI SDK's metadata. Entries with `api` are left out: this package wrote them, no provider knows them. */
@@ -306,8 +308,8 @@ function encodeMessage(message: Message, encoder: Encoder): AiSdkMessage {
   const options = optionsOf(message.metadata)
   switch (message.type) {
     case 'user': {
-      const shown = message.content.filter((block) => !isBlank(block))
-      const content = shown.map((block) => encodeBlock(block, model))
+      const visible = message.content.filter((block) => !isBlank(block))
+      const content = visible.map((block) => encodeBlock(block, model))
       return { role: 'user', content, ...options }
     }
     case 'assistant': {
@@ -367,12 +369,12 @@ function encodeOutput(
   { model, warnings }: Encoder,
 ): NonNullable<AiSdkPart['output']> {
   const blocks = contentOf(result)
-  const shown = blocks.filter((block) => !isBlank(block))
-  if (!isError && shown.some(({ type }) => type !== 'text'))
-    return { type: 'content', value: shown.map((block) => encodeBlock(block, model)) }
+  const visible = blocks.filter((block) => !isBlank(block))
+  if (!isError && visible.some(({ type }) => type !== 'text'))
+    return { type: 'content', value: visible.map((block) => encodeBlock(block, model)) }
   // The AI SDK has failed results of text alone.
-  const lost = shown.filter((block) => block.type !== 'text')
-  for (const { type } of lost) {
+  const unsendable = visible.filter((block) => block.type !== 'text')
+  for (const { type } of unsendable) {
     const message = `The ${type} of a failed result cannot be sent to ${model.provider}.`
     warnings.push({ code: 'unsupported_block', message })
   }
@@ -393,14 +395,14 @@ function encodeBlock(block: UserContent, model: AiSdkModel): AiSdkPart {
   const isVersion3 = model.specificationVersion === 'v3'
   const file = (mediaType: string, data: AiSdkData, filename?: string): AiSdkPart => {
     // Specification v3 has the bytes, base64 text or URL itself; v4 has an object that names the kind of data.
-    const named: AiSdkData =
+    const source: AiSdkData =
       data instanceof URL
         ? { type: 'url', url: data }
         : { type: 'data', data: data as Uint8Array | string }
     return {
       type: 'file',
       mediaType,
-      data: isVersion3 ? data : named,
+      data: isVersion3 ? data : source,
       filename,
       ...own,
     }
@@ -547,10 +549,10 @@ class EventWriter {
   #note(id: string, metadata: AiSdkMetadata | undefined): void {
     const open = this.#open.get(id)
     if (!open || !metadata) return
-    const merged: Record<string, JsonObject> = { ...open.metadata }
+    const allMetadata: Record<string, JsonObject> = { ...open.metadata }
     for (const [provider, fields] of Object.entries(metadata))
-      merged[provider] = { ...merged[provider], ...fields }
-    open.metadata = merged
+      allMetadata[provider] = { ...allMetadata[provider], ...fields }
+    open.metadata = allMetadata
   }
 
   #end(id: string): StreamEvent {
@@ -587,8 +589,8 @@ class EventWriter {
     metadata: { readonly metadata: ProviderMetadata } | undefined,
   ): readonly StreamEvent[] {
     const kind = mediaType.split('/')[0]
-    const given = data && typeof data === 'object' && 'data' in data ? data.data : data
-    const bytes = typeof given === 'string' ? decodeLooseBase64(given) : given
+    const source = data && typeof data === 'object' && 'data' in data ? data.data : data
+    const bytes = typeof source === 'string' ? decodeLooseBase64(source) : source
     if (!(bytes instanceof Uint8Array)) return []
     if (kind !== 'image' && kind !== 'audio' && kind !== 'video') return []
     const start = this.#begin(`file ${this.#count}`, kind)
@@ -606,7 +608,7 @@ class EventWriter {
   }
 
   #stop({ finishReason, usage, providerMetadata }: AiSdkAnswerPart): StreamEvent {
-    const kept = this.#kept.length > 0 && { aiSdk: { parts: this.#kept } }
+    const partFields = this.#kept.length > 0 && { aiSdk: { parts: this.#kept } }
     const sources = this.#kept.flatMap((part) =>
       part['type'] === 'source'
         ? toSources(part, part['url'] ?? part['id'], part['title'] ?? part['filename'])
@@ -619,7 +621,8 @@ class EventWriter {
         stopReason: stopReasons[finishReason?.unified ?? ''] ?? 'other',
         rawStopReason: finishReason?.raw,
         usage: toUsage(usage),
-        metadata: providerMetadata || kept ? { ...providerMetadata, ...kept } : undefined,
+        metadata:
+          providerMetadata || partFields ? { ...providerMetadata, ...partFields } : undefined,
         warnings: this.#warnings.length > 0 ? this.#warnings : undefined,
         sources: sources.length > 0 ? sources : undefined,
       }),

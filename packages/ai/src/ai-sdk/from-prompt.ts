@@ -116,10 +116,10 @@ class PromptReader {
       }
       case 'tool-call': {
         if (part.providerExecuted) break
-        const parsed =
+        const argumentFields =
           typeof input === 'string' ? parseArguments(input) : { arguments: input as JsonObject }
         const metadata = toMetadata(providerOptions, this.#model)
-        const args = parsed.arguments ?? {}
+        const args = argumentFields.arguments ?? {}
         calls.push({ toolCallId, toolName, arguments: args, ...(metadata && { metadata }) })
         return
       }

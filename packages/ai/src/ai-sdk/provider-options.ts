@@ -73,9 +73,9 @@ interface OwnOptions {
 }
 
 function readOptions(provider: string, given: JsonObject): OwnOptions {
-  const unsupported = Object.keys(given).filter((name) => internal.has(name))
+  const internalNames = Object.keys(given).filter((name) => internal.has(name))
   const options = without(given, internal)
-  return { own: scopesOf(provider, options), unsupported }
+  return { own: scopesOf(provider, options), unsupported: internalNames }
 }
 
 function scopesOf(

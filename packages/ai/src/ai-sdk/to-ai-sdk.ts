@@ -108,9 +108,9 @@ class Call {
       : []
     const scopes = [...settings.scopes, ...vendor.scopes, ...systemScopes]
     const wantedSettings = { ...settings.settings, ...vendor.settings }
-    const set = withCallSettings(own, wantedSettings, { model, messages: prompt.messages })
-    this.#options = withScopes(set.options, scopes, model)
-    this.warnings = [...warnings, ...droppedWarnings(set.dropped)]
+    const withSettings = withCallSettings(own, wantedSettings, { model, messages: prompt.messages })
+    this.#options = withScopes(withSettings.options, scopes, model)
+    this.warnings = [...warnings, ...droppedWarnings(withSettings.dropped)]
     this.#messages = prompt.messages
     this.#signal = call.abortSignal
   }

@@ -14,7 +14,7 @@ type ShellArguments = {
   readonly max_output_length?: number | null
 }
 
-/** The output of one command; a text stands for a command that ended well. */
+/** The output of one command; a text is the output of a command that ended well. */
 type ShellOutput = {
   readonly stdout: string
   readonly stderr: string
@@ -142,8 +142,10 @@ export const openaiClientTools = {
     options: ClientRun<McpApprovalArguments, Result> & McpServer,
   ): ClientTool<McpApprovalArguments, Result, `mcp_approval_${string}`> => {
     const { run, approval, risk, timeoutMs, sequential, toModel, ...server } = options
-    const given = { run, approval, risk, timeoutMs, sequential, toModel }
-    const own = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+    const ownFields = { run, approval, risk, timeoutMs, sequential, toModel }
+    const own = Object.fromEntries(
+      Object.entries(ownFields).filter(([, value]) => value !== undefined),
+    )
     return clientTool(own as ClientRun<McpApprovalArguments, Result>, {
       name: `mcp_approval_${server.server_label}`,
       description: `Says whether a tool of ${server.server_label} may be called.`,

@@ -47,7 +47,7 @@ export class AbortRace {
   }
 }
 
-/** Closes a source that nobody reads any more. Errors while closing are ignored. */
+/** Closes a source that has no reader any more. Errors while closing are ignored. */
 export async function letGo(source: AsyncIterator<unknown, unknown>): Promise<void> {
   try {
     await source.return?.()

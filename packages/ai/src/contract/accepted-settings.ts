@@ -3,7 +3,7 @@ export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'ma
 /** A vendor's word for an amount of thinking. `none` switches thinking off. */
 export type Effort = (typeof efforts)[number]
 
-/** How a model accepts being told how much to think. */
+/** How a model accepts a setting for how much to think. */
 export type AcceptedReasoning =
   /** The model does not think, or nothing can be set. */
   | { readonly by: 'nothing' }
@@ -13,7 +13,7 @@ export type AcceptedReasoning =
       readonly min: number
       readonly max: number
       readonly canStop: boolean
-      /** Claude Opus 4.5 takes a word in `output_config.effort` beside the budget. */
+      /** Claude Opus 4.5 takes a word in `output_config.effort` next to the budget. */
       readonly withEffort?: boolean
     }
   /** One of these words. With `none` among them, thinking can be switched off. */

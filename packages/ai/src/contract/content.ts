@@ -1,87 +1,47 @@
-import type { JsonObject } from '@skein/base'
+import type {
+  UppDocumentBlock,
+  UppDocumentSource,
+  UppImageBlock,
+  UppImageSource,
+  UppMediaBlock,
+  UppMetadata,
+  UppNativeBlock,
+  UppReasoningBlock,
+  UppTextBlock,
+} from '@skein/base'
 
 /** Vendor data, with one key per provider name (UPP §5.6.5). Unknown fields are kept unchanged. */
-export type ProviderMetadata = Readonly<Record<string, JsonObject>>
-
-interface BlockBase {
-  /**
-   * Vendor data of this block that has no UPP field. The code of a vendor format stores the unchanged vendor
-   * block here as `{ [provider]: { api, native } }` and sends it back to the same vendor.
-   */
-  readonly metadata?: ProviderMetadata
-}
+export type ProviderMetadata = UppMetadata
 
 /** Plain text. */
-export interface TextBlock extends BlockBase {
-  readonly type: 'text'
-  readonly text: string
-}
+export type TextBlock = UppTextBlock
 
 /** The reasoning that a model produced before its answer. */
-export interface ReasoningBlock extends BlockBase {
-  readonly type: 'reasoning'
-  /** Empty when the vendor returned the reasoning only redacted or encrypted. */
-  readonly text: string
-}
+export type ReasoningBlock = UppReasoningBlock
 
 /** Where the data of an image is. */
-export type ImageSource =
-  | { readonly type: 'base64'; readonly data: string }
-  | { readonly type: 'url'; readonly url: string }
-  | { readonly type: 'bytes'; readonly data: Uint8Array }
+export type ImageSource = UppImageSource<Uint8Array>
 
 /** An image; `Image` makes one from any source. */
-export interface ImageBlock extends BlockBase {
-  readonly type: 'image'
-  readonly source: ImageSource
-  readonly mimeType: string
-}
+export type ImageBlock = UppImageBlock<Uint8Array>
 
 /** Where the data of a document is. */
-export type DocumentSource =
-  | { readonly type: 'base64'; readonly data: string }
-  | { readonly type: 'url'; readonly url: string }
-  | { readonly type: 'text'; readonly data: string }
+export type DocumentSource = UppDocumentSource
 
 /** A document; `Document` makes one from any source. */
-export interface DocumentBlock extends BlockBase {
-  readonly type: 'document'
-  readonly source: DocumentSource
-  readonly mimeType: string
-  readonly title?: string
-}
+export type DocumentBlock = UppDocumentBlock
 
 /** An audio recording; `Audio` makes one from any source. */
-export interface AudioBlock extends BlockBase {
-  readonly type: 'audio'
-  readonly data: Uint8Array
-  readonly mimeType: string
-}
+export type AudioBlock = UppMediaBlock<Uint8Array, 'audio'>
 
 /** A video; `Video` makes one from any source. */
-export interface VideoBlock extends BlockBase {
-  readonly type: 'video'
-  readonly data: Uint8Array
-  readonly mimeType: string
-}
+export type VideoBlock = UppMediaBlock<Uint8Array, 'video'>
 
 /** Arbitrary bytes. Allowed in user content only (UPP §6.5). */
-export interface BinaryBlock extends BlockBase {
-  readonly type: 'binary'
-  readonly data: Uint8Array
-  readonly mimeType: string
-}
+export type BinaryBlock = UppMediaBlock<Uint8Array, 'binary'>
 
-/**
- * A vendor block with no UPP equivalent (a server tool call, its result, a compaction …). It keeps its
- * position so that the conversation can be sent back to the same vendor. Other vendors skip it.
- */
-export interface NativeBlock {
-  readonly type: 'native'
-  /** The vendor's own name of the block, e.g. `server_tool_use`. */
-  readonly name: string
-  readonly metadata: ProviderMetadata
-}
+/** A vendor block with no UPP equivalent. */
+export type NativeBlock = UppNativeBlock
 
 /** The blocks that a user message may contain (UPP §6.2). */
 export type UserContent =

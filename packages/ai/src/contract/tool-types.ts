@@ -11,7 +11,7 @@ export type ToolEnd<
   readonly toolName: Name
   readonly result: Result
   readonly isError: IsError
-  /** Set if nobody knows whether the call took effect; it did not end in time. */
+  /** Set if it is unknown whether the call took effect; it did not end in time. */
   readonly isUnknown?: true
   readonly timestamp: number
   readonly durationMs: number

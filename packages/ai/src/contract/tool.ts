@@ -46,7 +46,7 @@ export type ToolExecution<
   readonly arguments: Arguments
   readonly result: Result
   readonly isError: IsError
-  /** Set if nobody knows whether the call took effect; it did not end in time. */
+  /** Set if it is unknown whether the call took effect; it did not end in time. */
   readonly isUnknown?: true
   readonly duration: number
 }

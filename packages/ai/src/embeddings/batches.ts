@@ -57,7 +57,7 @@ export function planBatches(
   const batches: Batch[] = []
   let start = 0
   let tokens = 0
-  const cut = (end: number): void => {
+  const closeBatch = (end: number): void => {
     const endsChunk = !batchSize || end % batchSize === 0 || end === inputs.length
     if (end > start) batches.push({ start, end, endsChunk })
     start = end
@@ -70,10 +70,10 @@ export function planBatches(
     for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 127) others++
     const size = Math.ceil((text.length - others) / 3) + others
     const isFull = index - start === maxBatchSize || tokens + size > maxBatchTokens
-    if (isFull || (batchSize && index % batchSize === 0)) cut(index)
+    if (isFull || (batchSize && index % batchSize === 0)) closeBatch(index)
     tokens += size
   })
-  cut(inputs.length)
+  closeBatch(inputs.length)
   return batches
 }
 
@@ -83,7 +83,7 @@ function checkCount(name: string, value: unknown, origin: ErrorOrigin): void {
 }
 
 /**
- * Embeds the batches, several at once. Yields one result per batch, in order, with indexes into the whole
+ * Embeds the batches, several at the same time. Yields one result per batch, in order, with indexes into the whole
  * input.
  */
 export async function* embedBatches(
@@ -123,12 +123,12 @@ async function embedBatch(
  */
 export function joinResults(results: readonly EmbeddingResult[]): EmbeddingResult {
   if (results.length === 1) return results[0]!
-  const said = new Map<string, JsonObject[]>()
+  const metadataLists = new Map<string, JsonObject[]>()
   for (const { metadata = {} } of results)
     for (const [namespace, one] of Object.entries(metadata))
-      if (!said.get(namespace)?.push(one)) said.set(namespace, [one])
+      if (!metadataLists.get(namespace)?.push(one)) metadataLists.set(namespace, [one])
   const metadata = Object.fromEntries(
-    [...said].map(([namespace, list]) => [
+    [...metadataLists].map(([namespace, list]) => [
       namespace,
       { ...Object.assign({}, ...list), responses: list },
     ]),

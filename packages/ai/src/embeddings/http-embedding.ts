@@ -98,7 +98,7 @@ function toResult(
   vectors.forEach((decoded, position) => {
     const index = decoded.index ?? position
     if (!Number.isInteger(index) || index < 0 || index >= inputs.length || embeddings[index]) {
-      throw malformed(`the index ${index} stands twice or outside the inputs`, context)
+      throw malformed(`the index ${index} occurs twice or is outside the inputs`, context)
     }
     const { vector } = decoded
     const numbers = typeof vector === 'string' ? decodeFloats(vector) : vector

@@ -30,7 +30,7 @@ export interface AskedBetas {
   readonly refused: readonly string[]
 }
 
-/** Reads the header `anthropic-beta`. `*` at the end of an allowed name stands for any version. */
+/** Reads the header `anthropic-beta`. `*` at the end of an allowed name means any version. */
 export function readBetas(headers: Headers, allow: readonly string[] = defaultBetas): AskedBetas {
   const names = (headers.get('anthropic-beta') ?? '')
     .split(',')

@@ -100,10 +100,14 @@ export class ClientLimits {
     const { requestsPerMinute = Infinity, concurrency = Infinity } = this.of(client)
     const account = this.#accountOf(client.name, requestsPerMinute)
     if (account.open >= concurrency) {
-      throw gatewayError(`No more than ${concurrency} requests may run at once.`, 'RateLimited', {
-        statusCode: 429,
-        retryAfterMs: 1000,
-      })
+      throw gatewayError(
+        `No more than ${concurrency} requests may run at the same time.`,
+        'RateLimited',
+        {
+          statusCode: 429,
+          retryAfterMs: 1000,
+        },
+      )
     }
     if (account.tokens < 1) {
       const message = `No more than ${requestsPerMinute} requests a minute.`

@@ -37,7 +37,7 @@ export interface GatewayOptions {
   readonly images?: Readonly<Record<string, ImageInstance>>
   /**
    * The beta features of Anthropic that clients may ask for with the header `anthropic-beta`; `*` at the end of a name
-   * stands for any version. Default: `defaultBetas`, those that change neither price nor place.
+   * means any version. Default: `defaultBetas`, those that change neither price nor place.
    */
   readonly betas?: readonly string[]
   /**
@@ -158,7 +158,7 @@ class Service {
     refuseChoices(clientRequest.params)
     const answer = this.#find(this.#models, clientRequest.modelId, client)
     const betas = readBetas(request.headers, this.#options.betas)
-    const asked: GatewayRequest = {
+    const gatewayRequest: GatewayRequest = {
       ...clientRequest,
       wire: wire.name,
       client: client.name,
@@ -167,8 +167,8 @@ class Service {
       clock: this.#clock,
       ids: this.#ids,
     }
-    if (route.kind === 'count') return this.#count(asked, answer)
-    const { events, droppedParams = [], id, fields, toServerError } = await answer(asked)
+    if (route.kind === 'count') return this.#count(gatewayRequest, answer)
+    const { events, droppedParams = [], id, fields, toServerError } = await answer(gatewayRequest)
     const context = {
       request: clientRequest,
       id: id ?? this.#ids(),

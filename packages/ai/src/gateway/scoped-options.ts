@@ -22,8 +22,8 @@ export function withScopes(
     return { ...options, middleware: [middleware, ...(options.middleware ?? [])] }
   }
   const { params = {}, system, config = {} } = options
-  const applied = applyScopes({ params: params as Params, system, config, scopes }, model)
-  return { ...options, params: applied.params, system: applied.system, config: applied.config }
+  const scoped = applyScopes({ params: params as Params, system, config, scopes }, model)
+  return { ...options, params: scoped.params, system: scoped.system, config: scoped.config }
 }
 
 /** Options with the settings of one call. They override the params of the options, which are defaults. */
@@ -41,13 +41,13 @@ export function withCallSettings(
 const limitNames = ['max_tokens', 'max_completion_tokens']
 
 function mergeParams(defaults: Params, own: Params): Params {
-  const merged: Record<string, unknown> = { ...defaults, ...own }
+  const options: Record<string, unknown> = { ...defaults, ...own }
   if (limitNames.some((name) => name in own))
-    for (const name of limitNames) if (!(name in own)) delete merged[name]
+    for (const name of limitNames) if (!(name in own)) delete options[name]
   for (const [name, value] of Object.entries(own)) {
     const defaultValue = defaults[name]
     if (isPlainObject(value) && isPlainObject(defaultValue))
-      merged[name] = { ...defaultValue, ...value }
+      options[name] = { ...defaultValue, ...value }
   }
-  return merged
+  return options
 }

@@ -90,8 +90,8 @@ function decodeWhole(
   decode: (body: JsonObject) => DecodedImages,
 ): DecodedImages {
   const body = objectOf(json)
-  const decoded = body && decode(body)
-  if (decoded && decoded.images.length > 0) return decoded
+  const answer = body && decode(body)
+  if (answer && answer.images.length > 0) return answer
   throw new UPPError(`The answer of ${provider} holds no image.`, {
     code: ErrorCode.InvalidResponse,
     provider,

@@ -37,7 +37,7 @@ export class Document implements DocumentBlock {
     const bytes = await readFileBytes(path, maxBytes)
     const type = mimeType ?? mediaTypeOf(bytes) ?? mediaTypeOfName(path)
     if (type === undefined) {
-      throw invalidValue(`The type of the document ${path} cannot be told.`, 'Pass its MIME type.')
+      throw invalidValue(`The type of the document ${path} is unknown.`, 'Pass its MIME type.')
     }
     checkDeclared(bytes, type)
     if (type.startsWith('text/') || type === 'application/json')

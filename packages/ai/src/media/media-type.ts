@@ -161,7 +161,7 @@ export function checkedType(
   const type = mimeType ?? mediaTypeOf(bytes) ?? mediaTypeOfName(name)
   if (type === undefined)
     throw invalidValue(
-      `The type of the ${family} cannot be told from its data.`,
+      `The type of the ${family} is not recognisable from its data.`,
       'Pass its MIME type.',
     )
   inFamily(type, family)

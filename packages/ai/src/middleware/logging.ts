@@ -39,7 +39,7 @@ export function loggingMiddleware({
     if (levels.indexOf(at) < lowest) return
     const { config } = context.request
     const { provider, modelId, modality } = context
-    const redacted = Object.entries(details).map(([key, value]) => [
+    const entries = Object.entries(details).map(([key, value]) => [
       key,
       typeof value === 'string' ? redactConfig(value, config) : value,
     ])
@@ -47,7 +47,7 @@ export function loggingMiddleware({
       provider,
       modelId,
       modality,
-      ...Object.fromEntries(redacted),
+      ...Object.fromEntries(entries),
     })
   }
   return {
@@ -88,8 +88,8 @@ export function loggingMiddleware({
 /** Escapes control characters, because tool names and vendor texts come from outside and could command a terminal. */
 function logToConsole(level: LogLevel, message: string, details: LogDetails): void {
   const safe = (value: unknown): unknown => (typeof value === 'string' ? safeLogLine(value) : value)
-  const shown = Object.entries(details).map(([key, value]) => [key, safe(value)])
-  console[level](safe(message), Object.fromEntries(shown))
+  const entries = Object.entries(details).map(([key, value]) => [key, safe(value)])
+  console[level](safe(message), Object.fromEntries(entries))
 }
 
 function toolText({ toolName }: ToolCall, what: string): string {

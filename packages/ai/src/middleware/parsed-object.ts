@@ -61,23 +61,23 @@ function withParsed<E extends ObjectDeltaEvent | ToolCallDeltaEvent>(
   parsers.set(event.index, parser)
   parser.push(piece)
   // Only structured answers are converted; the arguments of a tool call are used as they were parsed.
-  const read = event.type === 'object_delta' ? state.get(readKey) : undefined
-  const convert = (read ?? ((data) => data)) as (data: unknown) => unknown // set above, if at all
+  const reader = event.type === 'object_delta' ? state.get(readKey) : undefined
+  const convert = (reader ?? ((data) => data)) as (data: unknown) => unknown // set above, if at all
   const { length } = parser.text
-  let known: { readonly value: unknown } | undefined
+  let cache: { readonly value: unknown } | undefined
   // The text is parsed only when `parsed` is read, because most readers look at few events. More text may
   // have arrived by then; the value is still that of the text up to this event.
-  const parsed = (): unknown => {
+  const currentValue = (): unknown => {
     const { text } = parser
-    known ??= {
+    cache ??= {
       value: convert(
         text.length === length ? parser.value() : parsePartialJson(text.slice(0, length)),
       ),
     }
-    return known.value
+    return cache.value
   }
   const delta = Object.defineProperty({ ...event.delta }, 'parsed', {
-    get: parsed,
+    get: currentValue,
     enumerable: true,
     configurable: true,
   })

@@ -90,8 +90,8 @@ export async function loadThread(
   { includePartial = false, ...options }: LoadThreadOptions = {},
 ): Promise<Thread> {
   const turns = await store.load(threadId)
-  const kept = turns.filter(({ status }) => includePartial || status === 'complete')
-  const messages = kept.flatMap((turn) => turn.messages.map(messageFromJSON))
+  const storedTurns = turns.filter(({ status }) => includePartial || status === 'complete')
+  const messages = storedTurns.flatMap((turn) => turn.messages.map(messageFromJSON))
   return new Thread({ ...options, id: threadId, messages })
 }
 

@@ -70,14 +70,14 @@ function paramAttributes(params: Params): SpanAttributes {
   const places = [params, params['generationConfig'], params['options']].filter(isPlainObject)
   const attributes: SpanAttributes = {}
   for (const [attribute, names] of Object.entries(paramNames)) {
-    const found = places.flatMap((place) => names.map((name) => place[name]))
+    const values = places.flatMap((place) => names.map((name) => place[name]))
     if (attribute === 'stop_sequences') {
-      const given = found.find((value) => value !== undefined)
-      const list = Array.isArray(given) ? given : [given]
+      const first = values.find((value) => value !== undefined)
+      const list = Array.isArray(first) ? first : [first]
       const texts = list.filter((item) => typeof item === 'string')
       if (texts.length > 0) attributes['gen_ai.request.stop_sequences'] = texts
     } else {
-      const value = found.find((item) => typeof item === 'number')
+      const value = values.find((item) => typeof item === 'number')
       if (value !== undefined) attributes[`gen_ai.request.${attribute}`] = value
     }
   }

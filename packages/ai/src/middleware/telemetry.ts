@@ -164,8 +164,8 @@ class Telemetry {
 
   #startTool(context: MiddlewareContext, call: ToolCall, startedAt: number): OpenSpan {
     const { request } = context
-    const known = 'tools' in request ? request.tools : []
-    const tool = known.find(({ name }) => name === call.toolName)
+    const toolList = 'tools' in request ? request.tools : []
+    const tool = toolList.find(({ name }) => name === call.toolName)
     const content: SpanAttributes =
       this.#options.captureContent === true
         ? { 'gen_ai.tool.call.arguments': jsonText(call.arguments) }
@@ -193,8 +193,8 @@ class Telemetry {
   }
 
   #open(context: MiddlewareContext): OpenCall {
-    const known = this.#calls.get(context)
-    if (known) return known
+    const callSpans = this.#calls.get(context)
+    if (callSpans) return callSpans
     const call: OpenCall = { spans: new Set(), tools: new Map() }
     this.#calls.set(context, call)
     return call

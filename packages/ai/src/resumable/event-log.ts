@@ -150,15 +150,15 @@ export function failureFromText(text: string): SkeinError {
   const json: unknown = JSON.parse(text)
   const { code, message, hint, ...facts } = isPlainObject(json) ? json : {}
   const words = typeof message === 'string' ? message : 'The stream failed.'
-  const given = typeof hint === 'string' ? hint : undefined
-  const known = Object.values(ErrorCode).find((one) => one === code)
-  if (!known) return new SkeinError(words, { code: String(code), hint: given })
+  const hintText = typeof hint === 'string' ? hint : undefined
+  const errorCode = Object.values(ErrorCode).find((one) => one === code)
+  if (!errorCode) return new SkeinError(words, { code: String(code), hint: hintText })
   return new UPPError(words, {
     ...facts,
-    code: known,
+    code: errorCode,
     provider: String(facts['provider']),
     modality: facts['modality'] as Modality, // written by `failureToText`
-    hint: given,
+    hint: hintText,
   })
 }
 
@@ -167,7 +167,7 @@ export const StreamErrorCode = {
   /** No stream has this id, or the stream has ended and was deleted. */
   NotFound: 'STREAM_NOT_FOUND',
   Exists: 'STREAM_EXISTS',
-  /** Too many streams at once. */
+  /** Too many streams at the same time. */
   Limit: 'STREAM_LIMIT',
   /** One stream has too many events or characters. */
   TooLarge: 'STREAM_TOO_LARGE',

@@ -26,7 +26,7 @@ export interface ResumableStreamOptions {
   readonly log?: EventLog
   /** How long a stream can be read after its end. Default five minutes. */
   readonly ttlMs?: number
-  /** The largest number of streams that run at once in this process. Default 1000. */
+  /** The largest number of streams that run at the same time in this process. Default 1000. */
   readonly maxRunning?: number
   /** The largest number of events of one stream. Default 100,000. */
   readonly maxEvents?: number
@@ -106,7 +106,7 @@ export class ResumableStreams {
     const run = new Run(id, source, this.#settings)
     this.#running.set(id, run)
     const forget = (): void => void this.#running.delete(id)
-    run.done.then(forget, forget) // also handles a rejection of `done` that nobody else handles
+    run.done.then(forget, forget) // also handles a rejection of `done` that nothing else handles
     return run
   }
 
@@ -246,7 +246,7 @@ class Run implements RunningStream {
     if (this.#readers > 0 || this.#isOver || cancelAfterMs === undefined) return
     const unread = (this.#unread = new AbortController())
     this.#settings.sleep(cancelAfterMs, unread.signal).then(
-      () => this.cancel('nobody reads it'),
+      () => this.cancel('no reader is left'),
       () => {}, // the wait was aborted: a reader came back, or the stream has ended
     )
   }

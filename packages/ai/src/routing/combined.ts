@@ -116,8 +116,8 @@ class CombinedLLM implements BoundLLMModel {
 
   /** Refuses a block that no member can be sent, with the reason of the first that takes its kind. */
   refuse(block: UserContent): UPPError | undefined {
-    const needed = mediaCapability(block)
-    const able = this.#members.filter(({ bound }) => !needed || bound.capabilities[needed])
+    const capability = mediaCapability(block)
+    const able = this.#members.filter(({ bound }) => !capability || bound.capabilities[capability])
     const refusals = able.flatMap(({ bound }) => bound.refuse?.(block) ?? [])
     return refusals.length === able.length ? refusals[0] : undefined
   }
@@ -265,9 +265,9 @@ function combinedEmbedding(
       const claim = claims.get(request.signal)
       if (claim) return (await embedBy(await claim, request)).result
       const first = embedBy(combination.members, request)
-      const claimed = first.then(({ member }) => [member])
-      claimed.catch(() => {}) // the same error is thrown by `await first` below
-      claims.set(request.signal, claimed)
+      const owners = first.then(({ member }) => [member])
+      owners.catch(() => {}) // the same error is thrown by `await first` below
+      claims.set(request.signal, owners)
       return (await first).result
     },
   }

@@ -174,9 +174,9 @@ function allFailed(
 ): UPPError {
   const last = errors.at(-1)!
   if (errors.length === 1) return last
-  const told = errors.map(({ provider, code }) => `${provider} ${code}`).join(', ')
+  const failures = errors.map(({ provider, code }) => `${provider} ${code}`).join(', ')
   const delays = errors.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
-  return new UPPError(`All ${count} models of the fallback failed: ${told}. ${last.message}`, {
+  return new UPPError(`All ${count} models of the fallback failed: ${failures}. ${last.message}`, {
     code: last.code,
     provider: last.provider,
     modality,

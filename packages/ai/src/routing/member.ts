@@ -147,8 +147,8 @@ export function withReport<R extends { readonly metadata?: Readonly<Record<strin
   name: string,
 ): R {
   const { provider, modelId: model } = member.bound
-  const said = warnings.map(({ message }) => message)
-  const report = { provider, model, warnings: said.length > 0 ? said : undefined }
+  const messages = warnings.map(({ message }) => message)
+  const report = { provider, model, warnings: messages.length > 0 ? messages : undefined }
   return { ...result, metadata: { ...result.metadata, [name]: report } }
 }
 

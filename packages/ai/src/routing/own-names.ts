@@ -21,13 +21,14 @@ export function inOwnNames(
   for (const [name, settingOf] of renamed) {
     const value = params[name]
     if (value === undefined) continue
-    const written = model.writeSettings?.(settingOf(value)).params ?? {}
-    const [ownName] = Object.keys(written)
-    if (ownName === undefined || name in written) continue
+    const ownParams = model.writeSettings?.(settingOf(value)).params ?? {}
+    const [ownName] = Object.keys(ownParams)
+    if (ownName === undefined || name in ownParams) continue
     own ??= { ...params }
     delete own[name]
     // A level of thinking has a value of the vendor's own; the others keep the client's.
-    if (!(ownName in params)) own[ownName] = name === 'reasoning_effort' ? written[ownName] : value
+    if (!(ownName in params))
+      own[ownName] = name === 'reasoning_effort' ? ownParams[ownName] : value
   }
   return own ?? params
 }

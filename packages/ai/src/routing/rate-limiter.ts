@@ -83,8 +83,8 @@ export class RateLimiter {
   }
 
   #laneOf(key: string): Lane {
-    const known = this.#lanes.get(key)
-    if (known) return known
+    const openLane = this.#lanes.get(key)
+    if (openLane) return openLane
     if (this.#lanes.size >= this.#sweepAt) this.#sweep()
     const lane = new Lane(this.#options)
     this.#lanes.set(key, lane)
@@ -129,12 +129,12 @@ class Lane {
   enter({ tokens, signal, origin }: AdmissionRequest): Promise<RateAdmission> {
     // A request that alone exceeds the limit is admitted when nothing else is counted; otherwise it
     // would wait for ever.
-    const needed = Math.min(tokens, this.#options.tokens)
-    if (this.#waiting.length === 0 && this.#delay(needed) === 0)
-      return Promise.resolve(this.#admit(needed))
+    const cost = Math.min(tokens, this.#options.tokens)
+    if (this.#waiting.length === 0 && this.#delay(cost) === 0)
+      return Promise.resolve(this.#admit(cost))
     const { maxQueue } = this.#options
     if (this.#waiting.length >= maxQueue) {
-      const delay = this.#delay(needed)
+      const delay = this.#delay(cost)
       const error = new UPPError(`${maxQueue} requests wait for the rate limit already.`, {
         code: ErrorCode.RateLimited,
         ...origin,
@@ -153,7 +153,7 @@ class Lane {
         signal.removeEventListener('abort', leave)
         resolve(admission)
       }
-      const waiter: Waiter = { tokens: needed, admit }
+      const waiter: Waiter = { tokens: cost, admit }
       this.#waiting.push(waiter)
       signal.addEventListener('abort', leave, { once: true })
       this.#advance()

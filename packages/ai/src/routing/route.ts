@@ -86,8 +86,8 @@ class RoutePolicy implements MemberPolicy {
   async run<M extends Member, T>(task: MemberTask<M, T>): Promise<MemberAnswer<M, T>> {
     const { signal } = task.request
     const fitting = this.#fitting(task)
-    const known = fitting.find(({ index }) => index === this.#calls.get(signal))
-    const member = known ?? this.#pick(fitting)
+    const current = fitting.find(({ index }) => index === this.#calls.get(signal))
+    const member = current ?? this.#pick(fitting)
     this.#calls.set(signal, member.index)
     return { member, value: await task.attempt(member), warnings: [] }
   }

@@ -26,9 +26,9 @@ export function applyScopes<R extends ScopedFields>(
   let { params, system, settings, config } = request
   for (const scope of own) {
     // Without a provider the words are those of a format, and each vendor of it has names of its own.
-    const named =
+    const ownParams =
       scope.params && scope.provider === undefined ? inOwnNames(scope.params, model) : scope.params
-    params = { ...params, ...named }
+    params = { ...params, ...ownParams }
     if (scope.system !== undefined) system = scope.system ?? undefined
     if (scope.settings !== undefined) settings = scope.settings ?? undefined
     if (scope.headers)
@@ -52,8 +52,8 @@ function withHeaders(
   added: Readonly<Record<string, string>>,
 ): ProviderConfig['headers'] {
   const names = new Set(Object.keys(added).map((name) => name.toLowerCase()))
-  const kept = Object.entries(headers).filter(([name]) => !names.has(name.toLowerCase()))
-  return { ...Object.fromEntries(kept), ...added }
+  const otherHeaders = Object.entries(headers).filter(([name]) => !names.has(name.toLowerCase()))
+  return { ...Object.fromEntries(otherHeaders), ...added }
 }
 
 function isFor(

@@ -161,9 +161,9 @@ export function scripted(
     requests.push(recorded)
     const step = typeof script === 'function' ? script : script[index]
     if (step === undefined) throw exhausted(script.length, request, { name, index })
-    const given = typeof step === 'function' ? await step(request, index) : step
+    const answer = typeof step === 'function' ? await step(request, index) : step
     // `Array.isArray` does not narrow readonly lists
-    const parts = Array.isArray(given) ? given : [given as ScriptPart]
+    const parts = Array.isArray(answer) ? answer : [answer as ScriptPart]
     yield* play({ parts, request, index, name, modelId, chunks })
   }
 
@@ -198,15 +198,18 @@ function exhausted(
   { name, index }: { name: string; index: number },
 ): UPPError {
   const last = messages.at(-1)
-  const said = last
+  const lastText = last
     ? `its last message is ${last.type} ${JSON.stringify(textOf(last).slice(0, 200))}`
     : 'it has no messages'
-  return new UPPError(`The script has ${length} step(s), but request ${index + 1} came: ${said}.`, {
-    code: ErrorCode.InvalidRequest,
-    provider: name,
-    modality: 'llm',
-    hint: 'Add a step, or pass a function that answers every request.',
-  })
+  return new UPPError(
+    `The script has ${length} step(s), but request ${index + 1} came: ${lastText}.`,
+    {
+      code: ErrorCode.InvalidRequest,
+      provider: name,
+      modality: 'llm',
+      hint: 'Add a step, or pass a function that answers every request.',
+    },
+  )
 }
 
 /** Returns the text of a message. Its `text` accessor is not used, because the message may be parsed JSON. */
@@ -265,7 +268,7 @@ async function* play(performance: Performance): AsyncGenerator<readonly StreamEv
   let callCount = messages.flatMap((message) =>
     isAssistantMessage(message) ? (message.toolCalls ?? []) : [],
   ).length
-  const written: string[] = []
+  const lines: string[] = []
   let blocks = 0
   if (isFramed) {
     const delta = { provider: name, model: modelId, id: `response_${index + 1}` }
@@ -276,13 +279,13 @@ async function* play(performance: Performance): AsyncGenerator<readonly StreamEv
     switch (part.do) {
       case 'text':
       case 'reasoning':
-        written.push(part.text)
+        lines.push(part.text)
         yield* textBlock(part, blocks++, chunks)
         break
       case 'call': {
         const json =
           typeof part.arguments === 'string' ? part.arguments : JSON.stringify(part.arguments)
-        written.push(json)
+        lines.push(json)
         const toolCallId = part.toolCallId ?? `call_${++callCount}`
         yield* callBlock({ ...part, toolCallId }, json, { index: blocks++, chunks })
         break
@@ -307,7 +310,7 @@ async function* play(performance: Performance): AsyncGenerator<readonly StreamEv
   const end = parts.findLast((part) => part.do === 'stop')
   const hasCalls = parts.some((part) => part.do === 'call')
   const stopReason = end?.stopReason ?? (hasCalls ? 'tool_use' : 'end_turn')
-  const usage = Object.freeze({ ...usageOf(request, written), ...end?.usage })
+  const usage = Object.freeze({ ...usageOf(request, lines), ...end?.usage })
   const delta = { stopReason, usage, metadata: end?.metadata }
   yield [{ type: 'message_stop', index: 0, delta }]
 }

@@ -132,8 +132,8 @@ function hashOf(schema: ToolSchema<unknown>, parameters: JsonSchema): string {
   const isStable = canonicalJson(parameters) === canonicalJson(again)
   // A default that is computed, e.g. a random id, is another one each time.
   const input = isStable ? parameters : withoutDefaults(parameters as JsonValue)
-  const shown = typeof expression === 'string' ? expression : null
-  return sha256Hex(canonicalJson([input as JsonValue, outputOf(schema), shown]))
+  const expressionText = typeof expression === 'string' ? expression : null
+  return sha256Hex(canonicalJson([input as JsonValue, outputOf(schema), expressionText]))
 }
 
 function outputOf(schema: ToolSchema<unknown>): JsonValue {
@@ -161,11 +161,11 @@ export class ToolArgumentError extends SkeinError {
   readonly issues: readonly StandardIssue[]
 
   constructor(toolName: string, issues: readonly StandardIssue[]) {
-    const described = issues.map(({ path = [], message }) => {
+    const lines = issues.map(({ path = [], message }) => {
       const keys = path.map((step) => String(typeof step === 'object' ? step.key : step))
       return keys.length > 0 ? `${keys.join('.')}: ${message}` : message
     })
-    super(`The arguments of "${toolName}" are invalid: ${described.join('; ')}.`, {
+    super(`The arguments of "${toolName}" are invalid: ${lines.join('; ')}.`, {
       code: 'TOOL_ARGUMENTS_INVALID',
     })
     this.issues = issues
@@ -195,12 +195,12 @@ function argumentsJson(toolName: string, value: unknown, accepts: 'object' | 'js
     if (typeof item !== 'object') return refuse(path, describe(item))
     if (above.has(item)) return refuse(path, 'part of itself')
     above.add(item)
-    let made: JsonValue
-    if (Array.isArray(item)) made = item.map((one, index) => copy(one, `${path}[${index}]`))
-    else if (isPlainObject(item)) made = copyFields(item, path, copy)
+    let json: JsonValue
+    if (Array.isArray(item)) json = item.map((one, index) => copy(one, `${path}[${index}]`))
+    else if (isPlainObject(item)) json = copyFields(item, path, copy)
     else return refuse(path, describe(item))
     above.delete(item)
-    return made
+    return json
   }
   try {
     return freezeTree(copy(value, '')) as JsonObject // or other JSON, where that is accepted

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { llm } from '../llm.ts'
 import { calls, says, scripted } from '../testing/index.ts'
 import { defer, type Tool, type ToolCall } from '../contract/tool.ts'
-import type { CallPorts, ToolAdmission } from './call.ts'
+import type { CallPorts, ToolAdmission } from './call-ports.ts'
 import { executeTools, type BatchResult, type ToolBatch } from './executor.ts'
 
 async function run(batch: Pick<ToolBatch, 'tools'> & Partial<ToolBatch>): Promise<BatchResult> {

@@ -142,10 +142,10 @@ const TOOL_OPTIONS: OptionNames = {
 function checkDefinition<Args, Result, Context>(
   definition: ToolDeclaration<Args, Result, Context>,
 ): { readonly parameters: JsonSchema; readonly schema?: SchemaArguments<Args> } {
-  const given: Partial<Record<keyof Tool, unknown>> = definition ?? {}
-  const { name, description, parameters, run, approval, risk, timeoutMs, idempotent } = given
+  const fields: Partial<Record<keyof Tool, unknown>> = definition ?? {}
+  const { name, description, parameters, run, approval, risk, timeoutMs, idempotent } = fields
   const problems: string[] = []
-  const unknown = unknownOptions(given, TOOL_OPTIONS)
+  const unknown = unknownOptions(fields, TOOL_OPTIONS)
   if (unknown !== undefined) problems.push(`it has unknown options: ${unknown}`)
   let schema: SchemaArguments<Args> | undefined
   let json: JsonSchema = {}
@@ -176,8 +176,8 @@ function checkDefinition<Args, Result, Context>(
     problems.push(`parameters: ${messageOf(error).replace(/\.$/, '')}`)
   }
   if (problems.length === 0) return { parameters: json, schema }
-  const shown = typeof name === 'string' && name !== '' ? `The tool "${name}"` : 'A tool'
-  throw new SkeinError(`${shown} cannot be defined: ${problems.join('; ')}.`, {
+  const label = typeof name === 'string' && name !== '' ? `The tool "${name}"` : 'A tool'
+  throw new SkeinError(`${label} cannot be defined: ${problems.join('; ')}.`, {
     code: 'TOOL_DEFINITION_INVALID',
     hint: 'tool({ name, description, parameters, run(args, context) }); parameters is a Zod 4, ArkType or Valibot schema, or a JSON Schema object.',
     cause,

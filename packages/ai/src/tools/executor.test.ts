@@ -1,9 +1,10 @@
 import { manualClock } from '@skein/base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { CallPorts, ToolEffect } from './call.ts'
+import type { CallPorts, ToolEffect } from './call-ports.ts'
 import { AssistantMessage, ToolResultMessage } from '../contract/message.ts'
-import { executeTools, succeededTools, type BatchResult, type ToolBatch } from './executor.ts'
+import { executeTools, type BatchResult, type ToolBatch } from './executor.ts'
+import { succeededTools } from './succeeded-tools.ts'
 import { defer, deny, type Tool, type ToolCall, type ToolOutcome } from '../contract/tool.ts'
 
 const later = <T>(value: T, ms = 5): Promise<T> =>

@@ -1,18 +1,13 @@
 import { linkAbort } from '@skein/base'
 import type { ToolExecutionEndEvent, ToolExecutionStartEvent } from '../contract/event.ts'
-import { isAssistantMessage, isToolResultMessage, type Message } from '../contract/message.ts'
+import { type Emit, EventReader } from '../contract/event-reader.ts'
 import { cancelledError } from '../contract/error.ts'
 import type { Tool, ToolCall, ToolOutcome } from '../contract/tool.ts'
 import type { Warning } from '../contract/turn.ts'
-import {
-  abortedOutcome,
-  type CallReport,
-  type CallSettings,
-  doneOutcome,
-  runToolCall,
-  type SettledCall,
-  toToolExecution,
-} from './call.ts'
+import { abortedOutcome } from './run-in-time.ts'
+import { type CallReport, type CallSettings, runToolCall } from './call.ts'
+import { doneOutcome, type SettledCall, toToolExecution } from './outcome.ts'
+import { Schedule } from './schedule.ts'
 
 /** One batch of calls from one assistant message. */
 export interface ToolBatch extends CallSettings {
@@ -44,35 +39,35 @@ export interface BatchResult {
 export type ToolExecutionEvent = ToolExecutionStartEvent | ToolExecutionEndEvent
 
 /**
- * Runs the calls of one message and reports each start and end as it happens. Throws `CANCELLED` as soon as the signal
+ * Runs the calls of one message and yields each start and end as it happens. Otherwise it does what `settleTools` does.
+ */
+export function executeTools(
+  batch: ToolBatch,
+): AsyncGenerator<readonly ToolExecutionEvent[], BatchResult> {
+  return new EventReader((emit) => settleTools(batch, emit))
+}
+
+/**
+ * Runs the calls of one message and reports each start and end with `emit`, if that is given. Throws `CANCELLED` as soon as the signal
  * aborts, even if a tool ignores the signal, unless a write that runs still has its grace (`CallPorts.settlesAfter`).
  * Rethrows errors of a hook, a gate or a journal, after the calls that have an outcome are journalled. In both cases calls
  * that have not started are skipped.
  */
-export async function* executeTools(
+export async function settleTools(
   batch: ToolBatch,
-): AsyncGenerator<readonly ToolExecutionEvent[], BatchResult> {
-  const execution = new Execution(batch)
+  emit?: Emit<ToolExecutionEvent>,
+): Promise<BatchResult> {
+  const execution = new Execution(batch, emit !== undefined)
   try {
     execution.startReady()
     for (;;) {
       const events = execution.takeEvents()
-      if (events.length > 0) yield events
-      else if (execution.isOver()) return execution.result()
+      if (events.length > 0) {
+        const reading = emit?.(events)
+        if (reading) await reading
+      } else if (execution.isOver()) return execution.result()
       else await execution.change()
     }
-  } finally {
-    execution.close()
-  }
-}
-
-/** Runs the calls of one message as `executeTools` does, but reports nothing. */
-export async function settleTools(batch: ToolBatch): Promise<BatchResult> {
-  const execution = new Execution(batch, false)
-  try {
-    execution.startReady()
-    while (!execution.isOver()) await execution.change()
-    return execution.result()
   } finally {
     execution.close()
   }
@@ -98,7 +93,7 @@ class Execution {
   /** Calls that may still get an outcome after an abort. */
   readonly #holds = new Set<(reason: unknown) => string | undefined>()
 
-  constructor(batch: ToolBatch, reports = true) {
+  constructor(batch: ToolBatch, reports: boolean) {
     this.#reports = reports
     const { calls, tools, strategy, mode = 'parallel', succeeded = new Set() } = batch
     this.#batch = batch
@@ -170,18 +165,19 @@ class Execution {
   }
 
   #reuse(call: ToolCall, position: number): void {
-    const known = this.#batch.settled?.get(call.toolCallId)
-    if (!known) return
+    const recordedOutcome = this.#batch.settled?.get(call.toolCallId)
+    if (!recordedOutcome) return
     const outcome =
-      known.type === 'done' && known.modelResult === undefined
-        ? doneOutcome(call, known.result)
-        : known
+      recordedOutcome.type === 'done' && recordedOutcome.modelResult === undefined
+        ? doneOutcome(call, recordedOutcome.result)
+        : recordedOutcome
     this.#settle(position, { call, outcome, durationMs: 0 })
   }
 
   /** Runs one call. Never rejects: an error outside the tool fails the batch. */
   async #run(position: number): Promise<void> {
     const call = this.#batch.calls[position]!
+    let hold: ((reason: unknown) => string | undefined) | undefined
     try {
       const settled = await runToolCall(call, {
         settings: this.#batch,
@@ -191,9 +187,8 @@ class Execution {
         report: (report) => this.#report(call, position, report),
         hold: (settlesAfter) => {
           // Two calls of one tool may share a function, but each holds the batch by itself.
-          const held = (reason: unknown): string | undefined => settlesAfter(reason)
-          this.#holds.add(held)
-          return () => this.#holds.delete(held) // the end of `#run` wakes the reader
+          hold = (reason) => settlesAfter(reason)
+          this.#holds.add(hold)
         },
         settling: () => this.#settling.add(position),
       })
@@ -203,6 +198,8 @@ class Execution {
       this.#failure ??= { error }
       this.#controller.abort()
     }
+    // Only now, when the outcome is in its place, may an abort end the batch.
+    if (hold) this.#holds.delete(hold)
     this.#settling.delete(position)
     this.#wake()
   }
@@ -236,253 +233,5 @@ function toEvent(report: CallReport, index: number, timestamp: number): ToolExec
     type: 'tool_execution_end',
     index,
     delta: { ...ended, timestamp, durationMs: duration },
-  }
-}
-
-/** Returns the names of the tools that a call in this history ran successfully. */
-export function succeededTools(messages: readonly Message[]): Set<string> {
-  const names = new Map<string, string>()
-  const succeeded = new Set<string>()
-  for (const message of messages) {
-    if (isAssistantMessage(message))
-      for (const call of message.toolCalls ?? []) names.set(call.toolCallId, call.toolName)
-    else if (isToolResultMessage(message))
-      for (const { toolCallId, toolName, isError } of message.results) {
-        const name = toolName ?? names.get(toolCallId)
-        if (!isError && name !== undefined) succeeded.add(name)
-      }
-  }
-  return succeeded
-}
-
-/** The settings of the schedule of one batch. */
-interface ScheduleInput {
-  readonly calls: readonly ToolCall[]
-  readonly tools: ReadonlyMap<string, Tool>
-  readonly mode: 'parallel' | 'sequential'
-  readonly maxConcurrency: number
-  /** Tools that succeeded earlier in the conversation. */
-  readonly succeeded: ReadonlySet<string>
-}
-
-type Status = 'pending' | 'running' | 'settled' | 'blocked'
-
-/**
- * Decides which calls may start now (UAP §8.5, §8.6). Calls are identified by their position. Sequential
- * calls run first, one at a time in call order; all others may overlap; `dependsOn` and `after` override both
- * rules.
- */
-class Schedule {
-  readonly warnings: Warning[] = []
-  readonly #input: ScheduleInput
-  readonly #status: Status[]
-  readonly #outcomes: (ToolOutcome | undefined)[]
-  /** For each call, the positions of the calls that must settle before it. */
-  readonly #waitsFor: readonly ReadonlySet<number>[]
-  readonly #isOrdered: boolean
-  #hasCycle = false
-  /** The number of calls that have not started, and of those that are neither settled nor blocked. */
-  #pendingCount: number
-  #openCount: number
-
-  constructor(input: ScheduleInput) {
-    this.#input = input
-    this.#status = input.calls.map(() => 'pending')
-    this.#outcomes = input.calls.map(() => undefined)
-    this.#waitsFor = this.#edges()
-    this.#isOrdered = input.calls.some(
-      (_, position) => this.#isExclusive(position) || this.#waitsFor[position]!.size > 0,
-    )
-    this.#pendingCount = input.calls.length
-    this.#openCount = input.calls.length
-  }
-
-  /** Returns the positions to start now, in call order. Each position is returned once. */
-  next(): number[] {
-    if (this.#pendingCount === 0) return []
-    const all = this.#pickAll()
-    if (all) return all
-    const start: number[] = []
-    for (;;) {
-      const position = this.#pick()
-      if (position === undefined) return start
-      this.#begin(position)
-      start.push(position)
-    }
-  }
-
-  /** Starts all calls at once if none has to wait, the common case; this avoids quadratic work for many calls. */
-  #pickAll(): number[] | undefined {
-    const { calls, maxConcurrency } = this.#input
-    const isFree =
-      this.#pendingCount === calls.length && calls.length <= maxConcurrency && !this.#isOrdered
-    if (!isFree) return undefined
-    for (let position = 0; position < calls.length; position++) this.#begin(position)
-    return calls.map((_, position) => position)
-  }
-
-  #begin(position: number): void {
-    this.#status[position] = 'running'
-    this.#pendingCount--
-  }
-
-  settle(position: number, outcome: ToolOutcome): void {
-    this.#outcomes[position] = outcome
-    if (this.#status[position] === 'pending') this.#pendingCount--
-    if (this.#status[position] === 'pending' || this.#status[position] === 'running')
-      this.#openCount--
-    this.#status[position] = 'settled'
-  }
-
-  /** True when no call runs and none can start; the remaining calls wait for a deferred call. */
-  get isOver(): boolean {
-    return this.#openCount === 0
-  }
-
-  /** Returns why this call must not run, if a tool it depends on has not succeeded (UAP §8.5). */
-  missingDependency(position: number): string | undefined {
-    for (const name of this.#dependencies(position)) {
-      const inBatch = this.#callsTo(name, position)
-      // In a dependency cycle the other call may have no outcome yet; that call is then treated as successful.
-      if (inBatch.some((other) => (this.#outcomes[other]?.type ?? 'done') !== 'done'))
-        return `It depends on "${name}", whose call in the same message did not succeed.`
-      if (inBatch.length === 0 && !this.#input.succeeded.has(name))
-        return `It depends on "${name}", which has not run successfully yet.`
-    }
-    return undefined
-  }
-
-  #pick(): number | undefined {
-    this.#blockBehindDeferred()
-    const running = this.#count('running')
-    if (running >= this.#input.maxConcurrency) return undefined
-    const pending = this.#positions('pending')
-    if (pending.length === 0) return undefined
-    if (this.#hasCycle) return running === 0 ? pending[0] : undefined
-    const exclusive = pending.filter((position) => this.#isExclusive(position))
-    if (exclusive.length > 0 || this.#runsExclusive()) return this.#pickOrdered(exclusive, running)
-    return this.#firstReady(pending) ?? this.#breakCycle(running, pending)
-  }
-
-  /**
-   * Picks the next call while exclusive calls (those that must run alone) are left: only exclusive calls, and
-   * the calls they depend on, may start.
-   */
-  #pickOrdered(exclusive: readonly number[], running: number): number | undefined {
-    if (this.#runsExclusive()) return undefined
-    const ready = this.#firstReady(exclusive)
-    if (ready !== undefined) return running === 0 ? ready : undefined
-    const needed = this.#ancestors(exclusive).filter((position) => !this.#isExclusive(position))
-    return this.#firstReady(needed) ?? this.#breakCycle(running, this.#positions('pending'))
-  }
-
-  #firstReady(positions: readonly number[]): number | undefined {
-    return positions.find(
-      (position) => this.#status[position] === 'pending' && this.#isReady(position),
-    )
-  }
-
-  /**
-   * Returns the first pending call when the pending calls wait for each other and none is running. From then
-   * on they run one by one in call order.
-   */
-  #breakCycle(running: number, pending: readonly number[]): number | undefined {
-    if (running > 0) return undefined
-    this.#hasCycle = true
-    const names = pending.map((position) => this.#input.calls[position]!.toolName)
-    this.warnings.push({
-      code: 'dependency_cycle',
-      message: `The calls to ${names.join(', ')} wait for each other; they ran one by one in call order.`,
-    })
-    return pending[0]
-  }
-
-  /** Marks calls that wait for a deferred call as blocked; they stay open, without an outcome. */
-  #blockBehindDeferred(): void {
-    for (let changed = true; changed;) {
-      changed = false
-      for (const position of this.#positions('pending')) {
-        if (![...this.#waitsFor[position]!].some((other) => this.#isOpen(other))) continue
-        this.#status[position] = 'blocked'
-        this.#pendingCount--
-        this.#openCount--
-        changed = true
-      }
-    }
-  }
-
-  #isOpen(position: number): boolean {
-    return this.#status[position] === 'blocked' || this.#outcomes[position]?.type === 'deferred'
-  }
-
-  #isReady(position: number): boolean {
-    for (const other of this.#waitsFor[position]!)
-      if (this.#status[other] !== 'settled') return false
-    return true
-  }
-
-  #isExclusive(position: number): boolean {
-    if (this.#input.mode === 'sequential') return true
-    return this.#tool(position)?.sequential === true
-  }
-
-  #runsExclusive(): boolean {
-    return this.#positions('running').some((position) => this.#isExclusive(position))
-  }
-
-  #ancestors(positions: readonly number[]): number[] {
-    const found = new Set<number>()
-    const open = [...positions]
-    for (let position = open.pop(); position !== undefined; position = open.pop())
-      for (const other of this.#waitsFor[position]!)
-        if (!found.has(other)) {
-          found.add(other)
-          open.push(other)
-        }
-    return [...found].sort((a, b) => a - b)
-  }
-
-  #edges(): ReadonlySet<number>[] {
-    const byId = new Map(this.#input.calls.map((call, position) => [call.toolCallId, position]))
-    return this.#input.calls.map((call, position) => {
-      const edges = new Set<number>()
-      for (const name of this.#dependencies(position, this.warnings))
-        for (const other of this.#callsTo(name, position)) edges.add(other)
-      // An unknown id in `after` becomes an edge to the call itself, which is deleted below.
-      for (const id of call.after ?? []) edges.add(byId.get(id) ?? position)
-      edges.delete(position)
-      return edges
-    })
-  }
-
-  /** Returns the names in `dependsOn` that are known tools; unknown names are reported once and ignored. */
-  #dependencies(position: number, warnings?: Warning[]): readonly string[] {
-    const tool = this.#tool(position)
-    return (tool?.dependsOn ?? []).filter((name) => {
-      if (this.#input.tools.has(name)) return true
-      warnings?.push({
-        code: 'unknown_dependency',
-        message: `The tool "${tool?.name}" depends on "${name}", which is not one of the tools.`,
-      })
-      return false
-    })
-  }
-
-  #callsTo(name: string, except: number): number[] {
-    return this.#input.calls.flatMap((call, position) =>
-      call.toolName === name && position !== except ? [position] : [],
-    )
-  }
-
-  #tool(position: number): Tool | undefined {
-    return this.#input.tools.get(this.#input.calls[position]!.toolName)
-  }
-
-  #positions(status: Status): number[] {
-    return this.#status.flatMap((one, position) => (one === status ? [position] : []))
-  }
-
-  #count(status: Status): number {
-    return this.#positions(status).length
   }
 }

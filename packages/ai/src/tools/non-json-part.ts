@@ -20,8 +20,8 @@ export function findNonJsonPart(schema: {
     }
   }
 }): NonJsonPart | undefined {
-  const found = inZod(schema, '', new Set())
-  if (found) return found
+  const nonJson = inZod(schema, '', new Set())
+  if (nonJson) return nonJson
   try {
     schema['~standard'].jsonSchema?.output({ target: 'draft-07' })
   } catch (cause) {
@@ -80,8 +80,8 @@ function inZod(schema: unknown, path: string, seen: Set<unknown>): NonJsonPart |
     ...(def.type === 'lazy' ? [[def.getter?.(), path] as const] : []),
   ]
   for (const [part, place] of parts) {
-    const found = part === undefined ? undefined : inZod(part, place, seen)
-    if (found) return found
+    const nonJson = part === undefined ? undefined : inZod(part, place, seen)
+    if (nonJson) return nonJson
   }
   return undefined
 }
@@ -96,8 +96,8 @@ function refusedType(error: unknown): string | undefined {
   // ArkType: `proto: Function(Map)`, `domain: "bigint"`; Valibot: `The "date" schema cannot be converted …`
   const text = String(message)
   if (code === 'proto') return /proto: Function\((\w+)\)/.exec(text)?.[1]
-  const named = (code === 'domain' ? /domain: "(\w+)"/ : /^The "(\w+)" schema cannot/).exec(
+  const schemaName = (code === 'domain' ? /domain: "(\w+)"/ : /^The "(\w+)" schema cannot/).exec(
     text,
   )?.[1]
-  return named !== undefined && NON_JSON.has(named) ? named : undefined
+  return schemaName !== undefined && NON_JSON.has(schemaName) ? schemaName : undefined
 }

@@ -18,8 +18,8 @@ export function toFittingResult(
   if (bytes.length <= maxBytes || hasMedia(result as JsonValue)) return given
   const head = bytes.subarray(0, edgeOf(bytes, Math.floor(maxBytes * 0.6)))
   const tail = bytes.subarray(edgeOf(bytes, bytes.length - Math.floor(maxBytes * 0.3)))
-  const left = bytes.length - head.length - tail.length
-  const note = `[${left} of ${bytes.length} bytes of this result are left out here.]`
+  const omittedBytes = bytes.length - head.length - tail.length
+  const note = `[${omittedBytes} of ${bytes.length} bytes of this result are left out here.]`
   const decoder = new TextDecoder()
   return { ...given, result: `${decoder.decode(head)}\n\n${note}\n\n${decoder.decode(tail)}` }
 }

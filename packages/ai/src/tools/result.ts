@@ -222,6 +222,6 @@ function addMember(copy: object, key: string, member: unknown, walk: Walk): void
 }
 
 function refusedResult({ path }: Walk, problem: string, cause?: unknown): ToolResultError {
-  const shown = path.length > 12 ? [...path.slice(0, 6), ' … ', ...path.slice(-4)] : path
-  return new ToolResultError(shown.join(''), problem, cause)
+  const pathText = path.length > 12 ? [...path.slice(0, 6), ' … ', ...path.slice(-4)] : path
+  return new ToolResultError(pathText.join(''), problem, cause)
 }

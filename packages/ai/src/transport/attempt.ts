@@ -1,4 +1,4 @@
-import { untilAborted, type Clock, systemClock } from '@skein/base'
+import { untilAborted, type Clock, systemClock, isPromise, type MaybePromise } from '@skein/base'
 import type { ProviderConfig } from '../contract/provider.ts'
 import { ErrorCode, isUPPError, type Modality, overLimit, UPPError } from '../contract/error.ts'
 import { joinBytes } from '../media/bytes.ts'
@@ -46,8 +46,8 @@ export interface VendorAnswer {
   readonly status: number
   readonly headers: ResponseHeaders
   readonly limits: CallLimits
-  /** Returns the next bytes that have arrived, at least one; undefined at the end. */
-  read(): Promise<Uint8Array | undefined>
+  /** Returns the next bytes that have arrived, at least one; undefined at the end. A promise only if it has to wait. */
+  read(): MaybePromise<Uint8Array | undefined>
   /** Returns what the next `read` will return, without consuming it. */
   peek(): Promise<Uint8Array | undefined>
   /** Reads the whole body. */
@@ -78,7 +78,8 @@ export class Attempt implements VendorAnswer {
     this.#call = call
     this.#context = contextOf(call)
     this.limits = limitsOf(call.config, this.#context)
-    this.#watchdog = new Watchdog((phase, ms) =>
+    const { headersMs, firstByteMs, idleMs } = this.limits
+    this.#watchdog = new Watchdog(Math.min(headersMs, firstByteMs, idleMs), (phase, ms) =>
       this.#controller.abort(
         new UPPError(`${this.#context.provider} ${waitedFor[phase]} within ${ms} ms.`, {
           code: ErrorCode.Timeout,
@@ -108,7 +109,8 @@ export class Attempt implements VendorAnswer {
     if (signal.aborted) throw cancelled(this.#call)
     signal.addEventListener('abort', this.#onAbort, { once: true })
     this.#watchdog.start(this.limits.totalMs)
-    const request = await this.#prepare()
+    const preparation = this.#prepare()
+    const request = isPromise(preparation) ? await preparation : preparation
     this.#watchdog.arm('headers', this.limits.headersMs)
     const response = await pickTransport(this.#call.config).send(request)
     this.#watchdog.disarm()
@@ -121,30 +123,45 @@ export class Attempt implements VendorAnswer {
     return (this.#peeked ??= await this.read())
   }
 
-  async read(): Promise<Uint8Array | undefined> {
+  read(): MaybePromise<Uint8Array | undefined> {
     const peeked = this.#peeked
     this.#peeked = undefined
     if (peeked) return peeked
+    const chunk = this.#response!.body.read()
+    if (!isPromise(chunk)) return this.#counted(chunk)
     const { firstByteMs, idleMs } = this.limits
     this.#watchdog.arm(this.#hasRead ? 'idle' : 'firstByte', this.#hasRead ? idleMs : firstByteMs)
+    return chunk.then((bytes) => {
+      this.#watchdog.disarm()
+      return this.#counted(bytes)
+    })
+  }
+
+  #counted(chunk: Uint8Array | undefined): Uint8Array | undefined {
     this.#hasRead = true
-    const chunk = await this.#response!.body.read()
-    this.#watchdog.disarm()
     this.#readBytes += chunk?.length ?? 0
     if (this.#readBytes > this.limits.maxResponseBytes) throw this.tooLarge('maxResponseBytes')
     return chunk
   }
 
-  async bytes(): Promise<Uint8Array> {
+  bytes(): Promise<Uint8Array> {
+    return this.#readAll((bytes) => bytes)
+  }
+
+  text(): Promise<string> {
+    return this.#readAll((bytes) => decoder.decode(bytes))
+  }
+
+  async #readAll<T>(convert: (bytes: Uint8Array) => T): Promise<T> {
     if (Number(this.headers.get('content-length') ?? 0) > this.limits.maxResponseBytes)
       throw this.tooLarge('maxResponseBytes')
     const chunks: Uint8Array[] = []
-    for (let chunk = await this.read(); chunk; chunk = await this.read()) chunks.push(chunk)
-    return joinBytes(chunks)
-  }
-
-  async text(): Promise<string> {
-    return decoder.decode(await this.bytes())
+    for (;;) {
+      const read = this.read()
+      const chunk = isPromise(read) ? await read : read
+      if (!chunk) return convert(joinBytes(chunks))
+      chunks.push(chunk)
+    }
   }
 
   /** Ends the attempt and closes the connection if the response is not complete. */
@@ -171,18 +188,25 @@ export class Attempt implements VendorAnswer {
     return redactUPPError(typed, secrets, facts)
   }
 
-  async #prepare(): Promise<TransportRequest> {
-    const { endpoint, config, path, method = 'POST', body } = this.#call
-    const { signal } = this.#controller
+  /** Makes the request; waits only for a key that is a promise. */
+  #prepare(): MaybePromise<TransportRequest> {
+    const { endpoint, config, path } = this.#call
     this.#url = requestUrl(config.baseUrl ?? endpoint.baseUrl, path, this.#context)
     const key = resolveKey(endpoint, config, this.#context)
-    this.key = typeof key === 'object' ? await untilAborted(signal, key) : key
+    if (typeof key !== 'object') return this.#requestWith(key)
+    return untilAborted(this.#controller.signal, key).then((ready) => this.#requestWith(ready))
+  }
+
+  #requestWith(key: string | undefined): TransportRequest {
+    const { endpoint, config, method = 'POST', body } = this.#call
+    const { signal } = this.#controller
+    this.key = key
     // No content type is set for a form, because that header must contain the boundary, which the form's
     // encoder chooses.
     const type: Record<string, string> =
       typeof body === 'string' || isInPieces(body) ? { 'content-type': 'application/json' } : {}
     const headers = requestHeaders(
-      { endpoint, config, key: this.key, request: { ...type, ...this.#call.headers } },
+      { endpoint, config, key, request: { ...type, ...this.#call.headers } },
       this.#context,
     )
     this.#headers = headers

@@ -8,14 +8,14 @@ import { isSecretHeader } from './config-secrets.ts'
  * model. Headers that differ from request to request and change no answer are left out too.
  */
 export function identityOfConfig({ baseUrl, headers = {} }: ProviderConfig): JsonObject {
-  const kept = Object.entries(headers)
+  const entries = Object.entries(headers)
     .map(([name, value]) => [name.toLowerCase(), value] as const)
     .filter(([name, value]) => value !== undefined && !perRequest.has(name))
     .map(([name, value]) => [
       name,
       value !== null && isSecretHeader(name) ? sha256Hex(String(value)) : String(value),
     ])
-  return { baseUrl, headers: kept.length > 0 ? Object.fromEntries(kept) : undefined }
+  return { baseUrl, headers: entries.length > 0 ? Object.fromEntries(entries) : undefined }
 }
 
 /** Headers of tracing, of one request alone, and of the client program. */

@@ -31,13 +31,13 @@ export interface ErrorContext {
 /** Returns the URL of one request. The base may end in slashes and may have a query. */
 export function requestUrl(base: string, path: string, context: ErrorContext): string {
   const key = `${base}\n${path}`
-  let known = urls.get(key)
-  if (known === undefined) {
-    known = joinUrl(base, path, context)
+  let cachedUrl = urls.get(key)
+  if (cachedUrl === undefined) {
+    cachedUrl = joinUrl(base, path, context)
     if (urls.size >= MAX_URLS) urls.clear()
-    urls.set(key, known)
+    urls.set(key, cachedUrl)
   }
-  return known
+  return cachedUrl
 }
 
 /** A cache of request URLs, because an application uses the same few of them again and again. */
@@ -51,9 +51,9 @@ function joinUrl(base: string, path: string, context: ErrorContext): string {
   const query = mark < 0 ? '' : path.slice(mark + 1)
   // A model's name may be a part of the path. With `..` in the name, our key would be sent to another path.
   if (/\/(?:\.{0,2}\/|\.{1,2}(?::|$))/.test(pathname)) {
-    const shown = JSON.stringify(pathname.slice(0, 200))
+    const pathText = JSON.stringify(pathname.slice(0, 200))
     throw invalidRequest(
-      `The path ${shown} for ${context.provider} has an empty, "." or ".." part.`,
+      `The path ${pathText} for ${context.provider} has an empty, "." or ".." part.`,
       context,
       'Check the name of the model.',
     )

@@ -126,14 +126,14 @@ function messageOf(
   { status, text }: FailedResponse,
   { provider }: ErrorContext,
 ): string {
-  const said = vendor?.message.trim() ?? ''
-  const isBody = text.trim().startsWith(said) || /^HTTP \d+$/.test(said)
-  if (!isBody) return said
-  const answered = `${provider} answered HTTP ${status}`
-  if (text.trim() === '') return `${answered} without a body.`
-  if (!isHtml(text)) return `${answered}: ${text.trim().slice(0, 200)}`
+  const vendorText = vendor?.message.trim() ?? ''
+  const isBody = text.trim().startsWith(vendorText) || /^HTTP \d+$/.test(vendorText)
+  if (!isBody) return vendorText
+  const prefix = `${provider} answered HTTP ${status}`
+  if (text.trim() === '') return `${prefix} without a body.`
+  if (!isHtml(text)) return `${prefix}: ${text.trim().slice(0, 200)}`
   const title = /<title[^<>]*>([^<]*)/i.exec(text)?.[1]?.trim()
-  return `${answered} with a web page${title ? ` titled "${title.slice(0, 100)}"` : ''}.`
+  return `${prefix} with a web page${title ? ` titled "${title.slice(0, 100)}"` : ''}.`
 }
 
 /** The length to which a body is cut in an error: enough for a diagnosis, short enough for a log. */
@@ -171,14 +171,14 @@ function retryAfterMs(
 export function rateLimitOf(
   headers: ResponseHeaders,
 ): Readonly<Record<string, string>> | undefined {
-  const found: Record<string, string> = Object.create(null)
+  const result: Record<string, string> = Object.create(null)
   headers.forEach((value, name) => {
-    if (/ratelimit|rate-limit|^retry-after/i.test(name)) found[name.toLowerCase()] = value
+    if (/ratelimit|rate-limit|^retry-after/i.test(name)) result[name.toLowerCase()] = value
   })
-  return Object.keys(found).length > 0 ? { ...found } : undefined
+  return Object.keys(result).length > 0 ? { ...result } : undefined
 }
 
-/** Returns a wait of 0 or more; undefined for NaN, which stands for a header that cannot be read. */
+/** Returns a wait of 0 or more; undefined for NaN, which means a header that cannot be read. */
 function positive(ms: number | undefined): number | undefined {
   return ms === undefined || !Number.isFinite(ms) ? undefined : Math.max(0, Math.ceil(ms))
 }
@@ -213,8 +213,8 @@ const limits: readonly (readonly [remaining: string, reset: string])[] = [
 function limitReset(headers: Pick<ResponseHeaders, 'get'>, now: number): number | undefined {
   let latest: number | undefined
   for (const [remaining, reset] of limits) {
-    const left = headers.get(remaining)
-    if (left !== null && Number(left) > 0) continue
+    const remainingText = headers.get(remaining)
+    if (remainingText !== null && Number(remainingText) > 0) continue
     const wait = parseReset(headers.get(reset) ?? '', now)
     if (!Number.isNaN(wait)) latest = Math.max(latest ?? 0, wait)
   }

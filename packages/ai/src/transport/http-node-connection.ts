@@ -1,3 +1,4 @@
+import { type MaybePromise } from '@skein/base'
 import type { Socket } from 'node:net'
 import { ResponseParser } from './http-node-parser.ts'
 import type { ByteSource, ResponseHeaders, TransportResponse } from './transport.ts'
@@ -116,7 +117,7 @@ export class Connection {
 /** Above this many buffered bytes the socket is paused until they are read. */
 const HIGH_WATER_BYTES = 1024 * 1024
 
-/** A connection that was idle for less than this is used at once: a server rarely closes one so soon. */
+/** A connection that was idle for less than this is used immediately: a server rarely closes one so soon. */
 const SETTLED_IDLE_MS = 100
 
 /** Thrown when the server had closed a reused connection and sent no byte of a response. */
@@ -171,12 +172,21 @@ class Exchange implements ByteSource {
     signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  async read(): Promise<Uint8Array | undefined> {
-    if (this.#bytes === 0 && !this.#isOver) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
+  read(): MaybePromise<Uint8Array | undefined> {
+    if (this.#bytes > 0 || this.#isOver) return this.#arrived()
+    return new Promise((resolve, reject) => {
+      this.#wake = () => {
+        try {
+          resolve(this.#arrived())
+        } catch (error) {
+          reject(error)
+        }
+      }
+    })
+  }
+
+  /** Returns what has arrived; undefined at the end. */
+  #arrived(): Uint8Array | undefined {
     if (this.#bytes > 0) return this.#take()
     if (this.#failure) throw this.#failure.error
     return undefined

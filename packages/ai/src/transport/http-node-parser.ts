@@ -58,7 +58,7 @@ export class ResponseParser {
   }
 
   #readHead(bytes: Buffer): Buffer {
-    // The first wrong byte is refused at once: a server of another protocol (mail, TLS, HTTP/2) may send a
+    // The first wrong byte is refused immediately: a server of another protocol (mail, TLS, HTTP/2) may send a
     // few bytes and then wait, and the call would wait with it.
     for (let i = 0; i < START.length && i < bytes.length; i++)
       if (bytes[i] !== START[i]) throw notHttp()
@@ -98,8 +98,8 @@ export class ResponseParser {
     if (colon < 1 || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name))
       throw malformed('a header has no name')
     const value = line.slice(colon + 1).trim()
-    const known = this.headers.get(name)
-    this.headers.set(name, known === undefined ? value : `${known}, ${value}`)
+    const before = this.headers.get(name)
+    this.headers.set(name, before === undefined ? value : `${before}, ${value}`)
   }
 
   /** Decides how the end of the body is found (RFC 9112 §6.3). */
@@ -140,19 +140,19 @@ export class ResponseParser {
    * nothing is allocated.
    */
   #chunked(input: Buffer): Buffer {
-    let read = 0
+    let position = 0
     let write = 0
-    while (read < input.length && !this.isDone) {
+    while (position < input.length && !this.isDone) {
       if (this.#state === 'data') {
-        const end = Math.min(read + this.#rest, input.length)
-        if (write !== read) input.copyWithin(write, read, end)
-        write += end - read
-        this.#rest -= end - read
-        read = end
+        const end = Math.min(position + this.#rest, input.length)
+        if (write !== position) input.copyWithin(write, position, end)
+        write += end - position
+        this.#rest -= end - position
+        position = end
         if (this.#rest === 0) this.#state = 'dataEnd'
-      } else this.#chunkByte(input[read++]!)
+      } else this.#chunkByte(input[position++]!)
     }
-    if (read < input.length) this.canReuse = false
+    if (position < input.length) this.canReuse = false
     return input.subarray(0, write)
   }
 

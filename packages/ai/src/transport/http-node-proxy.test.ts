@@ -219,7 +219,7 @@ describe('https', () => {
     [
       'sends data first',
       (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nhello'),
-      /sent data that nobody asked for/,
+      /sent unexpected data/,
     ],
   ])('a proxy that %s is an error without the credentials', async (_, onData, message) => {
     const host = await serveBytes((socket) => socket.once('data', () => onData(socket)))

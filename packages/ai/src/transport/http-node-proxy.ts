@@ -21,18 +21,18 @@ export function proxyFor(url: URL): Proxy | undefined {
   const value = variable(`${scheme}_proxy`) ?? variable('all_proxy')
   if (value === undefined || isExempt(url)) return undefined
   const text = /^[a-z][a-z\d+.-]*:\/\//i.test(value) ? value : `http://${value}`
-  const parsed = URL.canParse(text) ? new URL(text) : undefined
-  if (parsed?.protocol !== 'http:' && parsed?.protocol !== 'https:') {
+  const proxyUrl = URL.canParse(text) ? new URL(text) : undefined
+  if (proxyUrl?.protocol !== 'http:' && proxyUrl?.protocol !== 'https:') {
     // The value is not quoted, because it may contain a password.
-    const found = parsed ? `has the protocol "${parsed.protocol}"` : 'is not an address'
+    const problem = proxyUrl ? `has the protocol "${proxyUrl.protocol}"` : 'is not an address'
     throw new Error(
-      `the proxy for ${scheme} in the environment ${found}; only http and https proxies are supported`,
+      `the proxy for ${scheme} in the environment ${problem}; only http and https proxies are supported`,
     )
   }
-  const { username, password } = parsed
+  const { username, password } = proxyUrl
   const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
   return {
-    url: new URL(parsed.origin),
+    url: new URL(proxyUrl.origin),
     authorization: login === ':' ? undefined : `Basic ${Buffer.from(login).toString('base64')}`,
   }
 }
@@ -47,7 +47,7 @@ function variable(name: string): string | undefined {
 /**
  * Checks whether `NO_PROXY` lists the address. Entries are host names, which include their subdomains,
  * domains with a leading dot or `*.`, IP addresses and networks (`10.0.0.0/8`), each with an optional port;
- * `*` stands for every host.
+ * `*` means every host.
  */
 function isExempt(url: URL): boolean {
   const host = bareHost(url.hostname).toLowerCase().replace(/\.$/, '')
@@ -88,7 +88,7 @@ export function openTunnel(socket: Socket, url: URL, proxy: Proxy): Promise<void
   return new Promise((resolve, reject) => {
     const end = (error: Error | undefined): void => {
       socket.off('data', onData).off('error', onError).off('close', onClose)
-      socket.on('error', () => {}) // from now on TLS reports errors, or nobody uses the socket
+      socket.on('error', () => {}) // from now on TLS reports errors, or the socket is not used
       if (!error) return resolve()
       socket.destroy()
       reject(error)
@@ -108,7 +108,7 @@ export function openTunnel(socket: Socket, url: URL, proxy: Proxy): Promise<void
       if (status < 200 || status > 299)
         return refuse(`refused the connection to ${host} (HTTP ${status})`)
       // In TLS the client sends first, so these bytes are not from the host.
-      if (early.length > 0) return refuse('sent data that nobody asked for')
+      if (early.length > 0) return refuse('sent unexpected data')
       end(undefined)
     }
     socket.on('data', onData).on('error', onError).on('close', onClose)

@@ -145,9 +145,9 @@ class NodeTransport implements Transport {
 
   #route(address: string): Route {
     const now = performance.now()
-    const known = this.#routes.get(address)
-    if (known && known.until > now) return known
-    const url = known?.url ?? new URL(address)
+    const cachedRoute = this.#routes.get(address)
+    if (cachedRoute && cachedRoute.until > now) return cachedRoute
+    const url = cachedRoute?.url ?? new URL(address)
     const proxy = proxyFor(url)
     const pool = this.#pool(url, proxy)
     // For an http address, the proxy gets the whole address and its own credentials (RFC 9112 §3.2.2). For
@@ -168,8 +168,8 @@ class NodeTransport implements Transport {
 
   #pool(url: URL, proxy: Proxy | undefined): Pool {
     const key = `${url.origin} ${proxy?.url.origin} ${proxy?.authorization}`
-    const known = this.#pools.get(key)
-    if (known) return known
+    const openPool = this.#pools.get(key)
+    if (openPool) return openPool
     const pool = new Pool(url, proxy, this.#modules)
     this.#pools.set(key, pool)
     return pool
@@ -303,11 +303,11 @@ function toReady({ body, ...rest }: TransportRequest): ReadyRequest {
 
 /** Converts a form to bytes with the platform's encoder, which chooses the boundary. */
 async function encodeForm({ body, headers, ...rest }: TransportRequest): Promise<ReadyRequest> {
-  const encoded = new Response(body as FormData)
+  const response = new Response(body as FormData)
   return {
     ...rest,
-    headers: { 'content-type': encoded.headers.get('content-type')!, ...headers },
-    body: new Uint8Array(await encoded.arrayBuffer()),
+    headers: { 'content-type': response.headers.get('content-type')!, ...headers },
+    body: new Uint8Array(await response.arrayBuffer()),
   }
 }
 

@@ -33,8 +33,8 @@ export function networkError(error: unknown, context: ErrorContext, url: string)
     typeof error === 'string'
       ? error
       : messages.findLast((message) => typeof message === 'string' && message !== '')
-  const said = typeof deepest === 'string' ? deepest.replace(/\.$/, '') : ''
-  const what = known ?? (said || 'the connection failed')
+  const reasonText = typeof deepest === 'string' ? deepest.replace(/\.$/, '') : ''
+  const what = known ?? (reasonText || 'the connection failed')
   return new UPPError(`The request to ${host} failed: ${what}.`, {
     code: ErrorCode.NetworkError,
     ...context,

@@ -32,7 +32,7 @@ const callPlatformFetch: Fetch = (input, init) => globalThis.fetch(input, init)
 
 /**
  * Makes a transport from any `fetch`. A `fetch` that ignores its abort signal, or resolves after the
- * abort, does not delay an abort: `send` rejects at once and a late response is cancelled.
+ * abort, does not delay an abort: `send` rejects immediately and a late response is cancelled.
  */
 function fetchTransport(fetch: Fetch): Transport {
   return {

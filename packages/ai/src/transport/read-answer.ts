@@ -81,10 +81,10 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
     for (const frame of frames) {
       if (++this.#count > this.#answer.limits.maxEvents) throw this.#answer.tooLarge('maxEvents')
       if (frame.data === '') continue // an empty keep-alive frame
-      const decoded = decoder.push(frame)
-      for (const event of decoded) events.push(event)
+      const batch = decoder.push(frame)
+      for (const event of batch) events.push(event)
       // Some servers send extra frames after the last event; decoders need not handle them.
-      const last = decoded.at(-1)
+      const last = batch.at(-1)
       if (last !== undefined && isLast(last)) return void (this.#last = true)
     }
   }
@@ -101,11 +101,11 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
   }
 
   #release(events: readonly T[]): readonly T[] {
-    const held = this.#held!
-    for (const event of events) held.push(event)
-    if (held.every(this.#options.isHeld)) return []
+    const chunks = this.#held!
+    for (const event of events) chunks.push(event)
+    if (chunks.every(this.#options.isHeld)) return []
     this.#held = undefined
-    return held
+    return chunks
   }
 
   /**
@@ -195,8 +195,8 @@ export class JsonReader<T> implements AnswerReader<T> {
       return this.#decode(json, this.#answer)
     } catch (error) {
       if (isUPPError(error) && error.code !== ErrorCode.InvalidResponse) throw error
-      const told = errorInBody(json, this.#answer, errorOptionsOf(this.#call))
-      throw told ?? asUPPError(error, context)
+      const vendorError = errorInBody(json, this.#answer, errorOptionsOf(this.#call))
+      throw vendorError ?? asUPPError(error, context)
     }
   }
 }

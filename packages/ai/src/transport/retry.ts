@@ -21,7 +21,7 @@ export interface RetryLimits {
   /** The longest computed delay. Default 8000. */
   readonly maxDelayMs?: number
   /**
-   * Chooses each delay at random between half of it and all of it, so that clients do not retry all at once.
+   * Chooses each delay at random between half of it and all of it, so that clients do not all retry at the same time.
    * Default true.
    */
   readonly jitter?: boolean
@@ -73,11 +73,11 @@ export function judgeRetry(
   if (isOwnTimeout && !retryTimeouts) return { type: 'fail' }
 
   const ceiling = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(requestsMade - 1, 30))
-  const computed = jitter ? ceiling * (0.5 + random() / 2) : ceiling
-  const asked = Math.min(error.retryAfterMs ?? 0, capMs ?? Infinity)
-  const ms = Math.max(computed, asked)
-  if (capMs !== undefined || asked <= maxWaitMs) return { type: 'wait', ms }
-  return asked <= maxParkMs ? { type: 'park', ms } : { type: 'fail' }
+  const ownDelay = jitter ? ceiling * (0.5 + random() / 2) : ceiling
+  const vendorDelay = Math.min(error.retryAfterMs ?? 0, capMs ?? Infinity)
+  const ms = Math.max(ownDelay, vendorDelay)
+  if (capMs !== undefined || vendorDelay <= maxWaitMs) return { type: 'wait', ms }
+  return vendorDelay <= maxParkMs ? { type: 'park', ms } : { type: 'fail' }
 }
 
 /** Settings of `ExponentialBackoff`. Times are in milliseconds. */
@@ -89,13 +89,13 @@ export interface ExponentialBackoffOptions {
   /** The longest computed delay. Default 8000. */
   readonly maxDelay?: number
   /**
-   * Chooses each delay at random between half of it and all of it, so that clients do not retry all at once.
+   * Chooses each delay at random between half of it and all of it, so that clients do not all retry at the same time.
    * Default true.
    */
   readonly jitter?: boolean
   /**
    * The longest wait if the vendor asks for a longer one with `Retry-After`. Without this setting, a
-   * `Retry-After` above 60 seconds fails at once, with `retryAfterMs` on the error.
+   * `Retry-After` above 60 seconds fails immediately, with `retryAfterMs` on the error.
    */
   readonly maxRetryAfter?: number
   /** Also retries an attempt that exceeded the caller's own time limit. Default true. */

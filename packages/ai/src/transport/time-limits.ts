@@ -23,7 +23,7 @@ const DEFAULT_HEADERS_MS = 600_000
 const DEFAULT_IDLE_MS = 300_000
 
 /**
- * The longest delay of a timer. A longer delay would fire at once, because platforms store it in 32 bits.
+ * The longest delay of a timer. A longer delay would fire immediately, because platforms store it in 32 bits.
  */
 const MAX_TIMER_MS = 2 ** 31 - 1
 

@@ -1,3 +1,4 @@
+import { type MaybePromise } from '@skein/base'
 /**
  * Sends HTTP requests. There are two implementations: any `fetch`, and on Node a keep-alive client over
  * sockets that is much faster than `fetch`. Retries, timeouts, keys and errors are handled above this
@@ -18,7 +19,7 @@ export interface TransportRequest {
   /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array<ArrayBuffer> | FormData | BodyPieces
-  /** Aborting closes the connection at once, before or after the response headers. */
+  /** Aborting closes the connection immediately, before or after the response headers. */
   readonly signal: AbortSignal
   /** The limit for making a connection, in milliseconds. A `fetch` has its own. */
   readonly connectMs?: number
@@ -54,10 +55,10 @@ export interface ResponseHeaders {
 /** A response body, read in the pieces in which it arrives. */
 export interface ByteSource {
   /**
-   * Returns the bytes that have arrived, at least one; undefined at the end. Rejects as soon as the
-   * signal of the request aborts, with its reason.
+   * Returns the bytes that have arrived, at least one; undefined at the end. Returns a promise only if it has to wait
+   * for bytes. Fails as soon as the signal of the request aborts, with its reason.
    */
-  read(): Promise<Uint8Array | undefined>
+  read(): MaybePromise<Uint8Array | undefined>
   /** Stops reading and closes the connection. Idempotent, never throws. */
   cancel(): void
 }

@@ -1,4 +1,4 @@
-import { untilAborted } from '@skein/base'
+import { untilAborted, isPromise, type MaybePromise } from '@skein/base'
 import type { RetryStrategy } from '../contract/provider.ts'
 import { ErrorCode, isUPPError, UPPError } from '../contract/error.ts'
 import { defaultRetry, isRetryable } from './retry.ts'
@@ -11,12 +11,12 @@ export interface AnswerReader<T> {
 }
 
 /** Chooses the reader of a response by its headers or its first bytes. */
-export type OpenReader<T> = (answer: VendorAnswer) => AnswerReader<T> | Promise<AnswerReader<T>>
+export type OpenReader<T> = (answer: VendorAnswer) => MaybePromise<AnswerReader<T>>
 
 /**
  * Runs one call with its retries and iterates over the values that the reader decodes. Used for both
  * complete and streamed responses. A failed attempt is repeated, with the next key, unless a value has
- * already been returned. Ending the iteration early, or aborting, closes the connection at once.
+ * already been returned. Ending the iteration early, or aborting, closes the connection immediately.
  */
 export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
   readonly #call: VendorCall
@@ -44,19 +44,34 @@ export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
   async next(): Promise<IteratorResult<T, undefined>> {
     while (!this.#done) {
       try {
-        this.#reader ??= await this.#open()
+        if (!this.#reader) {
+          if (this.#call.signal.aborted) throw cancelled(this.#call)
+          if (this.#strategy.beforeRequest) await this.#waitBefore(this.#strategy)
+          this.#attempt = new Attempt(this.#call)
+          const reader = this.#openReader(await this.#attempt.open())
+          this.#reader = isPromise(reader) ? await reader : reader
+        }
         const value = await this.#reader.next()
         if (value !== undefined) {
           this.#delivered = true
           return { done: false, value }
         }
-        this.#finish()
-        this.#strategy.reset?.()
+        this.complete()
       } catch (error) {
         if (!this.#done) await this.#recover(error)
       }
     }
     return { done: true, value: undefined }
+  }
+
+  /** Ends a run whose answer was read to its end. */
+  complete(): void {
+    this.#finish()
+    try {
+      this.#strategy.reset?.()
+    } catch {
+      // The answer is complete, so an error of the strategy does not change it.
+    }
   }
 
   async return(): Promise<IteratorResult<T, undefined>> {
@@ -73,13 +88,6 @@ export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
   #endAttempt(): void {
     this.#attempt?.close()
     this.#attempt = this.#reader = undefined
-  }
-
-  async #open(): Promise<AnswerReader<T>> {
-    if (this.#call.signal.aborted) throw cancelled(this.#call)
-    if (this.#strategy.beforeRequest) await this.#waitBefore(this.#strategy)
-    this.#attempt = new Attempt(this.#call)
-    return this.#openReader(await this.#attempt.open())
   }
 
   async #waitBefore(strategy: RetryStrategy): Promise<void> {
@@ -121,7 +129,7 @@ export class VendorRun<T> implements AsyncIterableIterator<T, undefined> {
     return typeof delay === 'number' && Number.isFinite(delay) ? Math.max(0, delay) : null
   }
 
-  /** Runs a wait that ends at once with CANCELLED when the caller's signal aborts or `return` is called. */
+  /** Runs a wait that ends immediately with CANCELLED when the caller's signal aborts or `return` is called. */
   async #abortable<R>(wait: (signal: AbortSignal) => Promise<R>): Promise<R> {
     const { signal } = this.#call
     const controller = (this.#waiting = new AbortController())
@@ -165,7 +173,7 @@ function strategyError(error: unknown, call: VendorCall): UPPError {
 /** Runs a call whose reader returns exactly one value, and returns that value. */
 export async function runForOne<T>(call: VendorCall, openReader: OpenReader<T>): Promise<T> {
   const run = new VendorRun(call, openReader)
-  const first = await run.next()
-  if (!first.done) await run.next() // reads to the end of the body, which closes the attempt
-  return first.value as T // the readers passed to this function return one value or throw
+  const { value } = await run.next()
+  run.complete()
+  return value as T // the readers passed to this function read the whole body and return one value, or throw
 }

@@ -11,13 +11,18 @@ export class Watchdog {
   #timer: ReturnType<typeof setTimeout> | undefined
   #phase: TimeoutPhase = 'headers'
   #limit = 0
+  /** The shortest limit of the attempt. The timer is first set to it, so that no later limit needs a new timer. */
+  readonly #shortest: number
+  /** When the timer fires, on the `performance.now()` clock. */
+  #firesAt = 0
   /**
    * The time on the `performance.now()` clock at which the current limit expires; Infinity while
    * disarmed.
    */
   #deadline = Infinity
 
-  constructor(onTimeout: (phase: TimeoutPhase, ms: number) => void) {
+  constructor(shortest: number, onTimeout: (phase: TimeoutPhase, ms: number) => void) {
+    this.#shortest = shortest
     this.#onTimeout = onTimeout
   }
 
@@ -28,16 +33,15 @@ export class Watchdog {
 
   arm(phase: TimeoutPhase, ms: number | undefined): void {
     if (ms === undefined) return
-    const deadline = performance.now() + ms
-    // The running timer was set for a longer limit and would fire too late.
-    if (this.#timer !== undefined && ms < this.#limit) {
-      clearTimeout(this.#timer)
-      this.#timer = undefined
-    }
+    const now = performance.now()
     this.#phase = phase
     this.#limit = ms
-    this.#deadline = deadline
-    this.#timer ??= setTimeout(this.#look, ms)
+    this.#deadline = now + ms
+    if (this.#timer !== undefined && this.#firesAt <= this.#deadline) return
+    clearTimeout(this.#timer)
+    const delay = Math.min(ms, this.#shortest)
+    this.#firesAt = now + delay
+    this.#timer = setTimeout(this.#look, delay)
   }
 
   disarm(): void {
@@ -56,7 +60,9 @@ export class Watchdog {
     if (this.#deadline === Infinity) return
     const rest = this.#deadline - performance.now()
     // A rest of up to 1 ms is treated as expired, because a timer may fire slightly early.
-    if (rest > 1) this.#timer = setTimeout(this.#look, rest)
-    else this.#onTimeout(this.#phase, this.#limit)
+    if (rest > 1) {
+      this.#firesAt = this.#deadline
+      this.#timer = setTimeout(this.#look, rest)
+    } else this.#onTimeout(this.#phase, this.#limit)
   }
 }

@@ -20,7 +20,7 @@ export interface BatchSource<Item, Result> {
  * `result` are first read.
  *
  * - It can be iterated once; leaving the loop early aborts the call.
- * - `result` runs the call to its end even if nobody reads the items; they are kept for a later reader.
+ * - `result` runs the call to its end even if no one reads the items; they are kept for a later reader.
  * - A failure is thrown to the reader. An unused `result` never causes an unhandled rejection.
  */
 export class BatchReader<Item extends object, Result> implements AsyncIterable<Item> {
@@ -90,10 +90,10 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
 
   /** Ends the iteration. A failure is thrown once; after that the stream is done. */
   #finish(): IteratorResult<Item, undefined> {
-    const failed = this.#outcome && 'error' in this.#outcome ? this.#outcome : undefined
-    if (!failed || this.#isClosed) return { value: undefined, done: true }
+    const failure = this.#outcome && 'error' in this.#outcome ? this.#outcome : undefined
+    if (!failure || this.#isClosed) return { value: undefined, done: true }
     this.#isClosed = true
-    throw failed.error
+    throw failure.error
   }
 
   /** Called when the reader leaves its loop early. */
@@ -150,7 +150,7 @@ export class BatchReader<Item extends object, Result> implements AsyncIterable<I
  * A streamed answer (UPP §9.1). The call starts when the events or `turn` are first read.
  *
  * - It can be iterated once; leaving the loop early aborts the call.
- * - `turn` runs the call to its end even if nobody reads the events; they are kept for a later reader.
+ * - `turn` runs the call to its end even if no one reads the events; they are kept for a later reader.
  * - A failure is thrown to the reader. An unused `turn` never causes an unhandled rejection.
  */
 export class StreamResult<
@@ -185,7 +185,7 @@ export class StreamResult<
     return textOf(this)
   }
 
-  /** Stops the model and all tools. `turn` settles at once, even if a tool ignores its signal. */
+  /** Stops the model and all tools. `turn` settles immediately, even if a tool ignores its signal. */
   abort(reason?: unknown): void {
     this.#reader.abort(reason)
   }

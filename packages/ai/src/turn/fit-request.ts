@@ -26,7 +26,7 @@ export function fitRequest(
   checkRequest(request, model, streaming)
   const { messages } = request
   const end = inputStart(messages)
-  let fitted: Message[] | undefined
+  let newMessages: Message[] | undefined
   const warnings: Warning[] = []
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index]!
@@ -34,8 +34,8 @@ export function fitRequest(
     if (message.type === 'user' && (index >= end || isText(message))) continue
     const own = message.type === 'user' ? refusedOf(message, model) : refusedResults(message, model)
     if (own.length === 0) continue
-    fitted ??= [...messages]
-    fitted[index] = replaced(message, own)
+    newMessages ??= [...messages]
+    newMessages[index] = replaced(message, own)
     const where = message.type === 'user' ? 'an earlier message' : 'a tool result'
     for (const { block } of own)
       warnings.push({
@@ -43,7 +43,9 @@ export function fitRequest(
         message: `${model.provider} cannot take the ${block.type} of ${where} (${mimeTypeOf(block)}); ${textOfDocument(block) === undefined ? 'a placeholder' : 'its text'} was sent.`,
       })
   }
-  return fitted ? { request: { ...request, messages: fitted }, warnings } : { request, warnings }
+  return newMessages
+    ? { request: { ...request, messages: newMessages }, warnings }
+    : { request, warnings }
 }
 
 /** Whether a message has nothing but text, like most: a long history is looked through with each request. */
@@ -62,8 +64,8 @@ interface RefusedBlock {
 
 function refusedOf({ content }: UserMessage, model: BoundLLMModel): readonly RefusedBlock[] {
   return content.flatMap((block, index) => {
-    const needed = mediaCapability(block)
-    const isRefused = (needed && !model.capabilities[needed]) || model.refuse?.(block)
+    const capability = mediaCapability(block)
+    const isRefused = (capability && !model.capabilities[capability]) || model.refuse?.(block)
     return isRefused ? [{ at: String(index), block }] : []
   })
 }
@@ -101,14 +103,14 @@ function replaced(
   refused: readonly RefusedBlock[],
 ): Message {
   const key = refused.map(({ at }) => at).join()
-  const known = copies.get(message) ?? new Map<string, Message>()
-  copies.set(message, known)
-  const copy = known.get(key)
+  const variants = copies.get(message) ?? new Map<string, Message>()
+  copies.set(message, variants)
+  const copy = variants.get(key)
   if (copy) return copy
   const places = new Set(refused.map(({ at }) => at))
-  const made = withPlaceholders(message, (at) => places.has(at))
-  known.set(key, made)
-  return made
+  const newCopy = withPlaceholders(message, (at) => places.has(at))
+  variants.set(key, newCopy)
+  return newCopy
 }
 
 function withPlaceholders(

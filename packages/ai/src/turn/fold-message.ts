@@ -55,19 +55,19 @@ export class MessageFold {
 
   /** Adds events to the message, and returns the events with the ids that the calls have in the message. */
   push(events: readonly StreamEvent[]): readonly StreamEvent[] {
-    let changed: StreamEvent[] | undefined
+    let newEvents: StreamEvent[] | undefined
     for (let place = 0; place < events.length; place++) {
-      const given = events[place]!
-      const event = this.#ids ? this.#withOwnId(given, this.#ids) : given
-      if (event !== given) (changed ??= [...events])[place] = event
+      const original = events[place]!
+      const event = this.#ids ? this.#withOwnId(original, this.#ids) : original
+      if (event !== original) (newEvents ??= [...events])[place] = event
       this.#fold(event)
     }
-    return changed ?? events
+    return newEvents ?? events
   }
 
   /**
    * Results are matched to calls by id, so two calls of a message with one id, or a call without an id, could
-   * not be told apart. Such a call gets a new id, which later requests use in call and result alike. The
+   * not be distinguished. Such a call gets a new id, which later requests use in call and result alike. The
    * vendor's id is kept in the call's metadata as `skein.vendorCallId`.
    */
   #withOwnId(event: StreamEvent, ids: IdSource): StreamEvent {
@@ -76,12 +76,12 @@ export class MessageFold {
     const { index, delta } = event
     let id = this.#callIds.get(index)
     if (id === undefined) {
-      const given = delta.toolCallId ?? ''
-      const isTaken = given === '' || this.#takenIds.has(given)
-      id = isTaken ? ids() : given
+      const original = delta.toolCallId ?? ''
+      const isTaken = original === '' || this.#takenIds.has(original)
+      id = isTaken ? ids() : original
       this.#callIds.set(index, id)
       this.#takenIds.add(id)
-      if (isTaken && given !== '') this.#vendorIds.set(index, given)
+      if (isTaken && original !== '') this.#vendorIds.set(index, original)
     }
     if (id === delta.toolCallId) return event
     // The cast is safe: the delta keeps its other members, and both kinds of delta have a call id.

@@ -100,13 +100,13 @@ export class MiddlewareRun {
   wrap(
     infer: (request: LLMRequest) => AsyncIterable<readonly StreamEvent[]>,
   ): (request: LLMRequest) => AsyncIterable<readonly StreamEvent[]> {
-    let wrapped = infer
+    let chain = infer
     for (const one of this.#reversed) {
       if (!one.wrapInference) continue
-      const next = wrapped
-      wrapped = (request) => one.wrapInference!(request, next, this.context)
+      const next = chain
+      chain = (request) => one.wrapInference!(request, next, this.context)
     }
-    return wrapped
+    return chain
   }
 
   /** Applies the stream hooks to events. Returns the same array when no middleware has such a hook. */
@@ -170,12 +170,12 @@ export class MiddlewareRun {
         for (const event of current) {
           const answer = one.onStreamEvent!(event, this.#streamContext)
           // Awaits only a promise, because awaiting every event would be slow.
-          const given = isPromise(answer) ? await answer : answer
-          if (given === undefined)
+          const answers = isPromise(answer) ? await answer : answer
+          if (answers === undefined)
             next.push(event) // the hook returned nothing: it only observes
-          else if (Array.isArray(given)) next.push(...(given as readonly StreamEvent[]))
+          else if (Array.isArray(answers)) next.push(...(answers as readonly StreamEvent[]))
           // `isArray` does not narrow a readonly list.
-          else if (given !== null) next.push(given as StreamEvent)
+          else if (answers !== null) next.push(answers as StreamEvent)
         }
       } catch (error) {
         throw hookError(error, `onStreamEvent of the middleware "${one.name}"`, this.#origin)

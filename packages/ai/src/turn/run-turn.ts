@@ -1,5 +1,6 @@
-import { type JsonSchema, linkAbort } from '@skein/base'
+import { type JsonSchema, linkAbort, isPromise, type MaybePromise } from '@skein/base'
 import { AbortRace, letGo } from '../contract/abort-race.ts'
+import { type Emit, readerLeft } from '../contract/event-reader.ts'
 import { type DataCheck, mismatchError, repairText, toStructure } from './structured-answer.ts'
 import { fitRequest } from './fit-request.ts'
 import {
@@ -16,7 +17,8 @@ import type { Middleware } from '../contract/middleware.ts'
 import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
 import { MiddlewareRun } from './run-middleware.ts'
 import { strategyHook } from '../tools/call.ts'
-import { executeTools, succeededTools, type ToolBatch } from '../tools/executor.ts'
+import { settleTools, type ToolBatch } from '../tools/executor.ts'
+import { succeededTools } from '../tools/succeeded-tools.ts'
 import type { Tool, ToolUseStrategy } from '../contract/tool.ts'
 import { TurnDraft, completed } from './turn-draft.ts'
 import type { Turn } from '../contract/turn.ts'
@@ -62,14 +64,14 @@ const DEFAULT_ITERATIONS = 10
 const MAX_PAUSES = 10
 
 /**
- * Runs the tool loop (UPP §5.5): an inference, the tools it requests, and the next inference. Yields batches
- * of events as they arrive and returns the turn. `generate` reads it to the end, `stream` reads it on demand,
+ * Runs the tool loop (UPP §5.5): an inference, the tools it requests, and the next inference. Reports batches
+ * of events as they arrive, if `emit` is given, and returns the turn. `generate` waits for it, `stream` reads its events
+ * on demand,
  * agents run one inference at a time.
  */
-export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEvent[], Turn> {
+export async function runTurn(task: TurnTask, emit?: Emit<StreamEvent>): Promise<Turn> {
   const call = new Call(task)
   const { run, race, draft } = call
-  let isOver = false
   try {
     if (!run.isEmpty || task.refuse) await race.run(run.start(task.refuse))
     race.throwIfAborted()
@@ -77,34 +79,44 @@ export async function* runTurn(task: TurnTask): AsyncGenerator<readonly StreamEv
     let answer: Turn | undefined
     while (!answer) {
       const fold = draft.beginMessage()
-      const asked = run.isEmpty ? call.request(base) : await call.cycle(base)
-      const events = call.open(asked)
-      let isDone = false
-      // The loop is not a generator of its own, which would delay every batch by more microtasks.
-      try {
-        for (;;) {
-          const step = await race.run(events.next())
-          if ((isDone = step.done === true)) break
-          const arrived = fold.push(step.value)
-          if (fold.isFinal) task.onFinal?.(true)
-          yield call.shown(asked.structure ? toObjectEvents(arrived) : arrived)
+      const request = run.isEmpty ? call.request(base) : await call.cycle(base)
+      const take = (batch: readonly StreamEvent[]): MaybePromise<void> => {
+        const events = fold.push(batch)
+        if (fold.isFinal) task.onFinal?.(true)
+        if (emit) return call.show(request.structure ? toObjectEvents(events) : events, emit)
+      }
+      if (call.isPlain) {
+        const reading = take(await race.run(call.complete(request)))
+        if (reading) await reading
+      } else {
+        const events = call.open(request)
+        let isDone = false
+        try {
+          for (;;) {
+            const step = await race.run(events.next())
+            if ((isDone = step.done === true)) break
+            const reading = take(step.value)
+            if (reading) await reading
+          }
+        } finally {
+          if (!isDone) void letGo(events)
         }
-      } finally {
-        if (!isDone) void letGo(events)
       }
       const message = draft.endMessage(fold)
-      const goesOn = message.hasToolCalls ? yield* call.runTools(message, fold) : call.isPaused()
-      if (!goesOn) answer = await call.judge(asked.structure)
+      const continues = message.hasToolCalls
+        ? await call.runTools(message, fold, emit)
+        : call.isPaused()
+      if (!continues) {
+        const judgement = call.judge(request.structure)
+        answer = isPromise(judgement) ? await judgement : judgement
+      }
     }
-    const turn = run.isEmpty ? answer : await race.run(run.end(answer))
-    isOver = true
-    return turn
+    return run.isEmpty ? answer : await race.run(run.end(answer))
   } catch (error) {
-    isOver = true
-    throw await call.fail(error)
+    // A reader that leaves early cancels the call, and so the middleware sees it.
+    if (error === readerLeft) await call.abandon()
+    throw error === readerLeft ? error : await call.fail(error)
   } finally {
-    // The reader left early; the middleware sees this as a cancellation.
-    if (!isOver) await call.abandon()
     call.dispose()
   }
 }
@@ -189,48 +201,63 @@ class Call {
     return { ...request, structure: toStructure(structure, this.#origin) }
   }
 
+  /** Whether an answer comes whole and nothing wraps the inference, so that its events need no iterator. */
+  get isPlain(): boolean {
+    return this.run.isEmpty && !this.#task.streaming
+  }
+
+  /** Asks for a whole answer. */
+  complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
+    this.#begin(request)
+    return Promise.resolve(this.#task.model.complete(request))
+  }
+
   /** Starts an inference. */
   open(request: LLMRequest): AsyncIterator<readonly StreamEvent[]> {
-    this.race.throwIfAborted()
-    this.#tools = request.tools
-    this.#params = request.params
+    this.#begin(request)
     return this.#source(request)[Symbol.asyncIterator]()
   }
 
-  /** Runs the calls of a message. Returns true when the model should be called again. */
-  async *runTools(
-    message: AssistantMessage,
-    fold: MessageFold,
-  ): AsyncGenerator<readonly StreamEvent[], boolean> {
-    if (await this.#isAtLimit()) return false
-    const tools = executeTools(this.#batch(message, fold))
-    try {
-      for (;;) {
-        const step = await tools.next()
-        if (step.done) {
-          for (const { call, outcome } of step.value.settled)
-            if (outcome.type === 'done') this.#succeeded?.add(call.toolName)
-          return this.draft.endTools(step.value)
-        }
-        this.draft.noteTools(step.value)
-        yield this.shown(step.value)
-      }
-    } finally {
-      void letGo(tools)
-    }
+  #begin({ tools, params }: LLMRequest): void {
+    this.race.throwIfAborted()
+    this.#tools = tools
+    this.#params = params
   }
 
-  /** Returns the events after the stream hooks. Waits only if a hook is async. */
-  shown(events: readonly StreamEvent[]): readonly StreamEvent[] | Promise<readonly StreamEvent[]> {
-    const transformed = this.run.transform(events)
-    return transformed instanceof Promise ? this.race.run(transformed) : transformed
+  /** Runs the calls of a message. Returns true when the model should be called again. */
+  async runTools(
+    message: AssistantMessage,
+    fold: MessageFold,
+    emit: Emit<StreamEvent> | undefined,
+  ): Promise<boolean> {
+    const isAtLimit = this.#isAtLimit()
+    if (isPromise(isAtLimit) ? await isAtLimit : isAtLimit) return false
+    const result = await settleTools(this.#batch(message, fold), (events) => {
+      this.draft.noteTools(events)
+      if (emit) return this.show(events, emit)
+    })
+    for (const { call, outcome } of result.settled)
+      if (outcome.type === 'done') this.#succeeded?.add(call.toolName)
+    return this.draft.endTools(result)
+  }
+
+  /** Reports events after the stream hooks have changed them. */
+  show(events: readonly StreamEvent[], emit: Emit<StreamEvent>): MaybePromise<void> {
+    const newEvents = this.run.transform(events)
+    return isPromise(newEvents) ? this.race.run(newEvents).then(emit) : emit(newEvents)
   }
 
   /**
    * Returns the turn if its data fits the schema. Otherwise adds a message that tells the model what is
    * wrong, and returns undefined; throws if no `repairs` are left.
    */
-  async judge(structure: JsonSchema | undefined): Promise<Turn | undefined> {
+  judge(structure: JsonSchema | undefined): MaybePromise<Turn | undefined> {
+    const { model } = this.#task
+    // Only a structured answer can fail.
+    return structure ? this.#judgeData(structure) : this.draft.turn(structure, model.readData)
+  }
+
+  async #judgeData(structure: JsonSchema): Promise<Turn | undefined> {
     const { check, repairs = 0, onFinal, model } = this.#task
     const { draft } = this
     try {
@@ -276,15 +303,16 @@ class Call {
   }
 
   /** True when no more tools may run. The turn then ends with open calls, unless `onMaxIterations` throws. */
-  async #isAtLimit(): Promise<boolean> {
+  #isAtLimit(): MaybePromise<boolean> {
     const { strategy, model } = this.#task
     const limit = strategy.maxIterations ?? DEFAULT_ITERATIONS
     if (this.draft.rounds < limit) return false
     if (limit <= 0) return true // with a limit of 0, the caller runs the tools
-    await strategyHook(model, 'onMaxIterations', () =>
-      strategy.onMaxIterations?.(this.draft.rounds),
-    )
-    return true
+    if (!strategy.onMaxIterations) return true
+    return strategyHook(model, 'onMaxIterations', async () => {
+      await strategy.onMaxIterations?.(this.draft.rounds)
+      return true
+    })
   }
 
   #batch(message: AssistantMessage, fold: MessageFold): ToolBatch {

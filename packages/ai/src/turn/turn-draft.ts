@@ -17,7 +17,7 @@ import {
 } from '../contract/message.ts'
 import type { BoundLLMModel, LLMRequest } from '../contract/provider.ts'
 import { parseData } from './structured-answer.ts'
-import { type SettledCall, toToolExecution, toToolResult } from '../tools/call.ts'
+import { type SettledCall, toToolExecution, toToolResult } from '../tools/outcome.ts'
 import { toFittingResult } from '../tools/result-size.ts'
 import type { BatchResult, ToolExecutionEvent } from '../tools/executor.ts'
 import type { ToolExecution } from '../contract/tool.ts'
@@ -122,8 +122,8 @@ export class TurnDraft {
 
   /** Takes what became of the calls of a batch that was aborted. */
   noteCancelled(settled: readonly SettledCall[]): void {
-    const answered = settled.filter(({ outcome }) => outcome.type !== 'deferred')
-    this.#running = answered.map(toToolExecution)
+    const withOutcome = settled.filter(({ outcome }) => outcome.type !== 'deferred')
+    this.#running = withOutcome.map(toToolExecution)
   }
 
   /** Ends a batch. Returns true when every call has a result, so that the model can continue. */
@@ -132,12 +132,12 @@ export class TurnDraft {
     this.#running = []
     this.#started.clear()
     this.#warnings.push(...warnings)
-    const answered = settled.filter(({ outcome }) => outcome.type !== 'deferred')
-    this.#executions.push(...answered.map(toToolExecution))
-    if (answered.length > 0)
+    const withOutcome = settled.filter(({ outcome }) => outcome.type !== 'deferred')
+    this.#executions.push(...withOutcome.map(toToolExecution))
+    if (withOutcome.length > 0)
       this.produced.push(
         new ToolResultMessage(
-          answered.map((one) => toFittingResult(toToolResult(one), this.#maxToolResultBytes)),
+          withOutcome.map((one) => toFittingResult(toToolResult(one), this.#maxToolResultBytes)),
           this.#sources,
         ),
       )
@@ -150,8 +150,8 @@ export class TurnDraft {
     const turn = this.#build()
     const { response, stopReason } = turn
     if (structure === undefined || response.hasToolCalls) return freezeTree(turn)
-    const parsed = parseData(response, stopReason, this.#origin)
-    const data = readData ? readData(structure, parsed) : parsed
+    const structured = parseData(response, stopReason, this.#origin)
+    const data = readData ? readData(structure, structured) : structured
     return freezeTree({ ...turn, data })
   }
 
@@ -190,8 +190,8 @@ export class TurnDraft {
         this.#sources,
       ),
     )
-    const answered = new Set(ended.map(({ toolCallId }) => toolCallId))
-    this.#openCalls = this.#openCalls.filter(({ toolCallId }) => !answered.has(toolCallId))
+    const answeredIds = new Set(ended.map(({ toolCallId }) => toolCallId))
+    this.#openCalls = this.#openCalls.filter(({ toolCallId }) => !answeredIds.has(toolCallId))
   }
 
   #toExecution(delta: ToolExecutionEndEvent['delta']): ToolExecution {

@@ -3,7 +3,7 @@ import type { Params } from '../contract/provider.ts'
 import { defer, type Tool, type ToolCall } from '../contract/tool.ts'
 
 /**
- * Returns the tools with one more for each call that nobody here can run: a call of a tool that a vendor defines
+ * Returns the tools with one more for each call that no tool here can run: a call of a tool that a vendor defines
  * and its client runs (a shell, a computer, an approval of MCP), or that only `params.tools` declares. Such a call
  * waits: the turn ends with it in `openCalls`, instead of telling the model that there is no such tool.
  */

@@ -41,7 +41,7 @@ const CANCEL_MS = 10_000
 
 /**
  * Asks for an answer until it is over, at most for `config.timeout`. If the caller no longer waits for it, the vendor
- * is told to stop: ending a connection does not end what it makes in the background, and it charges for that.
+ * gets a request to stop: ending a connection does not end what it makes in the background, and it charges for that.
  */
 async function awaitAnswer(
   first: Batch,
@@ -55,9 +55,9 @@ async function awaitAnswer(
   const deadline = performance.now() + totalMs
   try {
     for (let delay = FIRST_POLL_MS; ; delay = Math.min(delay * 1.5, MAX_POLL_MS)) {
-      const left = deadline - performance.now()
-      if (left <= 0) throw notFinished(provider, totalMs)
-      await sleep(Math.min(delay, left), signal)
+      const msLeft = deadline - performance.now()
+      if (msLeft <= 0) throw notFinished(provider, totalMs)
+      await sleep(Math.min(delay, msLeft), signal)
       const events = decode(await send({ config, signal, clock, path, method: 'GET' }))
       if (!isPending(events)) return events
     }
@@ -67,7 +67,7 @@ async function awaitAnswer(
   }
 }
 
-/** Returns the stream of an answer in the background. The vendor is told to stop when the caller leaves the stream. */
+/** Returns the stream of an answer in the background. The vendor gets a request to stop when the caller leaves the stream. */
 function stoppedOnLeave(
   run: AsyncIterableIterator<Batch, undefined>,
   call: BackgroundCall,
@@ -103,7 +103,7 @@ function stoppedOnLeave(
 
 function stop({ send, request: { config, clock } }: BackgroundCall, path: string): void {
   const signal = AbortSignal.timeout(CANCEL_MS)
-  // The call has ended for its caller; whether the vendor could be told changes nothing of that.
+  // The call has ended for its caller; whether the vendor received the request changes nothing about that.
   send({ config, signal, clock, path: `${path}/cancel`, method: 'POST' }).catch(() => {})
 }
 

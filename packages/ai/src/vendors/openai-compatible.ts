@@ -1,6 +1,6 @@
 import { openaiEmbeddings } from '../embeddings/openai.ts'
 import type { LLMCapabilities, Params, Provider } from '../contract/provider.ts'
-import type { OpenAIChatDialect } from '../wires/openai-chat/types.ts'
+import type { OpenAIChatDialect } from '../wires/openai-chat/dialect.ts'
 import { defineVendor } from './define-vendor.ts'
 import { chatCompletions } from './openai-family.ts'
 

@@ -1,6 +1,6 @@
 import { ErrorCode, UPPError } from '../contract/error.ts'
 import type { LLMCapabilities, ModelReference } from '../contract/provider.ts'
-import { chatDialect, type OpenAIChatDialect } from '../wires/openai-chat/types.ts'
+import { chatDialect, type OpenAIChatDialect } from '../wires/openai-chat/dialect.ts'
 import { openaiChat } from '../wires/openai-chat/wire.ts'
 import { responsesDialect, type OpenAIResponsesDialect } from '../wires/openai-responses/types.ts'
 import { openaiResponses } from '../wires/openai-responses/wire.ts'

@@ -7,7 +7,7 @@ import { allowsNull, itemSchemas, requiredNames, withoutNullsAt } from './strict
 /**
  * Removes the nulls that stand for optional properties from the text of a structured answer, while the text
  * arrives: what `withoutNulls` does to data, for readers of the text (SEAMS 6). The rest of the text stays as the
- * vendor wrote it and is passed on at once; only the name of a property waits for the first character of its value.
+ * vendor wrote it and is passed on immediately; only the name of a property waits for the first character of its value.
  * An object that may follow several schemas waits for its end, because only its whole content says which. Text that
  * is not JSON is passed on unchanged.
  */
@@ -164,8 +164,8 @@ export class NullFilter {
   #restored(text: string, schema: unknown): string {
     try {
       const data: unknown = JSON.parse(text)
-      const restored = withoutNullsAt(this.#root, schema, data)
-      const newText = JSON.stringify(restored)
+      const result = withoutNullsAt(this.#root, schema, data)
+      const newText = JSON.stringify(result)
       return newText === JSON.stringify(data) ? text : newText
     } catch {
       return text // a literal that is not JSON: the reader of the text will say so

@@ -2,7 +2,6 @@ import { type JsonObject, type JsonValue } from '@skein/base'
 import { ErrorCode } from '../contract/error.ts'
 import { codeForStatus, type ErrorResponse, type VendorError } from '../contract/vendor-error.ts'
 import { listOf, numberOf, objectOf, stringOf, textOf } from './read-json.ts'
-import type { ServerError } from './wire-server.ts'
 
 /**
  * Error codes, error types and OpenRouter's `metadata.error_type` of OpenAI and of vendors that use
@@ -55,7 +54,9 @@ const codes: readonly (readonly [code: ErrorCode, words: string])[] = [
  */
 const contextWords =
   /maximum context length|context (length|window)|exceeds? the (available )?context|prompt is too long|maximum (prompt|allowed) (length|tokens)|too many tokens/i
+
 const keyWords = /(incorrect|invalid) api key/i
+
 const moderationWords = /flagged|moderation|content (policy|filter)/i
 
 /** Reads an HTTP error of the OpenAI family. */
@@ -110,11 +111,11 @@ function codeOf(
   message: string,
   status: number | undefined,
 ): ErrorCode | undefined {
-  const known = words.map((word) => {
+  const matches = words.map((word) => {
     const key = word?.toLowerCase() ?? ''
     return codes.find(([, names]) => names.split(/\s+/).includes(key))?.[0]
   })
-  const specific = known.find((code) => code && code !== ErrorCode.InvalidRequest)
+  const specific = matches.find((code) => code && code !== ErrorCode.InvalidRequest)
   if (specific) return specific
   const isRequestError = status === undefined || status === 400 || status === 413 || status === 422
   if (isRequestError && contextWords.test(message)) return ErrorCode.ContextLengthExceeded
@@ -122,7 +123,7 @@ function codeOf(
   if (status === 403 && moderationWords.test(message)) return ErrorCode.ContentFiltered
   return (
     (status !== undefined && status >= 400 ? codeForStatus(status) : undefined) ??
-    known.find((code) => code !== undefined)
+    matches.find((code) => code !== undefined)
   )
 }
 
@@ -136,36 +137,4 @@ function messageOf(error: JsonObject): string | undefined {
     return at ? `${at}: ${text}` : text
   })
   return lines.length > 0 ? lines.join('; ') : undefined
-}
-
-/** OpenAI's status, type and code for each of our codes, for servers that speak this format. */
-const words: Readonly<
-  Record<ErrorCode, readonly [status: number, type: string, code: string | null]>
-> = {
-  [ErrorCode.AuthenticationFailed]: [401, 'invalid_request_error', 'invalid_api_key'],
-  [ErrorCode.RateLimited]: [429, 'requests', 'rate_limit_exceeded'],
-  [ErrorCode.QuotaExceeded]: [429, 'insufficient_quota', 'insufficient_quota'],
-  [ErrorCode.ContextLengthExceeded]: [400, 'invalid_request_error', 'context_length_exceeded'],
-  [ErrorCode.ModelNotFound]: [404, 'invalid_request_error', 'model_not_found'],
-  [ErrorCode.InvalidRequest]: [400, 'invalid_request_error', null],
-  [ErrorCode.ContentFiltered]: [400, 'invalid_request_error', 'content_filter'],
-  [ErrorCode.InvalidResponse]: [502, 'server_error', null],
-  [ErrorCode.ProviderError]: [500, 'server_error', 'server_error'],
-  [ErrorCode.NetworkError]: [502, 'server_error', null],
-  [ErrorCode.Timeout]: [504, 'timeout', 'timeout'],
-  [ErrorCode.Cancelled]: [499, 'server_error', 'cancelled'],
-}
-
-/** Writes the error body of both OpenAI formats. */
-export function errorBody({ code, message, fields }: ServerError): JsonObject {
-  const [, type, word] = words[code]
-  return { error: { message, type, param: null, code: word, ...fields } }
-}
-
-/** Returns the HTTP status and body of an error; Chat Completions and Responses use the same error format. */
-export function encodeError(error: ServerError): {
-  readonly status: number
-  readonly body: JsonObject
-} {
-  return { status: error.statusCode ?? words[error.code][0], body: errorBody(error) }
 }

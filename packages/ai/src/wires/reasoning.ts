@@ -21,9 +21,9 @@ export interface Chosen<Value> {
   readonly notes: readonly SettingNote[]
 }
 
-/** Returns the note that a model cannot be told how much to think. */
+/** Returns the note that a model has no setting for how much to think. */
 export function noReasoning(modelId: string): readonly SettingNote[] {
-  const reason = `${modelId} cannot be told how much to think; it was not sent.`
+  const reason = `${modelId} has no setting for how much to think; it was not sent.`
   return [{ setting: 'reasoning', change: 'dropped', reason }]
 }
 
@@ -36,9 +36,9 @@ export function chooseEffort(
   accepted: readonly Effort[],
   modelId: string,
 ): Chosen<Effort> {
-  const asked = effortOf(reasoning)
-  const rank = scale.indexOf(asked)
-  const usable = asked === 'none' ? accepted : accepted.filter((effort) => effort !== 'none')
+  const level = effortOf(reasoning)
+  const rank = scale.indexOf(level)
+  const usable = level === 'none' ? accepted : accepted.filter((effort) => effort !== 'none')
   // Of two words at the same distance the one that thinks more is taken.
   const [nearest] = usable.toSorted(
     (a, b) =>
@@ -46,7 +46,7 @@ export function chooseEffort(
       scale.indexOf(b) - scale.indexOf(a),
   )
   if (nearest === undefined) return { notes: noReasoning(modelId) }
-  if (nearest === asked && typeof reasoning === 'string') return { value: nearest, notes: [] }
+  if (nearest === level && typeof reasoning === 'string') return { value: nearest, notes: [] }
   const choices = accepted.join(', ')
   const reason = `${modelId} accepts ${choices}; "${nearest}" was sent.`
   return { value: nearest, notes: [{ setting: 'reasoning', change: 'adjusted', reason }] }
@@ -72,19 +72,19 @@ export function chooseBudget(
     readonly modelId: string
   },
 ): Chosen<number> {
-  const asked =
+  const tokens =
     typeof reasoning === 'object' ? reasoning.budget : reasoning === 'off' ? 0 : budgets[reasoning]
   // A level is not to use up the whole output limit: a fifth of it is left for the answer.
   const room = typeof reasoning === 'object' ? limit : Math.max(min, Math.floor(limit * 0.8))
   const most = Math.min(max, limit, room)
-  if (asked === 0 && canStop) return { value: 0, notes: [] }
-  if (asked < 0) return { value: asked, notes: [] } // -1: Gemini decides
+  if (tokens === 0 && canStop) return { value: 0, notes: [] }
+  if (tokens < 0) return { value: tokens, notes: [] } // -1: Gemini decides
   if (most < min) {
     const reason = `${modelId} thinks with at least ${min} tokens, which the output limit does not leave; it was not sent.`
     return { notes: [{ setting: 'reasoning', change: 'dropped', reason }] }
   }
-  const value = Math.min(Math.max(asked, min), most)
-  if (value === asked || (typeof reasoning === 'string' && asked !== 0 && value === most))
+  const value = Math.min(Math.max(tokens, min), most)
+  if (value === tokens || (typeof reasoning === 'string' && tokens !== 0 && value === most))
     return { value, notes: [] }
   const reason = `${modelId} thinks with ${min} to ${most} tokens; ${value} were sent.`
   return { value, notes: [{ setting: 'reasoning', change: 'adjusted', reason }] }

@@ -125,7 +125,7 @@ const ZERO = 48
 const NINE = 57
 const BACKSLASH = 92
 
-/** Returns the text that the inside of a JSON string stands for; undefined if it is not valid. */
+/** Returns the text that the inside of a JSON string means; undefined if it is not valid. */
 function unescape(inside: string): string | undefined {
   try {
     return JSON.parse(`"${inside}"`) as string

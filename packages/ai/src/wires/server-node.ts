@@ -1,7 +1,7 @@
 import type { EncodedRequest } from './wire.ts'
 
 /**
- * Optimisations for servers, which handle many calls at once. Browsers and workers load `server-none.ts`
+ * Optimisations for servers, which handle many calls at the same time. Browsers and workers load `server-none.ts`
  * instead, because there the size of a program matters more.
  */
 export { RepeatedFrame } from './repeated-frame.ts'

@@ -10,11 +10,11 @@ export function toSources(original: JsonValue, place: unknown, title: unknown): 
   const at = typeof place === 'number' ? String(place) : textOf(place)
   if (at === undefined) return []
   const originals = [original]
-  const found = /^https?:/i.test(at)
+  const origin = /^https?:/i.test(at)
     ? { type: 'url' as const, url: at, originals }
     : { type: 'document' as const, id: at, originals }
   const name = textOf(title)
-  return [name === undefined ? found : { ...found, title: name }]
+  return [name === undefined ? origin : { ...origin, title: name }]
 }
 
 /**

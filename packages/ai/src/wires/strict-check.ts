@@ -68,11 +68,11 @@ function findProblems(
   }
   const { type, properties, items, anyOf, $ref, $defs, definitions } = schema
   if (!shapes.some((keyword) => keyword in schema)) find(pointer, 'A schema must have a type.')
-  const beside = Object.keys(schema).filter(
+  const others = Object.keys(schema).filter(
     (keyword) => !['$ref', '$defs', 'definitions'].includes(keyword),
   )
-  if ($ref !== undefined && beside.length > 0)
-    find(`${pointer}/$ref`, `"$ref" cannot have keywords beside it: ${beside.join(', ')}.`)
+  if ($ref !== undefined && others.length > 0)
+    find(`${pointer}/$ref`, `"$ref" cannot have other keywords next to it: ${others.join(', ')}.`)
   if ([type].flat().includes('object') || properties !== undefined) {
     const names = isPlainObject(properties) ? Object.keys(properties) : []
     const requiredSet = requiredNames(schema)

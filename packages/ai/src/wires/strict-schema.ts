@@ -176,9 +176,9 @@ class StrictWriter {
       const { unevaluatedProperties: _, ...others } = result
       result = { additionalProperties: false, ...others }
     }
-    // `anyOf` beside `properties` means that both must fit, which strict mode does not document.
+    // `anyOf` next to `properties` means that both must fit, which strict mode does not document.
     if (result['anyOf'] !== undefined && isPlainObject(result['properties']))
-      this.#refuse(`${pointer}/anyOf`, 'a union beside properties')
+      this.#refuse(`${pointer}/anyOf`, 'a union next to properties')
     return result
   }
 
@@ -198,17 +198,17 @@ class StrictWriter {
     return keywords
   }
 
-  /** Returns a schema with `$ref` in strict form, which allows only annotations beside it; else undefined. */
+  /** Returns a schema with `$ref` in strict form, which allows only annotations next to it; else undefined. */
   #reference({ $ref, ...rest }: JsonSchema, pointer: string): JsonSchema | undefined {
     if ($ref === undefined) return undefined
     const isShared = $ref === '#' || /^#\/(\$defs|definitions)\/[^/]+$/.test(String($ref))
     if (!isShared || resolveRef(this.#root, $ref) === undefined)
       this.#refuse(`${pointer}/$ref`, 'a reference to anything but "#" and "#/$defs/…"')
-    const beside = Object.keys(rest)
-    const asserts = beside.find((keyword) => !annotations.has(keyword))
+    const others = Object.keys(rest)
+    const asserts = others.find((keyword) => !annotations.has(keyword))
     if (asserts !== undefined)
-      this.#refuse(pointer + pointerSegment(asserts), `"${asserts}" beside a reference`)
-    if (beside.length === 0) return { $ref }
+      this.#refuse(pointer + pointerSegment(asserts), `"${asserts}" next to a reference`)
+    if (others.length === 0) return { $ref }
     return this.#writeParts({ ...rest, anyOf: [{ $ref }] }, ['$defs', 'definitions'], pointer)
   }
 

@@ -109,7 +109,7 @@ const ORDINARY = /* @__PURE__ */ once(
   ],
 )
 
-/** The number of code units beside a character that `ORDINARY` looks at. */
+/** The number of code units next to a character that `ORDINARY` looks at. */
 const CONTEXT_UNITS = 16
 
 function isOrdinary(character: string, offset: number, whole: string): boolean {
@@ -130,7 +130,7 @@ function cut(text: string, maxChars = Infinity): string {
 
 /**
  * Makes text that arrives in pieces safe, such as the answer of a model. The end of a piece is held back if
- * only the next piece shows what it is: half of a character, an emoji that may go on, or white space.
+ * only the next piece shows what it is: half of a character, an emoji that may continue, or white space.
  */
 export class SafeTextStream {
   /** The last character that was returned; whether the first character of the next piece is safe depends on it. */

@@ -59,8 +59,9 @@ export function cedarPolicy(options: CedarPolicyOptions): Policy {
   const hash = hashJson({ id, policies })
   const setId = `${id}/${hash}`
   const texts = splitPolicies(cedar, policies)
-  const parsed = cedar.preparsePolicySet(setId, { staticPolicies: Object.fromEntries(texts) })
-  if (parsed.type === 'failure') throw new TypeError(`Cedar policies: ${messages(parsed.errors)}`)
+  const policySet = cedar.preparsePolicySet(setId, { staticPolicies: Object.fromEntries(texts) })
+  if (policySet.type === 'failure')
+    throw new TypeError(`Cedar policies: ${messages(policySet.errors)}`)
   const annotations = new Map(
     Array.from(texts, ([name, text]) => [name, readAnnotations(cedar, text)]),
   )
@@ -124,7 +125,7 @@ interface Annotations {
  * Splits a text into its policies, by name. The names are given to Cedar together with the policies, so that
  * a name in an answer and the annotations of that policy cannot get out of step. They are the names that
  * Cedar itself gives to the policies of a text (`policy0`, `policy1`, … in order); it returns the policies
- * sorted by these names as text, so `policy10` stands before `policy2`.
+ * sorted by these names as text, so `policy10` comes before `policy2`.
  */
 function splitPolicies(cedar: Cedar, text: string): ReadonlyMap<string, string> {
   const parts = cedar.policySetTextToParts(text)

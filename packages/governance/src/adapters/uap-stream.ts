@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import type { UppTool } from './upp.ts'
+import type { UppTool } from './upp-tools.ts'
 import type { Result } from '../contract/run.ts'
 
 /**
@@ -69,7 +69,7 @@ export interface UapStream extends AsyncIterable<object> {
 }
 
 /**
- * Passes on the events of the inner strategy: either at once, marked as unverified, or only after the result
+ * Passes on the events of the inner strategy: either immediately, marked as unverified, or only after the result
  * was verified and delivered.
  */
 export class EventGate {
@@ -124,7 +124,7 @@ export type StreamedCall = (
 
 /**
  * The stream of a governed call. The call starts when events or `result` are first read, and is aborted
- * when the reader leaves the loop early. If nobody reads the result, a failure causes no unhandled
+ * when the reader leaves the loop early. If no one reads the result, a failure causes no unhandled
  * rejection.
  */
 export class GovernedStream implements UapStream {

@@ -13,7 +13,7 @@ import {
   type UapState,
   type UapStrategy,
 } from './uap-stream.ts'
-import { type UppTool, uppTools } from './upp.ts'
+import { type UppTool, uppTools } from './upp-tools.ts'
 
 /** Options of `governedExecution`. */
 interface GovernedExecutionOptions<Context> {
@@ -24,7 +24,7 @@ interface GovernedExecutionOptions<Context> {
    */
   readonly init: (context: Context) => Omit<Init, 'signal'>
   /**
-   * Holds all events back until the call is delivered. Otherwise they are emitted at once with
+   * Holds all events back until the call is delivered. Otherwise they are emitted immediately with
    * `unverified: true`.
    */
   readonly hold?: boolean
@@ -126,12 +126,12 @@ async function govern(call: GovernedCall): Promise<UapResult> {
 
 /** Runs the inner strategy once, with the tools of this run instead of its own. */
 async function askOnce({ task, context, ask }: GovernedCall, run: Run): Promise<UapResult> {
-  const parked = new Set<unknown>()
+  const parkedIds = new Set<unknown>()
   const calling: CallingRun = {
     call: (tool, args, options) =>
       run.call(tool, args, options).catch((error: unknown) => {
         if (error instanceof GovernanceError && error.code === 'APPROVAL_REQUIRED')
-          parked.add(error.reasons[0]?.detail)
+          parkedIds.add(error.reasons[0]?.detail)
         throw error
       }),
   }
@@ -154,7 +154,7 @@ async function askOnce({ task, context, ask }: GovernedCall, run: Run): Promise<
     state: marked(context.state, { request_id: run.request_id }),
     resume: context.resume && { answers: Object.fromEntries(again) },
   })
-  const other = result.interrupts?.find(({ request }) => !parked.has(request))
+  const other = result.interrupts?.find(({ request }) => !parkedIds.has(request))
   if (other)
     throw new GovernanceError(`The call "${other.id}" waits for something else than approval.`, [
       reason('STATE_CONFLICT', other.id, 'a governed call waits only for approval'),
@@ -168,12 +168,13 @@ function begin(
   body: (run: Run) => Promise<JsonValue>,
 ): Promise<Result<JsonValue>> {
   const init = options.init(context)
-  const known = context.resume && (context.state.metadata['uaicp'] as { request_id?: unknown })
-  if (typeof known?.request_id !== 'string')
+  const previousRequest =
+    context.resume && (context.state.metadata['uaicp'] as { request_id?: unknown })
+  if (typeof previousRequest?.request_id !== 'string')
     return options.governor.run(task, { ...init, signal }, body)
   const { approve, onChunk } = init
   const resume = { ...answers, approve, onChunk, signal }
-  return options.governor.resume(known.request_id, task, body, resume)
+  return options.governor.resume(previousRequest.request_id, task, body, resume)
 }
 
 async function conclude(

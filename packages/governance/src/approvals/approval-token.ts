@@ -45,8 +45,9 @@ export function readClaims(payload: JsonObject): TokenClaims | undefined {
   const nbf = payload['nbf'] ?? iat
   // A token for two audiences could be spent once at each of them, so exactly one audience is allowed.
   const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
-  const listed = payload['authorization_details']
-  const details = Array.isArray(listed) && listed.length === 1 ? (listed[0] as unknown) : undefined
+  const detailList = payload['authorization_details']
+  const details =
+    Array.isArray(detailList) && detailList.length === 1 ? (detailList[0] as unknown) : undefined
   if (!isName(iss) || !isName(sub) || !isName(audience) || !isName(jti)) return undefined
   if (!isTime(iat) || !isTime(nbf) || !isTime(exp) || !isPlainObject(details)) return undefined
   return {

@@ -144,13 +144,13 @@ const MAX_SIGNATURES = 64
 export function parseNote(note: string): SignedNote | undefined {
   if (note.length > MAX_NOTE_CHARACTERS || !isPlainText(note) || !note.endsWith('\n')) return
   // The last blank line separates text and signatures, because the text itself may contain blank lines.
-  const split = note.lastIndexOf('\n\n')
-  if (split < 0) return undefined
-  const lines = note.slice(split + 2, -1).split('\n')
+  const separator = note.lastIndexOf('\n\n')
+  if (separator < 0) return undefined
+  const lines = note.slice(separator + 2, -1).split('\n')
   if (lines.length > MAX_SIGNATURES) return undefined
   const signatures = lines.map(parseSignature)
   if (!signatures.every((signature) => signature !== undefined)) return undefined
-  return { text: note.slice(0, split + 1), signatures }
+  return { text: note.slice(0, separator + 1), signatures }
 }
 
 /** Converts a note to its text form. */

@@ -215,9 +215,9 @@ export class FileLog implements AuditLog {
     // Entries are synced before the checkpoint is written: a checkpoint over lines that are lost in a
     // crash would look like tampering.
     await this.#sync.run()
-    const signed = await signCheckpoint(head, this.#key)
-    const checkpoint = this.#cosign ? await this.#cosign(signed) : signed
-    if (parseCheckpoint(checkpoint)?.note.text !== parseCheckpoint(signed)?.note.text)
+    const signature = await signCheckpoint(head, this.#key)
+    const checkpoint = this.#cosign ? await this.#cosign(signature) : signature
+    if (parseCheckpoint(checkpoint)?.note.text !== parseCheckpoint(signature)?.note.text)
       throw unavailable('A witness returned another checkpoint than it was given', undefined)
     writeSync(this.#checkpoints, `${JSON.stringify(checkpoint)}\n`)
     await promisify(fdatasync)(this.#checkpoints)

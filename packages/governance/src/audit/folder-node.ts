@@ -36,9 +36,9 @@ export async function syncFolder(dir: string): Promise<void> {
 }
 
 /**
- * Runs a task for several callers at once. Every caller gets the result of a run that started after its
+ * Runs a task for several callers together. Every caller gets the result of a run that started after its
  * call; callers that arrive during a run share the next one. The file log uses it to sync many entries to
- * disk at once (group commit).
+ * disk together (group commit).
  */
 export class SharedTask<T> {
   readonly #task: () => Promise<T>

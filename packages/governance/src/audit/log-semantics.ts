@@ -122,7 +122,7 @@ function wrongEvent(
       if ([...calls.values()].includes('started')) return 'a delivery while a call runs'
       if (children.size > 0) return 'a delivery while a child runs'
       if (listOf(data['evidence']).some((id) => !evidence.has(id)))
-        return 'a delivery on evidence that nobody collected'
+        return 'a delivery on evidence that was not collected'
       if (listOf(data['reports']).some((id) => !passed.has(id)))
         return 'a delivery on a report that did not pass'
       return undefined

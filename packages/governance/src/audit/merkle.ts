@@ -235,11 +235,11 @@ async function rootsOf(leaves: LeafHashes, ranges: readonly LeafRange[]): Promis
   let index = 0
   let range = new CompactRange()
   for await (const leaf of leaves) {
-    const wanted = inOrder[next]
-    if (wanted === undefined) break
-    if (index >= wanted.from) range.append(leaf)
-    if (++index === wanted.to) {
-      roots.set(wanted.from, range.root())
+    const nextLeaf = inOrder[next]
+    if (nextLeaf === undefined) break
+    if (index >= nextLeaf.from) range.append(leaf)
+    if (++index === nextLeaf.to) {
+      roots.set(nextLeaf.from, range.root())
       range = new CompactRange()
       next++
     }

@@ -33,9 +33,9 @@ export async function commitFields(value: JsonValue, options: CommitOptions): Pr
   const holder = { '': copy }
   for (const field of fields) {
     const { parent, key } = locate(holder, field)
-    const held = parent[key]
-    if (held === undefined) continue
-    const text = canonicalJson({ salt: encodeBase64Url(salt()), value: held })
+    const item = parent[key]
+    if (item === undefined) continue
+    const text = canonicalJson({ salt: encodeBase64Url(salt()), value: item })
     const commitment = hashText(text)
     await store.put(commitment, text, { durable: true })
     parent[key] = { [COMMITMENT]: commitment }
@@ -67,10 +67,10 @@ export async function openFields(value: JsonValue, store: PayloadStore): Promise
 }
 
 function commitmentIn(value: JsonObject): Hash | undefined {
-  const found = value[COMMITMENT]
+  const commitment = value[COMMITMENT]
   const isAlone = Object.keys(value).length === 1
-  return isAlone && typeof found === 'string' && /^sha256:[0-9a-f]{64}$/.test(found)
-    ? (found as Hash)
+  return isAlone && typeof commitment === 'string' && /^sha256:[0-9a-f]{64}$/.test(commitment)
+    ? (commitment as Hash)
     : undefined
 }
 

@@ -114,10 +114,10 @@ export async function verifyStatement(
   if (envelope.payloadType !== PAYLOAD_TYPE) return undefined
   try {
     const payload = decodeBase64(envelope.payload)
-    const signed = preAuthEncoding(payload)
+    const signedBytes = preAuthEncoding(payload)
     for (const { sig } of envelope.signatures) {
       for (const key of keys.map(toVerifyKey)) {
-        if (!(await key.verify(signed, decodeBase64(sig)))) continue
+        if (!(await key.verify(signedBytes, decodeBase64(sig)))) continue
         return JSON.parse(new TextDecoder().decode(payload)) as DeliveryStatement
       }
     }

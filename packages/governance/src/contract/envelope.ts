@@ -152,7 +152,7 @@ export function parseFrozen<T extends JsonValue>(text: string): T {
   return freezeJson(JSON.parse(text) as T)
 }
 
-/** Freezes a value that nobody else holds, with all objects and arrays in it. */
+/** Freezes a value that nothing else holds, with all objects and arrays in it. */
 export function freezeJson<T>(value: T): T {
   // An object that is frozen already is not entered again, so that a cycle of objects ends.
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value

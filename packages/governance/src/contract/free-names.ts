@@ -40,7 +40,7 @@ const KNOWN: ReadonlySet<string> = new Set(
 function tokenize(source: string): string[] {
   const tokens: string[] = []
   let rest = source
-  /** The open braces. `$` stands for `${` in a template literal: after its `}`, the literal's text continues. */
+  /** The open braces. `$` means `${` in a template literal: after its `}`, the literal's text continues. */
   const braces: string[] = []
   const take = (length: number): string => {
     const taken = rest.slice(0, length)
@@ -92,10 +92,10 @@ function tokenize(source: string): string[] {
 function findBound(tokens: readonly string[]): ReadonlySet<string> {
   const bound = new Set<string>()
   const closing = new Map<number, number>()
-  const opened: number[] = []
+  const openBraces: number[] = []
   for (const [at, token] of tokens.entries()) {
-    if (/^[([{]$/.test(token)) opened.push(at)
-    else if (/^[)\]}]$/.test(token)) closing.set(at, opened.pop() ?? 0)
+    if (/^[([{]$/.test(token)) openBraces.push(at)
+    else if (/^[)\]}]$/.test(token)) closing.set(at, openBraces.pop() ?? 0)
   }
   /** Adds the names that a pattern declares. A default value after `=` uses names, but declares none. */
   const bindPattern = (from: number, to: number): void => {

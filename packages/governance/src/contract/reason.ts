@@ -135,7 +135,7 @@ export class NoEffectError extends SkeinError {
   }
 }
 
-/** Creates the error of a wrong definition. It lists all problems at once. */
+/** Creates the error of a wrong definition. It lists all problems together. */
 export function invalidDefinition(
   kind: string,
   name: string,

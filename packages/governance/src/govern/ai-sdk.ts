@@ -52,9 +52,9 @@ export function governAiSdk<Tools extends Record<string, AiSdkOwnTool>>(
     })),
     options,
   )
-  const made = entries.map(([name, { tool }]) => [name, governTool(gate, name, tool)])
+  const governedTools = entries.map(([name, { tool }]) => [name, governTool(gate, name, tool)])
   // Each tool keeps its own type: only `needsApproval` and `execute` are replaced.
-  return Object.fromEntries(made) as Tools
+  return Object.fromEntries(governedTools) as Tools
 }
 
 function governTool(gate: CallGate, name: string, tool: AiSdkOwnTool): AiSdkOwnTool {
@@ -97,10 +97,10 @@ function isInHistory({ messages = [], toolCallId }: AiSdkCallOptions): boolean {
 
 /** Waits for a result; of a tool that yields several, the last one counts, as it does in the SDK. */
 async function last(result: unknown): Promise<JsonValue> {
-  const awaited = (await result) as AsyncIterable<JsonValue> | JsonValue
-  if (typeof awaited !== 'object' || awaited === null || !(Symbol.asyncIterator in awaited))
-    return awaited as JsonValue
+  const output = (await result) as AsyncIterable<JsonValue> | JsonValue
+  if (typeof output !== 'object' || output === null || !(Symbol.asyncIterator in output))
+    return output as JsonValue
   let value: JsonValue = null
-  for await (const part of awaited) value = part
+  for await (const part of output) value = part
   return value
 }

@@ -155,9 +155,9 @@ export class CallGate {
         throw refusal(call.tool, [reason('APPROVAL_SCOPE', call.tool, detail)])
       }
       if (!state) {
-        // Nobody was shown this call, so whatever the framework says, nobody has approved it.
+        // No one has seen this call, so whatever the framework says, no one has approved it.
         const approve = async () =>
-          ({ type: 'deny', reason: 'nobody was asked about this call' }) as const
+          ({ type: 'deny', reason: 'no one was asked about this call' }) as const
         const init = { ...this.#initOf(call), request_id: requestId, approve }
         const task = this.#taskOf(call.tool)
         return valueOf(call, await this.#governor.run(task, init, this.#bodyOf(call)))
@@ -185,7 +185,7 @@ export class CallGate {
     throw refusal(call.tool, [reason('APPROVAL_DENIED', call.tool, why)])
   }
 
-  /** Ends a request whose approval request was answered too late; nobody has seen the new one. */
+  /** Ends a request whose approval request was answered too late; no one has seen the new one. */
   async #tooLate(requestId: string, call: GateCall, review: string | undefined): Promise<never> {
     const late = reason('APPROVAL_EXPIRED', call.tool, 'the approval came too late')
     const denials = review === undefined ? [] : [{ id: review, reason: late.detail ?? '' }]
@@ -283,7 +283,7 @@ function sayDefaults(options: GovernOptions): void {
     ['identity', 'every call is made by "development-agent"'],
     ['audit', 'the audit log is in memory, and a restart refuses the calls that wait'],
     ['payloads', 'arguments and results are in memory'],
-    ['desk', 'whoever answers is "developer", who may approve everything'],
+    ['desk', 'every answer counts as that of "developer", who may approve everything'],
   ]
   for (const [name, notice] of notices) {
     if (options[name] === undefined) onDefault(`Development default for "${name}": ${notice}.`)

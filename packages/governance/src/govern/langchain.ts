@@ -74,7 +74,7 @@ interface Governing {
 
 /**
  * The calls in progress, by node of a graph. A node runs the calls of a message at the same time and ends as
- * soon as one of them interrupts; the others would go on unseen, while the graph is resumed and makes them
+ * soon as one of them interrupts; the others would continue unseen, while the graph is resumed and makes them
  * again. So a call interrupts only when the other calls of its node have ended or wait too.
  */
 class BusyNodes {
@@ -86,8 +86,8 @@ class BusyNodes {
   }
 
   end(node: string): void {
-    const left = (this.#counts.get(node) ?? 1) - 1
-    if (left > 0) return void this.#counts.set(node, left)
+    const callsLeft = (this.#counts.get(node) ?? 1) - 1
+    if (callsLeft > 0) return void this.#counts.set(node, callsLeft)
     this.#counts.delete(node)
     const waiting = this.#waiting.get(node) ?? []
     this.#waiting.delete(node)
@@ -133,7 +133,7 @@ function governTool<Tool extends LangChainOwnTool>(governing: Governing, tool: T
         async (checked) => (await own._call(checked, runManager, config)) as JsonValue,
       )
     } catch (error) {
-      // A refusal is the tool's answer: the model reads it, and the graph goes on.
+      // A refusal is the tool's answer: the model reads it, and the graph continues.
       if (error instanceof GovernanceError) return `Error: ${error.message}`
       throw error
     } finally {
@@ -160,19 +160,20 @@ async function answerTo(
     // `interrupt` throws until the graph was resumed. Calls of one node share its answers, which arrive in no
     // particular order, so each call looks for its own answer. An answer to an approval request that has
     // expired has another id and does not count.
-    let given: unknown
+    let answers: unknown
     try {
-      given = interrupt(request)
+      answers = interrupt(request)
     } catch (pause) {
       await busy.rest(node)
       throw pause
     }
-    const found = [given]
+    const answer = [answers]
       .flat()
       .find(
         (one): one is CallAnswer =>
           isPlainObject(one) && one['id'] === request.id && typeof one['approved'] === 'boolean',
       )
-    if (found) return wasAsked ? found : { ...found, approved: false, reason: 'nobody was asked' }
+    if (answer)
+      return wasAsked ? answer : { ...answer, approved: false, reason: 'no one was asked' }
   }
 }

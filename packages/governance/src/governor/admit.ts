@@ -30,7 +30,7 @@ export type Admission =
   | { readonly type: 'review'; readonly request: ApprovalRequest; readonly rejected?: Reason }
 
 /**
- * An answer to an approval request. With `isFinal` nobody will be asked again, so the call is denied if
+ * An answer to an approval request. With `isFinal` no one will be asked again, so the call is denied if
  * its tokens are not accepted.
  */
 export type GivenAnswer = ApprovalAnswer & { readonly isFinal?: boolean }

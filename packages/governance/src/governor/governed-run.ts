@@ -32,7 +32,7 @@ export interface ApprovalAnswers {
  * once the pass has ended.
  *
  * A pass also ends when a call waits for a person and nothing else of the pass is in progress. Only then
- * does the waiting call throw, so a framework that shows the error to its model and goes on finds a pass
+ * does the waiting call throw, so a framework that shows the error to its model and continues finds a pass
  * that has ended: it can neither record an answer made from that error nor make another call. Calls that
  * the body made at the same time still run, and all that wait are asked for together.
  */
@@ -289,6 +289,6 @@ function parked(name: string, { request }: Waiting): GovernanceError {
   return new GovernanceError(
     `"${name}" waits for approval.`,
     [reason('APPROVAL_REQUIRED', name, request.id)],
-    { hint: 'Let this error pass: the run ends pending, and resume() goes on from here.' },
+    { hint: 'Let this error pass: the run ends pending, and resume() continues from here.' },
   )
 }

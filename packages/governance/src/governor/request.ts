@@ -202,7 +202,7 @@ export class GovernedRequest {
       throw new GovernanceError(
         `The payload ${hash} of request ${this.state.request_id} is ${text === undefined ? 'gone' : 'damaged'}.`,
         [reason('EVIDENCE_INVALID', hash)],
-        { hint: 'Cancel the request: it cannot go on without this payload.' },
+        { hint: 'Cancel the request: it cannot continue without this payload.' },
       )
     }
     return parseFrozen(text)

@@ -149,7 +149,7 @@ async function redeem(
       tokens.length > 0
         ? await approvals?.redeem(tokens, asked)
         : await approvals?.checkGrant?.(grant ?? '', asked)
-    if (!redemption) return refuse('APPROVAL_REQUIRED', action.tool, 'nobody can check it')
+    if (!redemption) return refuse('APPROVAL_REQUIRED', action.tool, 'no one can check it')
     if (redemption.ok === false) return redemption
     if (redemption.ok !== true) return refuse('APPROVAL_INVALID')
     // These rules are checked here again, in case the `approvals` implementation does not: no excluded

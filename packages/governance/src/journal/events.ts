@@ -13,7 +13,7 @@ import type { Reason } from '../contract/reason.ts'
 
 /**
  * One event of a request. In the log an event is an envelope: its type is in `metadata["uaicp:event"]`,
- * its data in `metadata["uaicp:data"]`, beside `uaicp:seq` and `uaicp:attempt`. The state of a request is
+ * its data in `metadata["uaicp:data"]`, next to `uaicp:seq` and `uaicp:attempt`. The state of a request is
  * computed from its events alone. Members that are undefined are left out of the line.
  */
 export type JournalEvent =
@@ -231,7 +231,7 @@ export interface VerifiedData {
 /**
  * The result of undoing a write. `skipped`: no rollback was declared. `manual`: a person has to undo it.
  * `impossible`: it was declared, and approved, as something that cannot be undone.
- * `in_doubt`: nobody knows whether the write happened, so nothing ran; a person has to find out and decide.
+ * `in_doubt`: it is unknown whether the write happened, so nothing ran; a person has to find out and decide.
  * `unknown`: the rollback ran or may have run, but it is not known whether it undid the write.
  */
 export type UndoStatus =

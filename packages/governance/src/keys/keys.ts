@@ -100,8 +100,8 @@ export async function fromCryptoKeyPair(
   pair: { readonly privateKey: CryptoKey; readonly publicKey: CryptoKey },
   { kid }: { readonly kid?: string } = {},
 ): Promise<SigningKey> {
-  const exported = (await crypto.subtle.exportKey('jwk', pair.publicKey)) as PublicJwk
-  const { jwk, alg, ...found } = toVerifyKey(exported)
+  const publicJwk = (await crypto.subtle.exportKey('jwk', pair.publicKey)) as PublicJwk
+  const { jwk, alg, ...found } = toVerifyKey(publicJwk)
   const name = kid ?? found.kid
   return {
     kid: name,
@@ -141,9 +141,9 @@ function publicMembers({ kty, crv, x, y }: PublicJwk): PublicJwk {
 function algorithmOf(jwk: PublicJwk): KeyAlgorithm {
   const alg = jwk.crv === 'Ed25519' ? 'Ed25519' : 'ES256'
   // "EdDSA" is the older name of Ed25519 in key files.
-  const named = jwk.alg === 'EdDSA' ? 'Ed25519' : jwk.alg
-  if (named !== undefined && named !== alg)
-    throw keyError(`The key is for ${alg}, but its "alg" says ${named}.`)
+  const curve = jwk.alg === 'EdDSA' ? 'Ed25519' : jwk.alg
+  if (curve !== undefined && curve !== alg)
+    throw keyError(`The key is for ${alg}, but its "alg" says ${curve}.`)
   return alg
 }
 
@@ -241,8 +241,8 @@ export async function signJws(
   { typ }: { readonly typ: string },
 ): Promise<string> {
   const header = { alg: key.alg, kid: key.kid, typ }
-  const signed = `${encodeJson(header)}.${encodeJson(payload)}`
-  return `${signed}.${encodeBase64Url(await key.sign(utf8.encode(signed)))}`
+  const signingInput = `${encodeJson(header)}.${encodeJson(payload)}`
+  return `${signingInput}.${encodeBase64Url(await key.sign(utf8.encode(signingInput)))}`
 }
 
 /** Parses a compact JWS; undefined for anything else. */

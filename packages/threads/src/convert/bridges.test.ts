@@ -311,7 +311,7 @@ describe('TP-44 every part of a thread, in each format', () => {
       ['/turns/0/parts/0/content/2/data', 'the URL-safe alphabet is not kept'],
       [
         '/turns/0/parts/0/content/4',
-        'it becomes plain text: what stood beside the text is not kept',
+        'it becomes plain text: what accompanied the text is not kept',
       ],
       ['/turns/0/parts/0/content/5', 'UPP has no block for uploaded-file content'],
       ['/turns/0/parts/0/content/6', 'UPP has no block for cache-point content'],

@@ -84,7 +84,7 @@ export function toOtelMessages(thread: Thread): Converted<OtelMessages> {
       NO_PLACE,
     )
     const isResponse = kind === 'response'
-    const converted = parts.map((part, index) => ({
+    const otelParts = parts.map((part, index) => ({
       isResult: part.part_kind === 'tool-return' || part.part_kind === 'retry-prompt',
       parts: toParts(part, joinPointer(pointer, 'parts', index), losses),
     }))
@@ -99,11 +99,11 @@ export function toOtelMessages(thread: Thread): Converted<OtelMessages> {
       })
     }
     const pick = (isResult: boolean) =>
-      converted.flatMap((entry) => (entry.isResult === isResult ? entry.parts : []))
+      otelParts.flatMap((entry) => (entry.isResult === isResult ? entry.parts : []))
     if (!isResponse) add('tool', pick(true))
     add(
       isResponse ? 'assistant' : 'user',
-      isResponse ? converted.flatMap((entry) => entry.parts) : pick(false),
+      isResponse ? otelParts.flatMap((entry) => entry.parts) : pick(false),
     )
   }
   const last = messages.findLastIndex((entry) => entry.isResponse)

@@ -54,7 +54,7 @@ export async function offloadContent(thread: Thread, options: OffloadOptions): P
     },
     binary: async (binary) => {
       if (binary.content_ref) return binary
-      // The base64 text is stored, not the bytes that it stands for: it has to come back byte for byte.
+      // The base64 text is stored, not the bytes that it encodes: it has to come back byte for byte.
       const content_ref = await move(binary.data, binary.media_type)
       return content_ref ? keepJsonText(binary, { ...binary, data: '', content_ref }) : binary
     },
@@ -153,8 +153,8 @@ async function changePart(part: MessagePart, change: Change): Promise<MessagePar
     case 'speech': {
       const { audio } = part
       if (!audio) return part
-      const moved = await changeContent(audio, change)
-      return moved === audio ? part : keepJsonText(part, { ...part, audio: moved })
+      const newAudio = await changeContent(audio, change)
+      return newAudio === audio ? part : keepJsonText(part, { ...part, audio: newAudio })
     }
     default:
       return part
@@ -173,7 +173,7 @@ async function mapShared<T>(
   list: readonly T[],
   map: (item: T) => Promise<T>,
 ): Promise<readonly T[]> {
-  const mapped: T[] = []
-  for (const item of list) mapped.push(await map(item))
-  return mapped.every((item, index) => item === list[index]) ? list : keepJsonText(list, mapped)
+  const results: T[] = []
+  for (const item of list) results.push(await map(item))
+  return results.every((item, index) => item === list[index]) ? list : keepJsonText(list, results)
 }

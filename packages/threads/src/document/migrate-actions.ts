@@ -141,11 +141,16 @@ class ActionGrouping {
       this.#callers.get(action['tool_call_id']) ?? this.#run?.['agent_id'] ?? this.#anyAgent()
     this.#openRun(agentId, action['timestamp'])
     const message = this.#message('request', { ...action, agent_id: agentId }, false)
-    const made = part(action, 'tool-return', ['tool_name', 'tool_call_id', 'status', 'content'])
-    if (action['usage'] !== undefined) made['usage'] = action['usage']
+    const resultPart = part(action, 'tool-return', [
+      'tool_name',
+      'tool_call_id',
+      'status',
+      'content',
+    ])
+    if (action['usage'] !== undefined) resultPart['usage'] = action['usage']
     // The message has the agent of the call.
-    if ((action['agent_id'] ?? agentId) !== agentId) made['agent_id'] = action['agent_id']
-    ;(message['parts'] as unknown[]).push(made)
+    if ((action['agent_id'] ?? agentId) !== agentId) resultPart['agent_id'] = action['agent_id']
+    ;(message['parts'] as unknown[]).push(resultPart)
   }
 
   #event(action: Fields, type: string): void {
@@ -267,14 +272,14 @@ function migrateMedia(item: unknown, infer: (reason: string) => void): unknown {
   const data = item[`${kind}_base64`] ?? item['data']
   const file = Object.entries(item).filter(([key]) => key === 'name' || key === 'size_bytes')
   const rest = without(item, ...MEDIA_FIELDS, `${kind}_url`, `${kind}_base64`)
-  // An attachment with a `vendor_metadata` of its own keeps it, and its name and size beside it.
+  // An attachment with a `vendor_metadata` of its own keeps it, and its name and size next to it.
   if ('vendor_metadata' in rest) Object.assign(rest, Object.fromEntries(file))
   else if (file.length > 0) rest['vendor_metadata'] = Object.fromEntries(file)
   if (typeof url === 'string') {
     infer('an identifier was made for a URL')
     const identifier = sha256Hex(url).slice(0, 6)
-    const made = { kind: URL_KINDS.get(kind) ?? 'document-url', url, identifier, ...rest }
-    return mediaType ? { ...made, media_type: mediaType } : made
+    const urlPart = { kind: URL_KINDS.get(kind) ?? 'document-url', url, identifier, ...rest }
+    return mediaType ? { ...urlPart, media_type: mediaType } : urlPart
   }
   if (typeof data === 'string') {
     infer('an identifier was made for binary content')

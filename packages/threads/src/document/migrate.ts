@@ -138,10 +138,10 @@ class TurnMigration {
   #withParts(owner: Fields, at: string): Fields {
     const parts = owner['parts']
     if (!Array.isArray(parts)) return owner
-    const migrated = parts.map((part: unknown, index) => this.#part(part, `${at}/parts/${index}`))
-    return migrated.every((part, index) => part === parts[index])
+    const newParts = parts.map((part: unknown, index) => this.#part(part, `${at}/parts/${index}`))
+    return newParts.every((part, index) => part === parts[index])
       ? owner
-      : keepJsonText(owner, { ...owner, parts: migrated })
+      : keepJsonText(owner, { ...owner, parts: newParts })
   }
 
   #part(part: unknown, at: string): unknown {
@@ -178,19 +178,19 @@ class TurnMigration {
     missing: { readonly [key: string]: () => unknown },
     changed: Fields = {},
   ): Fields {
-    const added: { [key: string]: unknown } = {}
+    const newFields: { [key: string]: unknown } = {}
     for (const [key, make] of Object.entries(missing)) {
       if (source[key] !== undefined) continue
       const value = make()
       if (value === undefined) continue
-      added[key] = value
+      newFields[key] = value
       this.#report.inferred.push({
         pointer: `${at}/${key}`,
         reason: 'the draft allows it to be absent',
       })
     }
-    if (Object.keys(added).length === 0 && Object.keys(changed).length === 0) return source
-    return keepJsonText(source, { ...source, ...added, ...changed })
+    if (Object.keys(newFields).length === 0 && Object.keys(changed).length === 0) return source
+    return keepJsonText(source, { ...source, ...newFields, ...changed })
   }
 }
 

@@ -101,12 +101,12 @@ export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | un
   const sum: { [key: string]: unknown } = {}
   const details: { [key: string]: unknown } = {}
   let cost: string | undefined
-  let reported = false
+  let hasReport = false
   const add = (total: { [key: string]: unknown }, counters: object) => {
     for (const [key, value] of Object.entries(counters)) {
       if (typeof value !== 'number') continue
       total[key] = (Object.hasOwn(total, key) ? (total[key] as number) : 0) + value
-      if (value !== 0) reported = true
+      if (value !== 0) hasReport = true
     }
   }
   for (const usage of usages) {
@@ -117,10 +117,10 @@ export function sumUsage(usages: Iterable<Usage | null | undefined>): Usage | un
     const price = typeof own === 'string' || typeof own === 'number' ? String(own) : ''
     if (DECIMAL.test(price)) {
       cost = cost === undefined ? price : addDecimals(cost, price)
-      reported = true
+      hasReport = true
     }
   }
-  if (!reported) return undefined
+  if (!hasReport) return undefined
   if (Object.keys(details).length > 0) sum['details'] = details
   if (cost !== undefined) sum['cost'] = cost
   return sum

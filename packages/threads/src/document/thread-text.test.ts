@@ -412,7 +412,7 @@ describe('TP-50 what a reader is told', () => {
       ['duplicate_key', '/x'],
       ['unknown_turn_type', '/turns/0/turn_type'],
     ])
-    expect(issues[0]?.message).toBe('/x: the key stands twice; the last value was taken')
+    expect(issues[0]?.message).toBe('/x: the key occurs twice; the last value was taken')
     const strict = safeParseThread(good.replace('"version"', '"x":1,"x":2,"version"'), {
       profile: 'strict',
     })

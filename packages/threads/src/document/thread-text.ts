@@ -125,13 +125,13 @@ function read(
   const valid = options.profile ? result.valid : result.wellFormed
   if (duplicates.length === 0) return { value, issues, valid }
   const severity = severityOf(IssueCode.DuplicateKey, options.profile ?? 'standard')
-  const repeated = duplicates.map((pointer) => ({
+  const repetitions = duplicates.map((pointer) => ({
     code: IssueCode.DuplicateKey,
     severity,
     pointer,
-    message: `${pointer}: the key stands twice; the last value was taken`,
+    message: `${pointer}: the key occurs twice; the last value was taken`,
   }))
-  return { value, issues: [...repeated, ...issues], valid: valid && severity !== 'error' }
+  return { value, issues: [...repetitions, ...issues], valid: valid && severity !== 'error' }
 }
 
 function countWithin(turns: unknown, limits: ThreadLimits): void {

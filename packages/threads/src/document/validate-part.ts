@@ -190,6 +190,6 @@ function checkBase64(check: IssueCollector, data: unknown, tail: string): void {
   const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0
   const body = padding === 0 ? data : data.slice(0, -padding)
   const rest = body.length % 4
-  const padded = padding === 0 ? rest !== 1 : rest + padding === 4
-  if (!padded || NOT_BASE64.test(body)) check.report(IssueCode.BadBase64, tail)
+  const isPadded = padding === 0 ? rest !== 1 : rest + padding === 4
+  if (!isPadded || NOT_BASE64.test(body)) check.report(IssueCode.BadBase64, tail)
 }

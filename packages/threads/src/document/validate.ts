@@ -59,9 +59,9 @@ class ThreadCheck extends IssueCollector {
     if (!isObject(value)) return this.report(IssueCode.WrongType, '', 'an object')
     this.#version(value['version'])
     this.id(value['thread_id'], '/thread_id')
-    const created = this.time(value['created_at'], '/created_at')
-    const updated = this.time(value['updated_at'], '/updated_at')
-    if (updated < created) this.report(IssueCode.UpdatedBeforeCreated, '/updated_at')
+    const createdAt = this.time(value['created_at'], '/created_at')
+    const updatedAt = this.time(value['updated_at'], '/updated_at')
+    if (updatedAt < createdAt) this.report(IssueCode.UpdatedBeforeCreated, '/updated_at')
     if (value['title'] !== undefined) this.text(value['title'], '/title')
     if (value['metadata'] !== undefined && !isObject(value['metadata'])) {
       this.report(IssueCode.WrongType, '/metadata', 'an object')
@@ -117,18 +117,18 @@ class ThreadCheck extends IssueCollector {
 
   #userTurn(turn: Fields): void {
     this.#lastUserTurn = this.turnIndex
-    const submitted = this.time(turn['submitted_at'], '/submitted_at')
-    this.#sequence(submitted, submitted, '/submitted_at')
+    const submittedAt = this.time(turn['submitted_at'], '/submitted_at')
+    this.#sequence(submittedAt, submittedAt, '/submitted_at')
     this.#parts(turn['parts'])
   }
 
   #agentTurn(turn: Fields): void {
     const agentId = turn['agent_id']
     this.#registered(agentId, '/agent_id')
-    const started = this.time(turn['started_at'], '/started_at')
-    const completed = this.time(turn['completed_at'], '/completed_at')
-    if (completed < started) this.report(IssueCode.TurnEndsBeforeStart, '/completed_at')
-    this.#sequence(started, completed, '/started_at')
+    const startedAt = this.time(turn['started_at'], '/started_at')
+    const completedAt = this.time(turn['completed_at'], '/completed_at')
+    if (completedAt < startedAt) this.report(IssueCode.TurnEndsBeforeStart, '/completed_at')
+    this.#sequence(startedAt, completedAt, '/started_at')
     this.#usage(turn['total_usage'], '/total_usage')
     const messages = turn['messages']
     if (!Array.isArray(messages)) return this.missingOr(messages, '/messages', 'an array')

@@ -125,11 +125,11 @@ class View {
   *#agentTurn(turn: AgentTurn): Iterable<ModelMessage> {
     for (const message of turn.messages) {
       if (message.message_type === 'system') continue
-      const viewed =
+      const visible =
         message.agent_id === this.#viewer
           ? this.#message(message, this.#own(message.parts))
           : this.#foreign(message)
-      if (viewed) yield viewed
+      if (visible) yield visible
     }
   }
 
@@ -213,8 +213,8 @@ class View {
    */
   #own(parts: readonly MessagePart[]): readonly MessagePart[] {
     if (this.#policy === 'raw') return parts
-    const viewed = parts.map(escapePart)
-    return viewed.every((part, index) => part === parts[index]) ? parts : viewed
+    const visibleParts = parts.map(escapePart)
+    return visibleParts.every((part, index) => part === parts[index]) ? parts : visibleParts
   }
 }
 
@@ -235,8 +235,8 @@ function escapePart<Part extends MessagePart>(part: Part): Part {
   if (isFixed(part)) return part
   const field = part.part_kind === 'speech' ? 'transcript' : 'content'
   const value = (part as { readonly content?: unknown; readonly transcript?: unknown })[field]
-  const escaped = escapeValue(value)
-  return escaped === value ? part : keepJsonText(part, { ...part, [field]: escaped })
+  const escapedValue = escapeValue(value)
+  return escapedValue === value ? part : keepJsonText(part, { ...part, [field]: escapedValue })
 }
 
 /**

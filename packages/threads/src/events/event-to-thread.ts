@@ -48,7 +48,7 @@ export function threadFromState(
   state: FoldedThread,
   { includeRunning = false }: ThreadFromStateOptions = {},
 ): Converted<Thread> {
-  const lost: Loss[] = []
+  const losses: Loss[] = []
   const turns: Turn[] = []
   // A UserTurn cannot contain events, so the events of a user turn, and those before the first turn, are put
   // at the start of the next agent turn.
@@ -57,16 +57,16 @@ export function threadFromState(
     const pointer = `/turns/${index}`
     if (turn.kind === 'user') {
       waiting.push(...systemMessages(turn.items, state))
-      turns.push(userTurn(turn, pointer, lost))
+      turns.push(userTurn(turn, pointer, losses))
     } else if (turn.outcome === 'running' && !includeRunning) {
-      lost.push({ pointer, reason: 'the turn is still running' })
+      losses.push({ pointer, reason: 'the turn is still running' })
     } else {
-      turns.push(agentTurn(turn, state, waiting, pointer, lost))
+      turns.push(agentTurn(turn, state, waiting, pointer, losses))
       waiting = []
     }
   })
   for (const { event_type } of waiting) {
-    lost.push({
+    losses.push({
       pointer: '/turns',
       reason: `${event_type} came after the last agent turn and has no place yet`,
     })
@@ -94,7 +94,7 @@ export function threadFromState(
     agents,
     turns,
   }
-  return { value, lost }
+  return { value, lost: losses }
 }
 
 /**
@@ -221,7 +221,7 @@ function toThreadMessage(
       return { message_type: 'request', ...fields, parts: [] }
     case 'assistant': {
       // ThreadProtocol has five finish reasons; a vendor's other value is stored in `provider_finish_reason`.
-      const known = FINISH_REASONS.find((candidate) => candidate === finishReason)
+      const reason = FINISH_REASONS.find((candidate) => candidate === finishReason)
       const response: ThreadMessage & Unnamed = {
         message_type: 'response',
         ...fields,
@@ -230,8 +230,8 @@ function toThreadMessage(
         provider_name: item.providerName,
         provider_response_id: item.providerResponseId,
         usage: item.usage,
-        finish_reason: known,
-        provider_finish_reason: known ? undefined : finishReason,
+        finish_reason: reason,
+        provider_finish_reason: reason ? undefined : finishReason,
         delivery: item.delivery,
       }
       return response

@@ -41,8 +41,8 @@ export function applyMessage(edit: StateEditor, state: StateDraft, event: Messag
     for (const call of message.toolCalls ?? []) addCall(edit, state, { turnId, at, ...call })
   } else if (message.type === 'tool_result') {
     for (const { toolCallId, result, isError } of message.results) {
-      const told = event.outcomes && getKey(event.outcomes, toolCallId)
-      const outcome: LoggedOutcome = told ?? (isError ? 'failed' : 'success')
+      const outcomeOfCall = event.outcomes && getKey(event.outcomes, toolCallId)
+      const outcome: LoggedOutcome = outcomeOfCall ?? (isError ? 'failed' : 'success')
       settleCall(edit, state, { turnId, at, toolCallId, outcome, result })
     }
   }
@@ -238,17 +238,17 @@ function answerInterrupt(
 ): void {
   const { interruptId, answer, answeredBy, at } = event
   const interrupts = edit.at(state, 'interrupts')
-  const known = getKey(interrupts, interruptId)
-  if (!known || known.answer) return
-  const answered = { ...known, answer, answeredAt: at }
+  const interrupt = getKey(interrupts, interruptId)
+  if (!interrupt || interrupt.answer) return
+  const withAnswer = { ...interrupt, answer, answeredAt: at }
   setOwn<InterruptState>(
     interrupts,
     interruptId,
-    answeredBy === undefined ? answered : { ...answered, answeredBy },
+    answeredBy === undefined ? withAnswer : { ...withAnswer, answeredBy },
   )
-  const call = findCall(edit, state, known.toolCallId)
+  const call = findCall(edit, state, interrupt.toolCallId)
   // After a denial the call has the status `denied`; after any other answer it has the status `requested`
   // again until the runtime runs or closes it.
   if (call?.status === 'waiting') call.status = answer.type === 'deny' ? 'denied' : 'requested'
-  addItem(edit, state, { ...event, turnId: known.turnId })
+  addItem(edit, state, { ...event, turnId: interrupt.turnId })
 }

@@ -178,12 +178,12 @@ function applySubagent(
       status: 'running',
     })
   }
-  const known = getKey(subagents, event.reference)
-  if (!known) return
+  const subagent = getKey(subagents, event.reference)
+  if (!subagent) return
   const next: SubagentState =
     event.type === 'subagent_updated'
-      ? { ...known, status: event.status, statusText: event.statusText ?? known.statusText }
-      : { ...known, status: event.outcome, endedAt: event.at, result: event.result }
+      ? { ...subagent, status: event.status, statusText: event.statusText ?? subagent.statusText }
+      : { ...subagent, status: event.outcome, endedAt: event.at, result: event.result }
   setOwn<SubagentState>(subagents, event.reference, next)
 }
 

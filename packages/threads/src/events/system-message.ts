@@ -113,11 +113,11 @@ function opened({
   }
   const reason = (request as { reason?: unknown } | null | undefined)?.reason
   const why = typeof reason === 'string' ? { reason } : {}
-  const asked = request === undefined ? {} : { request }
-  const made = parsed && { arguments: parsed.arguments }
+  const requestField = request === undefined ? {} : { request }
+  const argumentsField = parsed && { arguments: parsed.arguments }
   return systemMessage(
     'tool.approval.requested',
-    { approval_id: id, tool_call_id, ...made, ...why, ...where, ...asked },
+    { approval_id: id, tool_call_id, ...argumentsField, ...why, ...where, ...requestField },
     at,
   )
 }
@@ -137,11 +137,11 @@ function answered(
   }
   const { reason } = answer
   const why = reason === undefined ? {} : { reason }
-  const approved = answer.type === 'approve'
+  const isApproval = answer.type === 'approve'
   // The approval token is left out: it is a credential, and documents are copied and shared.
   return systemMessage(
     'tool.approval.responded',
-    { approval_id: interruptId, ...call, approved, ...why, ...by },
+    { approval_id: interruptId, ...call, approved: isApproval, ...why, ...by },
     at,
   )
 }

@@ -15,16 +15,16 @@ const notes = new WeakMap<object, JsonNotes>()
 /**
  * False until the first note of the process is stored. While it is false, writers skip the search for notes.
  */
-let recorded = false
+let hasNotes = false
 
 /** Returns the notes (number text, key order) of an object or array. */
 export function jsonNotesOf(holder: object): JsonNotes | undefined {
-  return recorded ? notes.get(holder) : undefined
+  return hasNotes ? notes.get(holder) : undefined
 }
 
 /** Stores the notes (number text, key order) of an object or array. */
 export function setJsonNotes(holder: object, note: JsonNotes): void {
-  recorded = true
+  hasNotes = true
   notes.set(holder, note)
 }
 
@@ -63,10 +63,10 @@ export function numberText(holder: object, key: string | number): string | undef
  */
 export function stringifyJson(value: unknown, indent = 0): string {
   const space = ' '.repeat(indent)
-  if (!recorded) return JSON.stringify(value, undefined, space)
-  const noted = new Set<object>()
-  if (!findNoted(value, noted)) return JSON.stringify(value, undefined, space)
-  return new Writer(noted, space).write(value, '\n')
+  if (!hasNotes) return JSON.stringify(value, undefined, space)
+  const objects = new Set<object>()
+  if (!findNoted(value, objects)) return JSON.stringify(value, undefined, space)
+  return new Writer(objects, space).write(value, '\n')
 }
 
 /**
@@ -75,16 +75,16 @@ export function stringifyJson(value: unknown, indent = 0): string {
  */
 function findNoted(value: unknown, noted: Set<object>): boolean {
   if (typeof value !== 'object' || value === null) return false
-  let found = jsonNotesOf(value) !== undefined
+  let hasNote = jsonNotesOf(value) !== undefined
   if (Array.isArray(value)) {
-    for (const item of value) found = findNoted(item, noted) || found
+    for (const item of value) hasNote = findNoted(item, noted) || hasNote
   } else {
     for (const key in value) {
-      found = findNoted((value as { [key: string]: unknown })[key], noted) || found
+      hasNote = findNoted((value as { [key: string]: unknown })[key], noted) || hasNote
     }
   }
-  if (found) noted.add(value)
-  return found
+  if (hasNote) noted.add(value)
+  return hasNote
 }
 
 class Writer {
@@ -123,10 +123,10 @@ class Writer {
     const members: string[] = []
     const colon = this.#space ? ': ' : ':'
     const present = Object.keys(object)
-    const noted = jsonNotesOf(object)?.keys
+    const keyNotes = jsonNotesOf(object)?.keys
     // Keys are printed in source order; keys that were added later come last.
-    const keys = noted
-      ? new Set([...noted.filter((key) => Object.hasOwn(object, key)), ...present])
+    const keys = keyNotes
+      ? new Set([...keyNotes.filter((key) => Object.hasOwn(object, key)), ...present])
       : present
     for (const key of keys) {
       const value = (object as { [key: string]: unknown })[key]

@@ -55,18 +55,18 @@ export function recordFetch(store: RecordingStore, options: RecordOptions = {}):
     const { recorded: request, secrets } = await recordRequest(input, init, more)
     const response = await fetch(input, init)
     const { status, headers } = response
-    const kept: Record<string, string> = {}
+    const result: Record<string, string> = {}
     headers.forEach((value, name) => {
       // The recorded body is already decompressed, so these two headers no longer describe it.
       if (name === 'content-encoding' || name === 'content-length') return
-      kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
+      result[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
     })
     const finish = (chunks: readonly Uint8Array[], end?: RecordedResponse['end']): void =>
       keep(index, {
         request,
         response: {
           status,
-          headers: kept,
+          headers: result,
           chunks: hideInChunks(chunks, secrets).map(toRecordedChunk),
           end,
         },

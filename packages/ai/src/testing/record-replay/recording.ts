@@ -114,18 +114,18 @@ export async function recordRequest(
   const url = new URL(input)
   for (const name of secretParams)
     if (url.searchParams.has(name)) url.searchParams.set(name, REDACTED)
-  const kept: Record<string, string> = {}
+  const result: Record<string, string> = {}
   for (const [name, value] of [...headers].sort(([a], [b]) => (a < b ? -1 : 1))) {
     // The content type of a form contains a random boundary, so it is left out; the fields of the form are recorded.
     if (init.body instanceof FormData && name === 'content-type') continue
-    kept[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
+    result[name] = isSecretHeader(name) ? REDACTED : hideIn(value, secrets)
   }
   return {
     secrets,
     recorded: {
       method: (init.method ?? 'GET').toUpperCase(),
       url: hideIn(url.href, secrets),
-      headers: kept,
+      headers: result,
       body: body && 'text' in body ? { text: hideIn(body.text, secrets) } : body,
     },
   }

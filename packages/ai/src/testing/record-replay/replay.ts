@@ -41,8 +41,8 @@ export function replayFetch(
         : exchanges.length > 0
           ? `Left in the recording: ${exchanges.map((one) => `${one.request.method} ${one.request.url}`).join(', ')}`
           : 'The recording is used up.'
-      const told = body ? ` with ${shown(recorded)}` : ''
-      throw new RecordingError(`${method} ${url}${told} was not recorded.`, {
+      const bodyText = body ? ` with ${shown(recorded)}` : ''
+      throw new RecordingError(`${method} ${url}${bodyText} was not recorded.`, {
         code: 'NOT_RECORDED',
         hint,
       })

@@ -59,9 +59,9 @@ export function checkAnthropic(body: JsonObject, report: Report<Rule>): void {
   if (!report.check(messages.length > 0, 'messages', 'messages')) return
   const turns = toTurns(messages, report)
   report.check(turns[0]?.role === 'user', 'first-role', 'messages[0]')
-  const known = new Set<string>()
+  const callIds = new Set<string>()
   turns.forEach((turn, index) => {
-    if (turn.role === 'assistant') checkAssistant(turn, turns[index + 1], known, report)
+    if (turn.role === 'assistant') checkAssistant(turn, turns[index + 1], callIds, report)
     else checkUser(turn, turns[index - 1], report)
   })
 }
@@ -103,7 +103,7 @@ const userBlocks = new Set(['text', 'image', 'document', 'search_result', 'tool_
 
 function checkUser(turn: Turn, before: Turn | undefined, report: Report<Rule>): void {
   const open = new Set(idsOf(before, 'tool_use', 'id'))
-  const answered = new Set<string>()
+  const answeredIds = new Set<string>()
   let isResultsOver = false
   for (const { block, path } of turn.blocks) {
     const type = String(block['type'])
@@ -117,8 +117,8 @@ function checkUser(turn: Turn, before: Turn | undefined, report: Report<Rule>): 
     const id = String(block['tool_use_id'])
     report.check(!isResultsOver, 'tool-result-first', path)
     report.check(open.has(id), 'tool-result-orphan', path)
-    report.check(!answered.has(id), 'tool-result-once', path)
-    answered.add(id)
+    report.check(!answeredIds.has(id), 'tool-result-once', path)
+    answeredIds.add(id)
     asList(block['content']).forEach((inner, index) => {
       const at = `${path}.content[${index}]`
       const { type: kind, text } = asObject(inner)

@@ -100,8 +100,8 @@ function checkEntry({ role, path, parts, calls, responses }: Entry, report: Repo
   report.check(isRight, 'call-role', path)
   parts.forEach((part, index) => {
     const at = `${path}.parts[${index}]`
-    const held = kinds.filter((kind) => part[kind] !== undefined)
-    report.check(held.length === 1, 'part', at)
+    const partKinds = kinds.filter((kind) => part[kind] !== undefined)
+    report.check(partKinds.length === 1, 'part', at)
     const signature = part['thoughtSignature']
     if (signature !== undefined) report.check(report.isIssued(signature), 'signature-issued', at)
     if (part['inlineData'] !== undefined) {

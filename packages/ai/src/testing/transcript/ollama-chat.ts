@@ -52,9 +52,9 @@ export function checkOllama(body: JsonObject, report: Report<Rule>): void {
     report.check(asList(message['images']).every(isBase64), 'images', path)
     asList(message['tool_calls']).forEach((item, index) => {
       const at = `${path}.tool_calls[${index}]`
-      const called = asObject(asObject(item)['function'])
-      report.check(isText(called['name']), 'call-name', at)
-      report.check(isJsonObject(called['arguments']), 'call-arguments', at)
+      const callee = asObject(asObject(item)['function'])
+      report.check(isText(callee['name']), 'call-name', at)
+      report.check(isJsonObject(callee['arguments']), 'call-arguments', at)
     })
     if (message['role'] === 'tool') {
       const at = open.indexOf(String(message['tool_name'] ?? message['name']))

@@ -141,12 +141,12 @@ function checkAssistant(message: JsonObject, path: string, report: Report<Rule>)
     const { id, type } = call
     report.check(isText(id) && id.length <= 40, 'call-id', at)
     if (!report.check(type === 'function' || type === 'custom', 'call-type', at)) return
-    const called = asObject(call[type as string])
-    report.check(matches(called['name'], functionName), 'call-name', at)
+    const callee = asObject(call[type as string])
+    report.check(matches(callee['name'], functionName), 'call-name', at)
     const isRight =
       type === 'custom'
-        ? typeof called['input'] === 'string'
-        : isJsonObjectText(called['arguments'])
+        ? typeof callee['input'] === 'string'
+        : isJsonObjectText(callee['arguments'])
     report.check(isRight, 'call-arguments', at)
   })
 }

@@ -135,8 +135,8 @@ class InputCheck {
     this.#report.check(isText(id) && id.length <= 64, 'call-id', path)
     this.#report.check(!this.#calls.has(String(id)), 'call-unique', path)
     this.#report.check(matches(item['name'], functionName), 'call-name', path)
-    const said = item[type === 'function_call' ? 'arguments' : 'input']
-    this.#report.check(typeof said === 'string', 'call-arguments', path)
+    const argumentText = item[type === 'function_call' ? 'arguments' : 'input']
+    this.#report.check(typeof argumentText === 'string', 'call-arguments', path)
     this.#calls.set(String(id), { type, path, answered: 0 })
   }
 

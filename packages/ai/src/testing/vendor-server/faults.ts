@@ -49,14 +49,14 @@ export async function* withByteFault(
 ): AsyncGenerator<Uint8Array, void> {
   const isByteFault = fault?.kind === 'stall' || fault?.kind === 'cut'
   if (!isByteFault || fault.afterBytes === undefined) return yield* chunks
-  let left = fault.afterBytes
+  let bytesLeft = fault.afterBytes
   for await (const chunk of chunks) {
-    if (chunk.length < left) {
-      left -= chunk.length
+    if (chunk.length < bytesLeft) {
+      bytesLeft -= chunk.length
       yield chunk
       continue
     }
-    if (left > 0) yield chunk.subarray(0, left)
+    if (bytesLeft > 0) yield chunk.subarray(0, bytesLeft)
     if (fault.kind === 'cut') throw new ConnectionCut('The connection was cut.')
     await untilLeft(signal)
   }
@@ -125,8 +125,8 @@ function errorOf({ code, status, message }: Fault & { kind: 'error_event' }): {
   message: string
   statusCode?: number
 } {
-  const told = message ?? 'The vendor was told to fail.'
-  return { code, message: told, statusCode: status }
+  const text = message ?? 'The vendor fails on request.'
+  return { code, message: text, statusCode: status }
 }
 
 export function toStream(

@@ -87,9 +87,9 @@ async function serve(
   request: Http.IncomingMessage,
   response: Http.ServerResponse,
 ): Promise<void> {
-  const left = new AbortController()
+  const leaving = new AbortController()
   response.on('close', () => {
-    if (!response.writableFinished) left.abort()
+    if (!response.writableFinished) leaving.abort()
   })
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(request.headersDistinct))
@@ -102,9 +102,9 @@ async function serve(
       url: `http://${request.headers.host ?? '127.0.0.1'}${request.url ?? '/'}`,
       headers,
       body: joinBytes(chunks),
-      signal: left.signal,
+      signal: leaving.signal,
     })
-    await write(outgoing, response, left.signal)
+    await write(outgoing, response, leaving.signal)
   } catch (error) {
     if (error instanceof ConnectionCut) request.socket.resetAndDestroy()
     else request.socket.destroy()

@@ -171,15 +171,15 @@ class ScriptedVendor implements VendorServer {
   #refusal(request: VendorRequest): ServerError | undefined {
     const { kind, wire, host, path, headers, search, body } = request
     const { apiKey, isStrict = true } = this.#options
-    const given =
+    const key =
       headers['authorization']?.replace(/^Bearer /i, '') ??
       headers['x-api-key'] ??
       headers['x-goog-api-key'] ??
       headers['api-key'] ??
       new URLSearchParams(search).get('key')
-    if (apiKey !== undefined && given !== apiKey) {
+    if (apiKey !== undefined && key !== apiKey) {
       // Real vendors quote the key in this error, so clients must remove secrets from errors.
-      const message = `Incorrect API key provided: ${given ?? 'none'}.`
+      const message = `Incorrect API key provided: ${key ?? 'none'}.`
       return { code: ErrorCode.AuthenticationFailed, message }
     }
     if (!isStrict || kind !== 'llm') return undefined
@@ -252,7 +252,7 @@ function json(body: JsonObject): WireReply {
 }
 
 function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): WireReply {
-  const { code, status, message = 'The vendor was told to fail.', headers, body } = fault
+  const { code, status, message = 'The vendor fails on request.', headers, body } = fault
   const reply = errorReply(wire, { code, message, statusCode: status })
   const own = typeof body === 'object' ? JSON.stringify(body) : body
   return { ...reply, headers: { ...reply.headers, ...headers }, body: own ?? reply.body }
@@ -262,8 +262,8 @@ function faultReply({ wire }: VendorRoute, fault: Fault & { kind: 'error' }): Wi
 function toFetch(handle: (incoming: Incoming) => Promise<Outgoing>): Fetch {
   return async (input, init) => {
     const request = new Request(input, init)
-    const left = new AbortController()
-    const signal = AbortSignal.any([request.signal, left.signal])
+    const leaving = new AbortController()
+    const signal = AbortSignal.any([request.signal, leaving.signal])
     const body = new Uint8Array(await request.arrayBuffer())
     const { method, url, headers } = request
     let outgoing: Outgoing
@@ -277,7 +277,7 @@ function toFetch(handle: (incoming: Incoming) => Promise<Outgoing>): Fetch {
       return new Response(bytes as Uint8Array<ArrayBuffer>, { status, headers: sent })
     }
     return new Response(
-      toStream(bytes, signal, () => left.abort()),
+      toStream(bytes, signal, () => leaving.abort()),
       { status, headers: sent },
     )
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { JsonValue } from '@skein/base'
-import { encodeError } from './error.ts'
+import { encodeError } from './server-error.ts'
 import { anthropicMessages } from './wire.ts'
 
 // Bodies as the documentation and the SDK's types describe them; none is recorded.

@@ -57,8 +57,10 @@ export function encodeRequest(
   const format =
     structure && outputConfig?.['format'] == null ? toAnthropicSchema(structure) : undefined
   warnings.push(...(format?.warnings ?? []))
-  const told = format && !format.isNative && schemaInstruction(format.schema, 'value')
-  const system = told ? [request.system, told].filter(Boolean).join('\n\n') : request.system
+  const instruction = format && !format.isNative && schemaInstruction(format.schema, 'value')
+  const system = instruction
+    ? [request.system, instruction].filter(Boolean).join('\n\n')
+    : request.system
   const tools = mergeTools({
     provider,
     tools: request.tools.map(({ name, description, parameters, metadata }) => {
@@ -301,10 +303,10 @@ function encodeAssistant(
 ): AnthropicBlock[] {
   const blocks: AnthropicBlock[] = []
   for (const { block, call } of orderedBlocks(message, provider)) {
-    const encoded = call
+    const nativeBlock = call
       ? encodeCall(call, provider)
       : encodeAssistantBlock(block, provider, warnings)
-    if (encoded) blocks.push(encoded)
+    if (nativeBlock) blocks.push(nativeBlock)
   }
   return blocks
 }

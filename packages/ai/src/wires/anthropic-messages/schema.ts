@@ -41,11 +41,11 @@ export function toAnthropicSchema(structure: JsonSchema): AnthropicSchema {
     isNative = false
     warn(
       'structure_not_enforced',
-      `Structured output cannot express ${what}; the schema was told to the model.`,
+      `Structured output cannot express ${what}; the schema is in the prompt.`,
       pointer,
     )
   }
-  const written = rewriteSchema(structure, (part, pointer) => {
+  const newSchema = rewriteSchema(structure, (part, pointer) => {
     const result: Record<string, unknown> = {}
     for (const [keyword, value] of Object.entries(part)) {
       const at = `${pointer}/${keyword}`
@@ -80,6 +80,6 @@ export function toAnthropicSchema(structure: JsonSchema): AnthropicSchema {
     return result
   })
   if (!isNative) return { schema: structure, isWrapped: false, warnings, isNative }
-  const { schema, isWrapped } = toDialect(written, { objectRoot: true })
+  const { schema, isWrapped } = toDialect(newSchema, { objectRoot: true })
   return { schema, isWrapped, warnings, isNative }
 }

@@ -29,7 +29,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   const { messages, system } = decodeMessages(listOf(request['messages']))
   const given = request['system']
   const texts = typeof given === 'string' ? [given] : textsOf(given)
-  // The cache marks of system blocks concern only the client's own vendor, so the blocks are kept beside their text.
+  // The cache marks of system blocks concern only the client's own vendor, so the blocks are kept with their text.
   const isMarked = listOf(given).some(
     (block) => !isEmpty(without(objectOf(block) ?? {}, textFields)),
   )
@@ -79,12 +79,12 @@ function splitTools(value: JsonValue | undefined): {
     const name = textOf(tool['name'])
     if (name === undefined) throw fieldError('anthropic', `tools[${index}].name`)
     const { description, input_schema } = tool
-    const told = {
+    const functionTool = {
       description,
       parameters: objectOf(input_schema),
       options: without(tool, toolFields),
     }
-    return tools.push(declaredTool('anthropic', name, told))
+    return tools.push(declaredTool('anthropic', name, functionTool))
   })
   return { tools, native }
 }
@@ -201,15 +201,21 @@ function decodeUserBlock(block: JsonObject, at: string): UserContent {
     case 'document': {
       // Content blocks are a source that only this API has. For it they stay as they are, for others they are text.
       const own = source['type'] === 'content' ? { ...metadata?.['anthropic'], source } : undefined
-      const kept = own ? optionsMetadata('anthropic', own) : metadata
-      return { type: 'document', ...documentOf(source, at), title, metadata: kept }
+      const ownMetadata = own ? optionsMetadata('anthropic', own) : metadata
+      return { type: 'document', ...documentOf(source, at), title, metadata: ownMetadata }
     }
     case 'search_result': {
       // For this API the block stays a search result, which the answer can cite; for others it is a document.
       const data = textsOf(block['content']).join('\n\n')
-      const kept = optionsMetadata('anthropic', block)
+      const ownMetadata = optionsMetadata('anthropic', block)
       const text = { type: 'text', data } as const
-      return { type: 'document', source: text, mimeType: 'text/plain', title, metadata: kept }
+      return {
+        type: 'document',
+        source: text,
+        mimeType: 'text/plain',
+        title,
+        metadata: ownMetadata,
+      }
     }
     default:
       throw unknownPart('anthropic', `${at}.type`, block['type'], partTypes)

@@ -1,7 +1,7 @@
 import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
 import { readRequest } from '../wire-error.ts'
 import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
-import { encodeError, errorBody } from './error.ts'
+import { encodeError, errorBody } from './server-error.ts'
 import { decodeRequest } from './server-request.ts'
 import { type AnthropicBlock, type AnthropicResponse, API } from './types.ts'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
@@ -155,8 +155,10 @@ class AnthropicEncoder implements WireEncoder {
         if (block.kind === 'text' || block.kind === 'object') return this.#start(index, emptyText)
         return block.kind === 'tool_call' ? this.#start(index, encodeBlock(block)!) : ''
       case 'reasoning_delta': {
-        const started = this.#indexes.has(index) ? '' : this.#start(index, emptyThinking)
-        return started + this.#delta(index, { type: 'thinking_delta', thinking: event.delta.text })
+        const startEvent = this.#indexes.has(index) ? '' : this.#start(index, emptyThinking)
+        return (
+          startEvent + this.#delta(index, { type: 'thinking_delta', thinking: event.delta.text })
+        )
       }
       case 'tool_call_delta':
         return this.#delta(index, {

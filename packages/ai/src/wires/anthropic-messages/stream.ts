@@ -233,8 +233,8 @@ export class AnthropicDecoder implements WireDecoder {
     const delta = objectOf(event.delta) ?? {}
     const stopReason = delta['stop_reason']
     if (typeof stopReason === 'string') this.#stopReason = stopReason
-    const beside = without(event as JsonObject, apart)
-    this.#message = { ...this.#message, ...without(delta, apart), ...beside }
+    const others = without(event as JsonObject, apart)
+    this.#message = { ...this.#message, ...without(delta, apart), ...others }
     this.#usage = mergeUsage(this.#usage, event.usage)
     return []
   }
@@ -340,10 +340,10 @@ function blockMetadata(
   { kind, native, inputPieces }: VendorBlock,
   provider: string,
 ): ProviderMetadata | undefined {
-  const known = held[kind]
-  if (known) {
+  const knownNames = held[kind]
+  if (knownNames) {
     const says = ([key, value]: [string, unknown]): boolean =>
-      !known.has(key) && !(Array.isArray(value) && value.length === 0)
+      !knownNames.has(key) && !(Array.isArray(value) && value.length === 0)
     const extra = toolsetOf(native) === undefined ? undefined : { vendorTool: true }
     return Object.entries(native).some(says) ? withNative(provider, API, native, extra) : undefined
   }
@@ -364,7 +364,7 @@ function parseInput(pieces: readonly string[], fallback: JsonValue | undefined):
   }
 }
 
-const known: Readonly<Record<string, StopReason>> = {
+const stopReasons: Readonly<Record<string, StopReason>> = {
   end_turn: StopReason.EndTurn,
   max_tokens: StopReason.MaxTokens,
   stop_sequence: StopReason.StopSequence,
@@ -377,7 +377,7 @@ const known: Readonly<Record<string, StopReason>> = {
 }
 
 function toStopReason(raw: string | undefined): StopReason {
-  const reason = raw !== undefined && Object.hasOwn(known, raw) ? known[raw] : undefined
+  const reason = raw !== undefined && Object.hasOwn(stopReasons, raw) ? stopReasons[raw] : undefined
   return reason ?? StopReason.Other
 }
 

@@ -126,8 +126,8 @@ const toolSchemas = new WeakMap<JsonSchema, JsonSchema>()
 
 /** Writes the schema of a tool with the keywords that the API has; `$schema` is none of them. */
 function toolSchema(parameters: JsonSchema): JsonSchema {
-  const known = toolSchemas.get(parameters)
-  if (known) return known
+  const cached = toolSchemas.get(parameters)
+  if (cached) return cached
   const { $schema: _, ...schema } = parameters
   const own = withGoogleKeywords(schema)
   toolSchemas.set(parameters, own)
@@ -145,7 +145,7 @@ function withGoogleKeywords(schema: JsonSchema): JsonSchema {
     if (definitions !== undefined)
       result['$defs'] = { ...(rest['$defs'] as object), ...definitions }
     if ($ref !== undefined) {
-      // The API allows no other keyword beside `$ref`, so a reference with other keywords is put into `anyOf`.
+      // The API allows no other keyword next to `$ref`, so a reference with other keywords is put into `anyOf`.
       const own = { $ref: String($ref).replace('#/definitions/', '#/$defs/') }
       const isAlone = Object.keys(rest).every((keyword) => keyword.startsWith('$'))
       Object.assign(result, isAlone || 'anyOf' in rest ? own : { anyOf: [own] })

@@ -1,7 +1,7 @@
 import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
 import { readRequest } from '../wire-error.ts'
 import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
-import { encodeError, errorBody } from './error.ts'
+import { encodeError, errorBody } from './server-error.ts'
 import { decodeRequest } from './server-request.ts'
 import { API, type GooglePart } from './types.ts'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'

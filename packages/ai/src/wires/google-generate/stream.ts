@@ -125,9 +125,9 @@ export class GoogleDecoder implements WireDecoder {
     const feedback = objectOf(promptFeedback)
     const reason = textOf(feedback?.['blockReason'])
     if (!reason) return
-    const said = textOf(feedback?.['blockReasonMessage'])
+    const blockMessage = textOf(feedback?.['blockReasonMessage'])
     throw vendorFailure(this.#provider, {
-      message: `The prompt was blocked (${reason})${said ? `: ${said}` : '.'}`,
+      message: `The prompt was blocked (${reason})${blockMessage ? `: ${blockMessage}` : '.'}`,
       code: ErrorCode.ContentFiltered,
       vendorCode: reason,
     })
@@ -137,9 +137,9 @@ export class GoogleDecoder implements WireDecoder {
     this.#isStarted = true
     const id = textOf(responseId)
     const model = textOf(modelVersion)
-    const said = { model, id }
-    this.#fields = said
-    events.push({ type: 'message_start', index: 0, delta: { provider: this.#provider, ...said } })
+    const start = { model, id }
+    this.#fields = start
+    events.push({ type: 'message_start', index: 0, delta: { provider: this.#provider, ...start } })
   }
 
   #candidate(candidate: JsonObject, events: StreamEvent[]): void {
@@ -203,9 +203,9 @@ export class GoogleDecoder implements WireDecoder {
     if (!this.#call && isEmpty(call)) return // an empty call marks the end of a call that is already closed
     const name = textOf(call['name'])
     // The vendor's fields besides name, id and arguments.
-    const beside = without(part, functionCallKey)
+    const others = without(part, functionCallKey)
     const inside = without(call, callKeys)
-    const native = isEmpty(inside) ? beside : { ...beside, functionCall: inside }
+    const native = isEmpty(inside) ? others : { ...others, functionCall: inside }
     const isMore = this.#call && (!name || call['id'] === this.#call.toolCallId)
     if (!isMore) this.#startCall({ name: name ?? '', id: textOf(call['id']), native }, events)
     const open = this.#call!
@@ -296,7 +296,7 @@ export class GoogleDecoder implements WireDecoder {
 function sourcesIn(fields: JsonObject): readonly Source[] | undefined {
   const grounding = objectOf(fields['groundingMetadata'])
   const supports = listOf(grounding?.['groundingSupports'])
-  const cited = objectOf(fields['citationMetadata'])
+  const citations = objectOf(fields['citationMetadata'])
   const sources = [
     ...listOf(grounding?.['groundingChunks']).flatMap((chunk, index) => {
       const inner = Object.values(objectOf(chunk) ?? {}).find((value) => objectOf(value))
@@ -307,7 +307,7 @@ function sourcesIn(fields: JsonObject): readonly Source[] | undefined {
       )
       return [chunk, ...used].flatMap((original) => toSources(original, place, title))
     }),
-    ...listOf(cited?.['citationSources'] ?? cited?.['citations']).flatMap((citation) => {
+    ...listOf(citations?.['citationSources'] ?? citations?.['citations']).flatMap((citation) => {
       const { uri, title } = objectOf(citation) ?? {}
       return toSources(citation, uri, title)
     }),
@@ -334,12 +334,18 @@ const growing = new Set(['citationMetadata', 'logprobsResult'])
 
 /** Returns the part of a frame from which `decode` reads only one text and the usage; else undefined. */
 function onlyText(frame: GoogleResponse): GooglePart | undefined {
-  const { candidates, usageMetadata: _, modelVersion: _model, responseId: _id, ...beside } = frame
+  const {
+    candidates,
+    usageMetadata: _,
+    modelVersion: _model,
+    responseId: _id,
+    ...frameRest
+  } = frame
   const { content, index: _index, ...inside } = firstCandidate(candidates) ?? {}
   const [first, ...more] = listOf(objectOf(content)?.['parts'])
   const part = objectOf(first) ?? {}
   const { text, thought: _thought, ...others } = part
-  const isOnly = more.length === 0 && isEmpty({ ...beside, ...inside, ...others })
+  const isOnly = more.length === 0 && isEmpty({ ...frameRest, ...inside, ...others })
   return isOnly && typeof text === 'string' ? part : undefined
 }
 
@@ -358,16 +364,16 @@ function firstCandidate(candidates: JsonValue | undefined): JsonObject | undefin
  * so they are extended in place.
  */
 function mergeFields(before: JsonObject, after: JsonObject): JsonObject {
-  let merged = before
+  let total = before
   for (const [key, value] of Object.entries(after)) {
     const fields = objectOf(value)
     if (fields && isEmpty(fields)) continue
-    merged = {
-      ...merged,
+    total = {
+      ...total,
       [key]: fields && growing.has(key) ? growLists(objectOf(before[key]), fields) : value,
     }
   }
-  return merged
+  return total
 }
 
 function growLists(before: JsonObject | undefined, after: JsonObject): JsonObject {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { readRequest } from '../wire-error.ts'
 import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
-import { encodeError } from './error.ts'
+import { encodeError } from './server-error.ts'
 import { decodeRequest } from './server-request.ts'
 import { API } from './types.ts'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'

@@ -2,7 +2,7 @@ import { notEmpty, stopsOf, writtenSettings } from '../settings.ts'
 import type { WireSettings, WrittenSettings } from '../wire.ts'
 
 /**
- * Writes settings for Ollama, which cannot be told which tool to call. Only GPT-OSS takes a level of thinking;
+ * Writes settings for Ollama, which has no setting for the tool to call. Only GPT-OSS takes a level of thinking;
  * the server refuses a level for other models ("think value … is not supported for this model").
  */
 export function writeOllama(

@@ -101,8 +101,8 @@ export class OllamaDecoder implements WireDecoder {
     const index = this.#kinds.push('tool_call') - 1
     // The vendor's fields besides name and arguments: e.g. the id, if there is one, and the index.
     const inside = without(callFunction, functionKeys)
-    const beside = without(call, callKeys)
-    const native = isEmpty(inside) ? beside : { ...beside, function: inside }
+    const others = without(call, callKeys)
+    const native = isEmpty(inside) ? others : { ...others, function: inside }
     const metadata = withNative(this.#provider, API, native)
     events.push(
       { type: 'content_block_start', index, delta: { block: 'tool_call', toolCallId, toolName } },

@@ -9,7 +9,7 @@ import {
   type Message,
 } from '../../contract/message.ts'
 import type { LLMRequest } from '../../contract/provider.ts'
-import { chatDialect, type OpenAIChatDialect } from './types.ts'
+import { chatDialect, type OpenAIChatDialect } from './dialect.ts'
 import { openaiChat } from './wire.ts'
 
 const targetOf = (dialect: Partial<OpenAIChatDialect> = {}, provider = 'acme') => ({

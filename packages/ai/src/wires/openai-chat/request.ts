@@ -32,7 +32,7 @@ import { resultText } from '../../contract/result-text.ts'
 import { safeToolCallId } from '../tool-call-id.ts'
 import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
-import type { ChatMedia, OpenAIChatDialect } from './types.ts'
+import type { ChatMedia, OpenAIChatDialect } from './dialect.ts'
 
 type ChatTarget = Target<OpenAIChatDialect>
 
@@ -118,7 +118,7 @@ function chatStructure(request: LLMRequest, dialect: OpenAIChatDialect): ChatStr
       warnings: [
         {
           code: 'structure_not_enforced',
-          message: 'The vendor guarantees JSON but no schema; the schema was told to the model.',
+          message: 'The vendor guarantees JSON but no schema; the schema is in the prompt.',
           pointer: '/structure',
         },
       ],

@@ -5,7 +5,8 @@ import { objectOf } from '../read-json.ts'
 import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext } from '../wire.ts'
 import { ChatDecoder } from './stream.ts'
-import type { ChatChunk, OpenAIChatDialect } from './types.ts'
+import type { ChatChunk } from './types.ts'
+import type { OpenAIChatDialect } from './dialect.ts'
 
 /** Decodes a complete answer as a stream of one chunk. */
 export function decodeResponse(

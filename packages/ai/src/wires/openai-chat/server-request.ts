@@ -143,7 +143,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
       return { type: 'text', text: stringOf(text) ?? '', metadata }
     }
     case 'image_url': {
-      const { url, ...beside } = objectOf(image_url) ?? {}
+      const { url, ...others } = objectOf(image_url) ?? {}
       const address = textOf(url)
       if (address === undefined) throw fieldError('openai', `${at}.image_url.url`)
       const inline = parseDataUrl(address)
@@ -151,7 +151,7 @@ function decodePart(part: JsonObject, at: string): UserContent {
         type: 'image',
         source: inline ? { type: 'base64', data: inline.data } : { type: 'url', url: address },
         mimeType: inline?.mimeType ?? 'image/*',
-        metadata: optionsMetadata('openai', { ...beside, ...options }),
+        metadata: optionsMetadata('openai', { ...others, ...options }),
       }
     }
     case 'input_audio': {

@@ -1,5 +1,5 @@
 import { encodeBase64, encodeSse, type JsonObject, type JsonValue } from '@skein/base'
-import { encodeError, errorBody } from '../openai-error.ts'
+import { encodeError, errorBody } from '../openai-server-error.ts'
 import { readRequest } from '../wire-error.ts'
 import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
 import { decodeRequest } from './server-request.ts'

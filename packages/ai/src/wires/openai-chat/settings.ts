@@ -6,7 +6,7 @@ import { stopsOf, writtenSettings } from '../settings.ts'
 import { openaiChoice } from '../openai-choice.ts'
 import { acceptedOnly } from '../accepted-only.ts'
 import type { SettingNote, WireSettings, WrittenSettings } from '../wire.ts'
-import type { OpenAIChatDialect } from './types.ts'
+import type { OpenAIChatDialect } from './dialect.ts'
 
 /** Parameters of Chat Completions that vendors name differently. */
 export interface ChatParameters {

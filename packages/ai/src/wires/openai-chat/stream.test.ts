@@ -8,7 +8,7 @@ import {
   frame,
   requestOf,
 } from '../../../test/wires/wire-cases.ts'
-import { chatDialect } from './types.ts'
+import { chatDialect } from './dialect.ts'
 import { openaiChat } from './wire.ts'
 
 // Chunks are written from the vendors' documentation and SDK types; none is recorded traffic.

@@ -13,7 +13,8 @@ import { asDecodeError, invalidResponse, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, ValueUnwrapper, WireDecoder } from '../wire.ts'
 import { ReasoningDetails } from './reasoning-details.ts'
 import { ToolCalls } from './stream-calls.ts'
-import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta, OpenAIChatDialect } from './types.ts'
+import type { ChatAudio, ChatChoice, ChatChunk, ChatDelta } from './types.ts'
+import type { OpenAIChatDialect } from './dialect.ts'
 import { toUsage } from './usage.ts'
 
 const chunkFields = new Set(
@@ -230,9 +231,9 @@ export class ChatDecoder implements WireDecoder {
    * Reads reasoning. OpenRouter sends reasoning both as text and as details. The details are kept to be sent
    * back; their text is used only if there is no other text.
    */
-  #readReasoning(told: unknown, delta: ChatDelta, events: StreamEvent[]): void {
+  #readReasoning(field: unknown, delta: ChatDelta, events: StreamEvent[]): void {
     const fromDetails = this.#details.push(listOf(delta.reasoning_details))
-    this.#reasoning(stringOf(told) || fromDetails, events)
+    this.#reasoning(stringOf(field) || fromDetails, events)
   }
 
   #reasoning(text: string, events: StreamEvent[]): void {
@@ -311,10 +312,10 @@ export class ChatDecoder implements WireDecoder {
   }
 
   #failure({ error, x_groq }: ChatChunk): Error {
-    const told = readErrorBody({ error: error ?? x_groq?.error ?? {} })
-    const message = told?.message ?? 'unknown error'
+    const vendorError = readErrorBody({ error: error ?? x_groq?.error ?? {} })
+    const message = vendorError?.message ?? 'unknown error'
     return vendorFailure(this.#provider, {
-      ...told,
+      ...vendorError,
       message: message === 'unknown error' ? 'The vendor broke off its answer.' : message,
     })
   }
@@ -410,9 +411,9 @@ function mergeField(fields: Record<string, JsonValue>, key: string, value: JsonV
     else for (const item of value) before.push(item)
   } else if (object) {
     // Objects in `fields` were created here, so they may be changed.
-    const merged = (objectOf(before) ?? {}) as Record<string, JsonValue>
-    for (const inner of Object.keys(object)) mergeField(merged, inner, object[inner]!)
-    fields[key] = merged
+    const total = (objectOf(before) ?? {}) as Record<string, JsonValue>
+    for (const inner of Object.keys(object)) mergeField(total, inner, object[inner]!)
+    fields[key] = total
   } else fields[key] = value
 }
 

@@ -5,7 +5,7 @@ import { encodeRequest, refuse } from './request.ts'
 import { decodeResponse } from './response.ts'
 import { writeChat } from './settings.ts'
 import { ChatDecoder } from './stream.ts'
-import type { OpenAIChatDialect } from './types.ts'
+import type { OpenAIChatDialect } from './dialect.ts'
 
 /** OpenAI Chat Completions for clients, the format that most servers use: writes requests and reads answers. */
 export const openaiChat: Wire<OpenAIChatDialect> = {

@@ -45,7 +45,7 @@ export function writeItem(
   }
 }
 /** Returns the metadata that the decoder of Responses stored on a block, whichever provider the block came from. */
-function told(metadata: ProviderMetadata | undefined): JsonObject | undefined {
+function carriedFields(metadata: ProviderMetadata | undefined): JsonObject | undefined {
   for (const own of Object.values(metadata ?? {})) {
     if (own['api'] === 'openai-responses') return own
   }
@@ -71,7 +71,7 @@ class WrittenText implements WrittenItem {
   }
 
   close(metadata: ProviderMetadata | undefined, emit: Emit): JsonObject {
-    const own = told(metadata)
+    const own = carriedFields(metadata)
     const text = this.#pieces.join('')
     const native = objectOf(own?.['native']) ?? {}
     const part: JsonObject =
@@ -117,7 +117,7 @@ class WrittenReasoning implements WrittenItem {
       emit('response.reasoning_summary_part.done', { ...place, part })
     }
     const summary = this.#pieces.length > 0 ? [part] : []
-    const native = objectOf(told(metadata)?.['native'])
+    const native = objectOf(carriedFields(metadata)?.['native'])
     if (native) return native
     // Reasoning of another vendor carries what that vendor needs in the place of OpenAI's encrypted content.
     const encrypted_content = packReasoning(metadata)
@@ -144,7 +144,7 @@ class WrittenCall implements WrittenItem {
   close(metadata: ProviderMetadata | undefined, emit: Emit): JsonObject {
     const text = this.#pieces.join('')
     // A call of a tool that OpenAI defines goes to a client of OpenAI as the item that it was.
-    const native = objectOf(told(metadata)?.['native'])
+    const native = objectOf(carriedFields(metadata)?.['native'])
     if (clientItemOf(native)) return native!
     const item_id = this.#fields['id']!
     emit('response.function_call_arguments.done', { item_id, arguments: text })
@@ -201,6 +201,6 @@ class WrittenNative implements WrittenItem {
   delta(): void {}
 
   close(metadata: ProviderMetadata | undefined): JsonObject {
-    return objectOf(told(metadata)?.['native']) ?? this.#item
+    return objectOf(carriedFields(metadata)?.['native']) ?? this.#item
   }
 }

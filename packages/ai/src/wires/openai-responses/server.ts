@@ -1,6 +1,6 @@
 import { encodeSse, type JsonObject } from '@skein/base'
 import { type Emit, type WrittenItem, writeItem } from './server-items.ts'
-import { encodeError, errorBody } from '../openai-error.ts'
+import { encodeError, errorBody } from '../openai-server-error.ts'
 import { readRequest } from '../wire-error.ts'
 import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
 import { decodeRequest } from './server-request.ts'

@@ -107,11 +107,11 @@ class OpenMessage implements OpenItem {
   close(item: JsonObject, events: StreamEvent[]): void {
     const about = without(item, contentField)
     listOf(item['content']).forEach((value, index) => {
-      const told = objectOf(value) ?? {}
-      const isRefusal = told['type'] === 'refusal'
-      const text = stringOf(isRefusal ? told['refusal'] : told['text']) ?? ''
+      const fields = objectOf(value) ?? {}
+      const isRefusal = fields['type'] === 'refusal'
+      const text = stringOf(isRefusal ? fields['refusal'] : fields['text']) ?? ''
       const part = this.#parts[index] ?? this.#open(index, isRefusal, events)
-      this.#close(index, part, text, { ...told }, about, events)
+      this.#close(index, part, text, { ...fields }, about, events)
     })
     // Closes streamed parts that the closing item does not repeat.
     this.#parts.forEach((part, index) => {
@@ -138,7 +138,7 @@ class OpenMessage implements OpenItem {
     index: number,
     part: OpenPart,
     text: string,
-    told: JsonObject,
+    fields: JsonObject,
     about: JsonObject,
     events: StreamEvent[],
   ): void {
@@ -146,8 +146,8 @@ class OpenMessage implements OpenItem {
     if (text.length > part.seen) this.delta(text.slice(part.seen), { type, index }, events)
     const rest = part.unwrapper?.end()
     if (rest) events.push({ type: 'text_delta', index: part.block, delta: { text: rest } })
-    this.#shared.sources.push(...annotationSources(told['annotations']))
-    const native = without(told, textFields)
+    this.#shared.sources.push(...annotationSources(fields['annotations']))
+    const native = without(fields, textFields)
     const metadata = withNative(this.#shared.provider, api, native, { item: about })
     events.push({ type: 'content_block_stop', index: part.block, delta: { metadata } })
     this.#parts[index] = undefined

@@ -43,7 +43,7 @@ interface OpenAudio {
 
 /**
  * Converts the events of a response. A complete response is decoded by the same code: its items are
- * opened and closed at once. Content of the terminal event that was not streamed before is added then,
+ * opened and closed together. Content of the terminal event that was not streamed before is added then,
  * so servers may leave out events.
  */
 export class ResponsesDecoder implements WireDecoder {
@@ -201,8 +201,8 @@ export class ResponsesDecoder implements WireDecoder {
   }
 
   #audioDelta(base64: string, events: StreamEvent[]): void {
-    const told = objectOf(this.#context.request.params['audio'])?.['format']
-    const mimeType = audioMimeType(textOf(told) ?? 'pcm16')
+    const format = objectOf(this.#context.request.params['audio'])?.['format']
+    const mimeType = audioMimeType(textOf(format) ?? 'pcm16')
     const index = this.#openAudio(events).block
     const delta = { data: decodeLooseBase64(base64), mimeType }
     events.push({ type: 'audio_delta', index, delta })
@@ -232,8 +232,8 @@ export class ResponsesDecoder implements WireDecoder {
     const error = objectOf(response['error'])
     if (response['status'] === 'failed' || error) {
       const message = 'The response failed, and the vendor gave no reason.'
-      const told = readErrorBody({ error: error ?? { message } }) ?? { message }
-      throw vendorFailure(this.#provider, told)
+      const vendorError = readErrorBody({ error: error ?? { message } }) ?? { message }
+      throw vendorFailure(this.#provider, vendorError)
     }
     this.#isDone = true
     this.#catchUp(listOf(response['output']), events)

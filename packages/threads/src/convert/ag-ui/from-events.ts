@@ -381,7 +381,7 @@ function promptOf(content: string | readonly AgUiContentPart[]): string | readon
     const identifier = sha256Hex(source.value).slice(0, 6)
     if (source.type === 'data')
       return { kind: 'binary', data: source.value, media_type: source.mimeType, identifier }
-    const named = source.mimeType === undefined ? {} : { media_type: source.mimeType }
-    return { kind: `${type}-url`, url: source.value, identifier, ...named }
+    const mediaType = source.mimeType === undefined ? {} : { media_type: source.mimeType }
+    return { kind: `${type}-url`, url: source.value, identifier, ...mediaType }
   })
 }

@@ -67,8 +67,8 @@ export class MessageList {
     switch (event.type) {
       case 'TEXT_MESSAGE_START': {
         const { messageId: id, role = 'assistant', name } = event
-        const named = name === undefined ? {} : { name }
-        if (!this.#drafts.has(id)) this.#drafts.set(id, { id, role, content: '', ...named })
+        const nameField = name === undefined ? {} : { name }
+        if (!this.#drafts.has(id)) this.#drafts.set(id, { id, role, content: '', ...nameField })
         return
       }
       case 'REASONING_MESSAGE_START': {
@@ -123,8 +123,8 @@ export function fileContent(item: MultiModalContent): AgUiContentPart | undefine
     case 'video-url':
     case 'document-url': {
       const type = item.kind.slice(0, -'-url'.length) as 'image' | 'audio' | 'video' | 'document'
-      const named = item.media_type == null ? {} : { mimeType: item.media_type }
-      return { type, source: { type: 'url', value: item.url, ...named } }
+      const mimeField = item.media_type == null ? {} : { mimeType: item.media_type }
+      return { type, source: { type: 'url', value: item.url, ...mimeField } }
     }
     case 'binary': {
       const kind = item.media_type.split('/')[0]

@@ -115,7 +115,7 @@ class EventWriter {
 
   agentTurn(turn: AgentTurn, pointer: string, runId: string, isLast: boolean): void {
     this.#time(turn.started_at, joinPointer(pointer, 'started_at'))
-    const carried = [
+    const carriedFields = [
       'turn_type',
       'messages',
       'turn_id',
@@ -125,7 +125,7 @@ class EventWriter {
       'interruption',
       'total_usage',
     ]
-    this.#losses.rest(turn, pointer, carried, 'AG-UI runs have no field for it')
+    this.#losses.rest(turn, pointer, carriedFields, 'AG-UI runs have no field for it')
     this.#startRun(runId)
     turn.messages.forEach((message, index) =>
       this.#message(message, joinPointer(pointer, 'messages', index), `${runId}.${index}`),
@@ -160,12 +160,12 @@ class EventWriter {
   #message(message: ThreadMessage | SystemMessage, pointer: string, id: string): void {
     this.#time(message.timestamp, joinPointer(pointer, 'timestamp'))
     if (message.message_type === 'system') {
-      const carried = ['message_type', 'timestamp', 'event_type', 'event_data']
-      this.#losses.rest(message, pointer, carried, NO_PLACE)
+      const carriedFields = ['message_type', 'timestamp', 'event_type', 'event_data']
+      this.#losses.rest(message, pointer, carriedFields, NO_PLACE)
       return this.#push({ type: `data-${message.event_type}`, data: message.event_data })
     }
-    const carried = ['message_type', 'timestamp', 'parts', 'agent_id']
-    this.#losses.rest(message, pointer, carried, NO_PLACE)
+    const carriedFields = ['message_type', 'timestamp', 'parts', 'agent_id']
+    this.#losses.rest(message, pointer, carriedFields, NO_PLACE)
     const isResponse = message.message_type === 'response'
     if (isResponse) this.#push({ type: 'start-step' })
     message.parts.forEach((part, index) => {
@@ -272,8 +272,8 @@ class EventWriter {
     part: MessagePart & { part_kind: 'tool-return' | 'retry-prompt' },
     pointer: string,
   ): void {
-    const carried = ['part_kind', 'tool_call_id', 'tool_name', 'content', 'status']
-    this.#losses.rest(part, pointer, carried, NO_PLACE)
+    const carriedFields = ['part_kind', 'tool_call_id', 'tool_name', 'content', 'status']
+    this.#losses.rest(part, pointer, carriedFields, NO_PLACE)
     if (part.part_kind === 'retry-prompt')
       this.#losses.add(joinPointer(pointer, 'part_kind'), 'a retry becomes a result')
     else if (part.status === 'validation_error')

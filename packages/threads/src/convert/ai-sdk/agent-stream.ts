@@ -29,7 +29,7 @@ export interface AgentEvents extends AsyncIterable<AgentEvent> {
 /** Options of `agentUIStream` and `agentUIResponse`. */
 export interface AgentUIStreamOptions {
   /**
-   * The id of the assistant message. A run that goes on after an approval needs the id of the message that the
+   * The id of the assistant message. A run that continues after an approval needs the id of the message that the
    * page already shows. Default: a new id.
    */
   readonly messageId?: string

@@ -144,8 +144,8 @@ export class ToolAssembler {
   #refuse(chunk: Extract<ToolChunk, { type: 'tool-input-error' }>): void {
     // An existing part stays a static or dynamic tool part, as in the client, so that it is updated and not
     // duplicated.
-    const known = this.#step.get(chunk.toolCallId)
-    const dynamic = known ? known.type === 'dynamic-tool' : chunk.dynamic === true
+    const toolPart = this.#step.get(chunk.toolCallId)
+    const dynamic = toolPart ? toolPart.type === 'dynamic-tool' : chunk.dynamic === true
     const { title: _, ...rest } = chunk
     const part = this.#open({ ...rest, dynamic }, 'output-error')
     part.input = chunk.input

@@ -96,13 +96,13 @@ export class EventStepEncoder {
    */
   complete(message: AssistantMessageJSON): UIMessageChunk[] {
     const chunks = this.#isOpen ? [] : this.start()
-    const wanted = message.content.filter(
+    const blocks = message.content.filter(
       (block) => block.type === 'text' || block.type === 'reasoning',
     )
     const calls = message.toolCalls ?? []
     if (
       !this.#agrees(
-        wanted,
+        blocks,
         calls.map((call) => call.toolCallId),
         message,
       )
@@ -201,8 +201,8 @@ export class EventStepEncoder {
     if (outcome === 'success')
       return [{ type: 'tool-output-available', toolCallId, output: result ?? null }]
     if (outcome === 'denied') {
-      const denied: UIMessageChunk = { type: 'tool-output-denied', toolCallId }
-      if (isAsked !== false) return [denied]
+      const denial: UIMessageChunk = { type: 'tool-output-denied', toolCallId }
+      if (isAsked !== false) return [denial]
       // The call was denied without asking a person. The client's types still require an approval, so its
       // request and response are sent too.
       const reason = typeof result === 'string' && result !== '' ? { reason: result } : {}
@@ -210,7 +210,7 @@ export class EventStepEncoder {
       return [
         { type: 'tool-approval-request', approvalId, toolCallId },
         { type: 'tool-approval-response', approvalId, approved: false, ...reason },
-        denied,
+        denial,
       ]
     }
     const isText = typeof result === 'string'
@@ -236,9 +236,9 @@ export class EventStepEncoder {
    * is false and nothing is closed.
    */
   closeAnswered(byClient: readonly string[]): UIMessageChunk[] {
-    const answered = new Set([...byClient, ...this.#answered])
-    if ([...this.#calls.keys()].some((id) => !answered.has(id))) return []
-    return [...answered].flatMap((id) =>
+    const answerIds = new Set([...byClient, ...this.#answered])
+    if ([...this.#calls.keys()].some((id) => !answerIds.has(id))) return []
+    return [...answerIds].flatMap((id) =>
       this.settle(id, 'interrupted', 'The call was answered, but has no result yet.'),
     )
   }

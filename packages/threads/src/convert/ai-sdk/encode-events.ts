@@ -122,10 +122,10 @@ export class UIStreamEncoder {
    */
   end(): UIMessageChunk[] {
     if (!this.#hasStarted) return []
-    const closed = this.#step.closeAnswered(this.#options.answered ?? [])
-    if (closed.length > 0 && this.#finishReason !== 'error') this.#finishReason = 'interrupted'
+    const chunks = this.#step.closeAnswered(this.#options.answered ?? [])
+    if (chunks.length > 0 && this.#finishReason !== 'error') this.#finishReason = 'interrupted'
     const finish = { type: 'finish', finishReason: this.#finishReason } as const
-    return [...closed, ...this.#step.finish(), finish]
+    return [...chunks, ...this.#step.finish(), finish]
   }
 
   /** Ends the response after a failure; the text is shown to the person who reads the page. */

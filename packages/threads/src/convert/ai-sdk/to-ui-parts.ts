@@ -119,8 +119,8 @@ export class UIPartBuilder {
 
   #addText(text: string, shown: PartCarrier, hidden: HiddenFields, citations?: Citation[]): void {
     const providerMetadata = carry(this.#hide(shown, hidden), hidden.part)
-    const cited = citations ? { citations } : {}
-    this.#parts.push({ type: 'text', text, state: 'done', ...cited, providerMetadata })
+    const citationFields = citations ? { citations } : {}
+    this.#parts.push({ type: 'text', text, state: 'done', ...citationFields, providerMetadata })
   }
 
   #addFile(part: FilePart, at: string, agent_id: string): void {
@@ -141,12 +141,12 @@ export class UIPartBuilder {
 
   /** Adds a prompt that came during a run, from a person or from another agent. */
   #addSteering(part: UserPromptPart, at: string, message: object): void {
-    const shown = userContent(part, at, this.carry)
-    const content = shown.filter((item) => item.type === 'text' || item.type === 'file')
+    const uiContent = userContent(part, at, this.carry)
+    const content = uiContent.filter((item) => item.type === 'text' || item.type === 'file')
     const { message_id } = message as { message_id?: string }
     const id = message_id ?? `s-${at}`
     if (content.length > 0) this.#parts.push({ type: 'steering-message', id, parts: content })
-    this.#parts.push(...shown.filter((item) => item.type !== 'text' && item.type !== 'file'))
+    this.#parts.push(...uiContent.filter((item) => item.type !== 'text' && item.type !== 'file'))
   }
 
   #addEvent(message: SystemMessage, at: string): Record<string, unknown> {
@@ -158,11 +158,11 @@ export class UIPartBuilder {
       return { ...message }
     }
     const key = part.id === undefined ? undefined : `${part.type}\0${part.id}`
-    const known = key === undefined ? undefined : this.#data.get(key)
+    const slot = key === undefined ? undefined : this.#data.get(key)
     // A data part with the same id replaces the earlier one, as in the client.
-    if (known) Object.assign(known, part)
+    if (slot) Object.assign(slot, part)
     else this.#parts.push(part)
-    if (key !== undefined && !known) this.#data.set(key, part)
+    if (key !== undefined && !slot) this.#data.set(key, part)
     return { ...omitKeys(message, 'event_data'), shown: part.id }
   }
 

@@ -10,17 +10,9 @@ import type {
 } from '../../document/thread.ts'
 import type { ExportContext } from './export.ts'
 import { KEPT_PART, renameKey, RESERVED } from './import-message.ts'
-import {
-  CONTENT_KINDS,
-  DATED_PARTS,
-  FINISH_REASONS,
-  MESSAGE_FIELDS,
-  PART_FIELDS,
-  type PydanticMessage,
-  REQUEST_PARTS,
-  RESPONSE_PARTS,
-  USAGE_FIELDS,
-} from './types.ts'
+import { CONTENT_KINDS, FINISH_REASONS, REQUEST_PARTS, RESPONSE_PARTS } from './names.ts'
+import { DATED_PARTS, MESSAGE_FIELDS, PART_FIELDS, USAGE_FIELDS } from './fields.ts'
+import { type PydanticMessage } from './types.ts'
 
 type Fields = { readonly [key: string]: unknown }
 type Draft = { [key: string]: unknown }
@@ -64,9 +56,9 @@ function goBack(
   { kind, at, owner, context }: Export,
 ): Draft {
   const draft: Draft = {}
-  const renamed = new Map<string, string>()
+  const newNames = new Map<string, string>()
   const rename = (key: string, name: string): string => {
-    renamed.set(key, name)
+    newNames.set(key, name)
     return name
   }
   for (const key of Object.keys(source)) {
@@ -82,24 +74,24 @@ function goBack(
       draft[rename(key, 'instructions')] = lookUp(source[key], `${at}/${key}`, context)
     } else if (!RESERVED[owner].has(key)) setOwn(draft, key, source[key])
   }
-  keepJsonText(source, draft, (key) => renamed.get(key) ?? key)
+  keepJsonText(source, draft, (key) => newNames.get(key) ?? key)
   return origin.fields && origin.keys ? withFields(draft, origin.fields, origin.keys) : draft
 }
 
 /** Puts the fields that were stored in `pydantic_ai.fields` back at their original positions. */
 function withFields(draft: Draft, fields: Fields, keys: readonly string[]): Draft {
-  const ordered: Draft = {}
+  const result: Draft = {}
   const all = [...new Set([...keys, ...Object.keys(draft)])]
   const numbers = new Map<string, string>()
   for (const key of all) {
     const holder = Object.hasOwn(fields, key) ? fields : draft
     if (!Object.hasOwn(holder, key)) continue
-    setOwn(ordered, key, holder[key])
+    setOwn(result, key, holder[key])
     const text = numberText(holder, key)
     if (text !== undefined) numbers.set(key, text)
   }
-  setJsonNotes(ordered, { numbers, keys: all })
-  return ordered
+  setJsonNotes(result, { numbers, keys: all })
+  return result
 }
 
 /**
@@ -107,10 +99,10 @@ function withFields(draft: Draft, fields: Fields, keys: readonly string[]): Draf
  * its order.
  */
 function fromThread(source: Fields, { kind, at, owner, context }: Export): Draft {
-  const known = MESSAGE_FIELDS[kind]!
+  const fields = MESSAGE_FIELDS[kind]!
   const given: Draft = {}
   for (const key of Object.keys(source)) {
-    if (key in known) given[key] = source[key]
+    if (key in fields) given[key] = source[key]
     else if (!RESERVED[owner].has(key)) {
       if (context.policy === 'raw') setOwn(given, key, source[key])
       else context.lose(joinPointer(at, key), 'Pydantic AI has no such field')
@@ -134,7 +126,7 @@ function fromThread(source: Fields, { kind, at, owner, context }: Export): Draft
       context.lose(`${at}/usage/total_tokens`, 'Pydantic AI derives it')
     given['usage'] = keepJsonText(usage, inOrder(counters, USAGE_FIELDS))
   }
-  return keepJsonText(source, inOrder(given, known))
+  return keepJsonText(source, inOrder(given, fields))
 }
 
 function exportParts(message: Fields, kind: string, at: string, context: ExportContext): unknown[] {
@@ -228,10 +220,11 @@ function refusal(part: Fields, { kind, context }: PartExport): string | undefine
   const partKind = part['part_kind']
   const side = kind === 'request' ? REQUEST_PARTS : RESPONSE_PARTS
   const other = kind === 'request' ? RESPONSE_PARTS : REQUEST_PARTS
-  const known =
+  const isKnown =
     typeof partKind === 'string' &&
     (context.partKinds ? context.partKinds.has(partKind) : side.has(partKind))
-  if (!known) return other.has(partKind as string) ? `no part of a ${kind}` : 'unknown kind of part'
+  if (!isKnown)
+    return other.has(partKind as string) ? `no part of a ${kind}` : 'unknown kind of part'
   // The caller's `partKinds` do not state which kinds belong to requests and which to responses; for known
   // kinds this is checked here.
   if (!side.has(partKind) && other.has(partKind)) return `no part of a ${kind}`
@@ -253,12 +246,12 @@ function refusal(part: Fields, { kind, context }: PartExport): string | undefine
 function withKnownContent(part: Fields, at: string, context: ExportContext): Fields {
   const content = part['content']
   if (!Array.isArray(content)) return part
-  const kept = content.filter((item: unknown, index) => {
+  const items = content.filter((item: unknown, index) => {
     if (typeof item === 'string') return true
     if (isObject(item) && CONTENT_KINDS.has(item['kind'] as string)) return true
     return !context.refuse(`${at}/content/${index}`, 'unknown kind of content')
   })
-  return kept.length === content.length ? part : keepJsonText(part, { ...part, content: kept })
+  return items.length === content.length ? part : keepJsonText(part, { ...part, content: items })
 }
 
 /** Reverses `importPart`; fields of parts that did not come from Pydantic AI are renamed in the same way. */
@@ -283,20 +276,20 @@ function withDefaults(part: Fields, time: string): Fields {
   const given: Draft = rest
   if (DATED_PARTS.has(part_kind as string)) given['timestamp'] ??= time
   if (part_kind === 'thinking') given['content'] ??= ''
-  const ordered = inOrder(given, fields)
-  ordered['part_kind'] = part_kind
-  return keepJsonText(part, ordered)
+  const inFieldOrder = inOrder(given, fields)
+  inFieldOrder['part_kind'] = part_kind
+  return keepJsonText(part, inFieldOrder)
 }
 
 /** Returns the given fields in the order of `known`, with its defaults; other fields come last. */
 function inOrder(given: Fields, known: Fields): Draft {
-  const ordered: Draft = {}
+  const result: Draft = {}
   for (const key of Object.keys(known)) {
     const value = given[key] === undefined ? known[key] : given[key]
-    if (value !== undefined) ordered[key] = value
+    if (value !== undefined) result[key] = value
   }
   for (const key of Object.keys(given)) {
-    if (!Object.hasOwn(ordered, key)) setOwn(ordered, key, given[key])
+    if (!Object.hasOwn(result, key)) setOwn(result, key, given[key])
   }
-  return ordered
+  return result
 }

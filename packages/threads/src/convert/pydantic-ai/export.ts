@@ -62,8 +62,8 @@ export function toPydanticAI(
   thread: Thread,
   options: ToPydanticOptions = {},
 ): Converted<readonly PydanticMessage[]> {
-  const lost: Loss[] = []
-  const refused: Loss[] = []
+  const losses: Loss[] = []
+  const refusals: Loss[] = []
   const policy = options.policy ?? 'skip'
   const context: ExportContext = {
     configs: options.configs ?? createConfigStore(),
@@ -71,11 +71,11 @@ export function toPydanticAI(
     partKinds: options.partKinds && new Set(options.partKinds),
     refuse(pointer, reason) {
       if (policy === 'raw') return false
-      refused.push({ pointer, reason })
-      lost.push({ pointer, reason })
+      refusals.push({ pointer, reason })
+      losses.push({ pointer, reason })
       return true
     },
-    lose: (pointer, reason) => void lost.push({ pointer, reason }),
+    lose: (pointer, reason) => void losses.push({ pointer, reason }),
   }
   const messages: PydanticMessage[] = []
   for (const [index, turn] of thread.turns.entries()) {
@@ -84,10 +84,10 @@ export function toPydanticAI(
     else if (turn.turn_type === 'agent') messages.push(...agentMessages(turn.messages, at, context))
     else context.lose(at, 'Pydantic AI knows no such turn')
   }
-  if (policy === 'strict' && refused.length > 0) throw new PydanticExportError(refused)
+  if (policy === 'strict' && refusals.length > 0) throw new PydanticExportError(refusals)
   if (options.systemPrompt !== undefined)
     messages.unshift(systemPromptRequest(options.systemPrompt))
-  return { value: messages, lost }
+  return { value: messages, lost: losses }
 }
 
 /**

@@ -59,9 +59,9 @@ function convert(source: Fields, options: MessageImport, isChecked: boolean): Dr
   const timeName = owner === 'user' ? 'submitted_at' : 'timestamp'
   const draft: Draft = {}
   const origin: Draft = {}
-  const renamed = new Map<string, string>()
+  const newNames = new Map<string, string>()
   const rename = (key: string, name: string): string => {
-    renamed.set(key, name)
+    newNames.set(key, name)
     return name
   }
   for (const key of Object.keys(source)) {
@@ -93,7 +93,7 @@ function convert(source: Fields, options: MessageImport, isChecked: boolean): Dr
     keepJsonText(source, origin['fields'])
   }
   draft['pydantic_ai'] = origin
-  return keepJsonText(source, draft, (key) => renamed.get(key) ?? key)
+  return keepJsonText(source, draft, (key) => newNames.get(key) ?? key)
 }
 
 /** Keys whose values are always converted, so that a value that readers of threads would refuse does no harm. */
@@ -140,12 +140,12 @@ function importParts(
   draft: Draft,
   origin: Draft,
 ): void {
-  const stored: unknown[] = []
+  const newParts: unknown[] = []
   const marks: SystemPromptMark[] = []
   const verbatim: number[] = []
   for (const part of parts) {
     if (isObject(part) && part['part_kind'] === 'system-prompt' && configs) {
-      const at = stored.length
+      const at = newParts.length
       if (typeof part['content'] !== 'string' || Object.hasOwn(part, 'content_ref')) {
         marks.push({ at, prompt: {}, part_ref: configs.put(stringifyJson(part)) })
       } else {
@@ -156,10 +156,10 @@ function importParts(
       continue
     }
     const own = importPart(part)
-    if (own === undefined) verbatim.push(stored.length)
-    stored.push(own ?? part)
+    if (own === undefined) verbatim.push(newParts.length)
+    newParts.push(own ?? part)
   }
-  draft['parts'] = stored
+  draft['parts'] = newParts
   if (marks.length > 0) draft['system_prompts'] = marks
   if (verbatim.length > 0) origin['verbatim'] = verbatim
 }

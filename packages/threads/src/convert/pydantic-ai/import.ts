@@ -87,8 +87,8 @@ class HistoryImport {
     this.#configs = configs
     this.#clock = options.clock ?? systemClock
     this.#ids = options.ids ?? timeOrderedIds({ clock: this.#clock })
-    const registered = Object.keys(options.thread?.agents ?? {})
-    this.#agentId = options.agentId ?? (registered.length === 1 ? registered[0]! : this.#ids())
+    const agentNames = Object.keys(options.thread?.agents ?? {})
+    this.#agentId = options.agentId ?? (agentNames.length === 1 ? agentNames[0]! : this.#ids())
     this.#turns = [...(options.thread?.turns ?? [])]
   }
 
@@ -194,8 +194,10 @@ class HistoryImport {
     const found = messages.map((message) => {
       if (!isObject(message)) return undefined
       const parts = Array.isArray(message['parts']) ? (message['parts'] as readonly unknown[]) : []
-      const dated = [message, ...parts].find((item) => isObject(item) && isTime(item['timestamp']))
-      return (dated as { readonly timestamp: string } | undefined)?.timestamp // checked by isTime
+      const firstWithTime = [message, ...parts].find(
+        (item) => isObject(item) && isTime(item['timestamp']),
+      )
+      return (firstWithTime as { readonly timestamp: string } | undefined)?.timestamp // checked by isTime
     })
     const last = this.#turns.at(-1)
     let previous = last?.turn_type === 'user' ? last.submitted_at : last?.completed_at

@@ -191,7 +191,7 @@ function promptBlocks(part: UserPromptPart, pointer: string, losses: Losses): Co
     if (typeof item === 'string') return [{ type: 'text', text: item }]
     const place = joinPointer(pointer, 'content', index)
     if (item.kind === 'text-content') {
-      losses.add(place, 'it becomes plain text: what stood beside the text is not kept')
+      losses.add(place, 'it becomes plain text: what accompanied the text is not kept')
       return [{ type: 'text', text: item.content }]
     }
     const block = mediaBlock(item)
