@@ -14,7 +14,7 @@ import { Agent, type Model, Runner, Usage } from '@openai/agents'
 import type { Run } from '@skein/governance'
 import { openAiAgentsModel, openAiAgentsTools } from '@skein/governance/openai-agents'
 import { identity, reversed } from './wire-bank.ts'
-import { gov, sign, task } from './wire-desk.ts'
+import { gov, sign, task } from './wire-governor.ts'
 
 /** A scripted model: it reads the ledger, reverses the wire, and says so. */
 const script = ['ledger_snapshot', 'reverse_wire']

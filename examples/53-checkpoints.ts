@@ -1,5 +1,5 @@
 /**
- * Saves the state after each step, without holding up the run, and goes on from it in another process.
+ * Saves the state after each step, without holding up the run, and continues from it in another process.
  *
  * Prints:
  *

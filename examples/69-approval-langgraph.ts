@@ -1,6 +1,6 @@
 /**
  * LangGraph with governed tools: a refund interrupts the graph, and three resumes of the same checkpoint have
- * one effect. Another governor over the same log goes on where the first one waited.
+ * one effect. Another governor over the same log continues where the first one waited.
  *
  * Prints:
  *
@@ -41,7 +41,7 @@ const refund = tool(
 )
 // #endregion tools
 
-/** A scripted model, which calls the refund and then says what it was told. */
+/** A scripted model, which calls the refund and then says what it received. */
 function model({ messages }: { messages: BaseMessage[] }) {
   const told = messages.some(({ content }) => String(content).startsWith('refunded'))
   const call = { name: 'refund', args: { order: 'A-7' }, id: `call_${crypto.randomUUID()}` }

@@ -21,7 +21,7 @@ export const identity: Identity = {
   control_class: 'autonomous',
 }
 
-/** The least a tool can do, so that what is measured is what stands around it. */
+/** The least a tool can do, so that the measurement is of what surrounds it. */
 export const plainTool = {
   name: 'look_up',
   description: 'Looks up an order.',

@@ -25,7 +25,7 @@ const planting: Plugin = {
   },
 }
 
-// Rows are proved without the conformance data that may lie beside the repository.
+// Rows are proved without the conformance data that may be next to the repository.
 delete process.env['SKEIN_SHARED']
 
 const vitest = await createVitest(

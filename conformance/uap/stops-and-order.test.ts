@@ -1,4 +1,4 @@
-/** Stop conditions beside limits, and the order in which middleware sees each inference. */
+/** Stop conditions next to limits, and the order in which middleware sees each inference. */
 import { agent, AgentState, type AgentOptions, type Middleware } from '@skein/agents'
 import { loop, react } from '@skein/agents/execution'
 import { UserMessage, type Tool } from '@skein/ai'

@@ -142,7 +142,7 @@ test('UAP-050 the error of a run has the turn so far, with what the last inferen
   }
 })
 
-test('UAP-050 UAP-061 rounds that a model ran itself count and are told one by one', async () => {
+test('UAP-050 UAP-061 rounds that a model ran itself count and are reported one by one', async () => {
   const tools = [add]
   const model = scripted([answer(1), answer(2), answer(4, 'done')])
   const real = llm({ model, tools })

@@ -50,7 +50,7 @@ test('updating makes a stale page fresh and leaves the rest alone', () => {
   expect(updated).toBe(fence('a.ts#two', 'const b = 2\n'))
 })
 
-describe('pages show what runs (mend with `node scripts/snippets.ts`)', () => {
+describe('pages show what runs (fix with `node scripts/snippets.ts`)', () => {
   test.each(findPages().map((file) => [relative(root, file), file] as const))('%s', (_, file) => {
     expect(
       findStaleSnippets(readFileSync(file, 'utf8'), root, { hasImports: isPasted(file) }),
@@ -133,6 +133,6 @@ describe('code of pages can be pasted', () => {
   })
 })
 
-test('the front page shows no code that nobody runs', () => {
+test('the front page shows no code that no one runs', () => {
   expect(countUnnamedFences(readFileSync(join(root, 'README.md'), 'utf8'))).toBe(0)
 })

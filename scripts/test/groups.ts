@@ -79,7 +79,7 @@ export const groups: readonly Group[] = [
   },
   {
     name: 'shared',
-    what: 'the conformance data that may lie beside the repository (SKEIN_SHARED, otherwise ../shared)',
+    what: 'the conformance data that may be next to the repository (SKEIN_SHARED, otherwise ../shared)',
     peers: ['sdks'],
     minutes: 1,
     testTimeoutMs: 120_000,

@@ -84,7 +84,7 @@ function answer(
   }
 }
 
-/** Signatures and parts nobody knows go back verbatim, all calls of a step in one entry. */
+/** Signatures and parts no one knows go back verbatim, all calls of a step in one entry. */
 const parts = [
   { text: 'Hm', thought: true },
   { text: 'Hi', thoughtSignature: 'sig-1', partMetadata: { a: [1, null] } },

@@ -12,7 +12,7 @@ const NAMES = Object.keys(TEMPLATES) as TemplateName[]
 const DEFAULT_FOLDER = 'skein-app'
 const DEFAULT_TEMPLATE = 'chat'
 
-const HELP = `Creates a project with an agent and a test that work at once, without a key.
+const HELP = `Creates a project with an agent and a test that work without a key.
 
 Usage: npm create skein@latest [folder] -- [--template <name>] [--yes]
 

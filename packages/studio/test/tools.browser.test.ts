@@ -252,7 +252,7 @@ test(
       await page.goto(page.url().replace(/inbox.*/, `threads/${id}`))
       await page.getByText('Paid 1.').first().waitFor()
       await runtime.threads.run(id, 'pay again')
-      await page.getByText('Paid 2.').first().waitFor() // nobody was asked
+      await page.getByText('Paid 2.').first().waitFor() // no one was asked
       await page.getByRole('button', { name: '1 tool temporarily approved' }).click()
       await page.getByText(/ends in \d+ min|ends in 1 h/).waitFor()
       await page.getByRole('button', { name: 'Revoke' }).click()
@@ -279,7 +279,7 @@ async function startCommand(path: string): Promise<string> {
     await ended
   })
   for await (const chunk of command.stdout) return JSON.parse(String(chunk)).url as string
-  throw new Error('The command ended at once.')
+  throw new Error('The command ended immediately.')
 }
 
 test(

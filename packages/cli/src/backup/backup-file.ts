@@ -204,7 +204,7 @@ export async function* readBackup(
   let isComplete = false
   for await (const line of fileLines(path, isPacked, onRead)) {
     const value = checkedLine(line, ++number)
-    if (isComplete) throw damagedFile(`Line ${number} stands behind the end of the backup.`)
+    if (isComplete) throw damagedFile(`Line ${number} follows the end of the backup.`)
     if (number === 1) checkFirst(value, path)
     else if (value['type'] === 'end') {
       const { counts, sums } = value as unknown as Pick<RowDigest, 'counts' | 'sums'>

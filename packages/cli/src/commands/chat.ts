@@ -104,7 +104,7 @@ class Chat {
         // `//` at the start stands for one slash, so that a message can begin with a slash.
         await this.#say(this.#isPerson && line.startsWith('//') ? line.slice(1) : line)
         await this.#decideAll(lines)
-        // Nobody can approve a call through a pipe, so the first turn that does not succeed ends the chat.
+        // No one can approve a call through a pipe, so the first turn that does not succeed ends the chat.
         if (!this.#isPerson && this.#code !== ExitCode.Done) break
       }
     } finally {

@@ -51,7 +51,7 @@ const STORE_OPTION: { readonly store: TextOption } = {
     type: 'string',
     value: 'address',
     description:
-      'sqlite:<file> or postgres://…; its password may stand in PGPASSWORD. Default: that of the configuration.',
+      'sqlite:<file> or postgres://…; its password may be in PGPASSWORD. Default: that of the configuration.',
   },
 }
 
@@ -233,7 +233,7 @@ async function fill(
   if (to.type === 'sqlite') removeFile(to.path)
   throw new CommandError(`The copy differs from its source: it has ${differences.join(', ')}.`, {
     code: 'COPY_DIFFERS',
-    hint: 'Do not use the copy. Check the disk, and whether somebody else writes to that store.',
+    hint: 'Do not use the copy. Check the disk, and whether someone else writes to that store.',
   })
 }
 

@@ -46,7 +46,9 @@ export async function follow(options: FollowOptions): Promise<Followed | undefin
     if (by === 'interrupt' && parkedBy === 'interrupt') process.exit(ExitCode.Interrupted)
     parkedBy ??= by
     if (by === 'interrupt')
-      output.say('Stopping the run so that it can be resumed; press Ctrl-C again to leave at once.')
+      output.say(
+        'Stopping the run so that it can be resumed; press Ctrl-C again to leave immediately.',
+      )
     const ask = (): void =>
       void parkTree(client, threadId).catch((error: unknown) => ending.abort(error))
     ask()

@@ -260,7 +260,7 @@ function useDecision(item: WaitingItem): Deciding {
         lists.refresh()
         return true
       } catch (failure) {
-        // If somebody else has decided, or the call has ended, that is shown instead of the error.
+        // If someone else has decided, or the call has ended, that is shown instead of the error.
         const isOwn = (failure as { readonly code?: unknown }).code === 'INPUT_INVALID'
         const before = isOwn ? undefined : await firstDecision(client, item).catch(() => undefined)
         if (before === undefined) setError(failure)
@@ -273,7 +273,7 @@ function useDecision(item: WaitingItem): Deciding {
   }
 }
 
-/** Asks the server who has decided about the call, and how; undefined if nobody has. */
+/** Asks the server who has decided about the call, and how; undefined if no one has. */
 async function firstDecision(
   client: ReturnType<typeof useStudio>['client'],
   item: WaitingItem,

@@ -43,7 +43,7 @@ const SCREENS: readonly (readonly [string, Address, string])[] = [
   ['API', { screen: 'api' }, 'g p'],
 ]
 
-/** How many choices of a group are shown at once; typing finds the others. */
+/** How many choices of a group are shown together; typing finds the others. */
 const MAX_OF_GROUP = 8
 /** These keys are about a call on the screen. The palette does not offer them, because it covers the call. */
 const DECISIONS: ReadonlySet<string> = new Set(['a', 'e', 'd', 'Enter'])

@@ -55,7 +55,7 @@ export function SignIn(): ReactNode {
   )
 }
 
-/** Shows who is signed in, with a button to sign out; nothing if the server asks nobody to sign in. */
+/** Shows who is signed in, with a button to sign out; nothing if the server asks no one to sign in. */
 export function Account(): ReactNode {
   const { me, signOut } = useStudio()
   const who = useStore(me)

@@ -244,7 +244,7 @@ function onKey(before: InputState, input: KeyInput): InputStep {
     const isActivation = (key === 'Enter' || key === ' ') && !hasModifier
     if (isActivation) {
       const isDecided = !isRepeat && hasSettledFocus(state, button, at)
-      // Presses that follow at once belong to this one: they are no keys of the page that comes next.
+      // Presses that follow immediately belong to this one: they are no keys of the page that comes next.
       const next = { ...withFocus(state, button, at), isTypingOn: isDecided || isTypingOn }
       return step(next, { type: isDecided ? 'decide' : 'too_soon', button })
     }
