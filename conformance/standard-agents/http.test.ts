@@ -155,7 +155,7 @@ test('SA-62 the endpoint answers for its own request alone, and takes texts only
   const other = await kit.runtime.threads.create({ agent: 'keeper', tenant: 'acme', owner: 'ada' })
   const requestId = endpoint.split('/').at(-1)!
   for (const path of [
-    `/threads/${threadId}/variables/nobody`,
+    `/threads/${threadId}/variables/unknown`,
     `/threads/${other.id}/variables/${requestId}`,
   ]) {
     expect(await statusOf('GET', path), path).toBe(404)

@@ -157,7 +157,7 @@ describe('the order of stop rules', () => {
   )
 
   test('SA-33 then the stop tool: with text next to it, its own property is what is said', async () => {
-    const agent = judged([[says('beside it'), calls('hand', { say: 'handed' })]])
+    const agent = judged([[says('and this'), calls('hand', { say: 'handed' })]])
     const it = await simulate({ agents: [agent] })
     const { id } = await it.ask('go')
     expect(linesOf(requestsOf(agent, 'b')[0]).at(-1)).toBe('user: handed')

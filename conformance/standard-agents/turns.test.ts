@@ -92,10 +92,7 @@ describe('where side B is a person', () => {
     )
     const said = (await it.threads.messages(id)).filter(({ message }) => message.text === 'Hello.')
     expect(said.map(({ side }) => side)).toEqual(['a', 'a', 'a', 'a'])
-    expect(linesOf(requestsOf(agent)[1]).slice(-2)).toEqual([
-      'assistant: Hello.',
-      'user: Go on.',
-    ])
+    expect(linesOf(requestsOf(agent)[1]).slice(-2)).toEqual(['assistant: Hello.', 'user: Go on.'])
     expect(linesOf(requestsOf(agent)[3]).slice(-2)).toEqual([
       'assistant: I said so.',
       'user: Go on.',

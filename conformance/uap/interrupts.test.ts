@@ -140,7 +140,7 @@ describe('one agent', () => {
     const { worker } = make(ran)
     const paused = await worker.generate('x', start)
     for (const answers of [
-      { nobody: { type: 'approve' } },
+      { unknown: { type: 'approve' } },
       { l: { type: 'approve' } },
       { p: { type: 'maybe' } },
       { p: { type: 'deny' } },
