@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { publicNames } from '../source/public-names.ts'
 import { root } from '../workspace.ts'
+import { linksOf } from '../docs/markdown.ts'
 import { findPages, isPasted } from './pages.ts'
 import {
   countUnnamedFences,
@@ -130,6 +131,18 @@ describe('code of pages can be pasted', () => {
   const names = new Set(publicNames().map(({ name }) => name))
   test.each(pages.map((file) => [relative(root, file), file] as const))('%s', (_, file) => {
     expect(fencesWithoutImports(readFileSync(file, 'utf8'), root, names)).toEqual([])
+  })
+})
+
+describe('a guide links to the whole program of each part that it shows', () => {
+  const pages = findPages().filter(
+    (file) => isPasted(file) && !file.startsWith(join(root, 'docs', 'site')),
+  )
+  test.each(pages.map((file) => [relative(root, file), file] as const))('%s', (_, file) => {
+    const text = readFileSync(file, 'utf8')
+    const shown = [...text.matchAll(/^```\w+ file=([^#\s]+)#/gm)].map(([, path = '']) => path)
+    const links = linksOf(text).map(({ href }) => relative(root, join(dirname(file), href)))
+    expect(shown.filter((path) => !links.includes(path))).toEqual([])
   })
 })
 
