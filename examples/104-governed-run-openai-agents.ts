@@ -1,6 +1,6 @@
 /**
  * An agent of the OpenAI Agents SDK inside a governed run, with its model recorded: the answer needs
- * evidence, and a call of high risk waits for a person. The resumed run asks the model only for what comes
+ * evidence, and a high-risk call waits for a person. The resumed run asks the model only for what comes
  * after that call.
  *
  * Prints:

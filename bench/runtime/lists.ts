@@ -22,7 +22,7 @@ import {
 } from './filled-runtime.ts'
 
 const REPETITIONS = 5
-/** How many requests are sent together in the last rows. */
+/** The number of concurrent requests in the last rows. */
 const TOGETHER = 16
 
 interface Row {

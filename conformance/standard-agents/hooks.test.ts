@@ -199,7 +199,7 @@ describe('what hooks change', () => {
     expect(linesOf(requestsOf(agent)[1]).at(-1)).toBe(
       'tool_result: look ! <seen?>, broken = "<fixed>"',
     )
-    // What was done is done, and what threw has done nothing.
+    // Completed changes stay, and a hook that threw has changed nothing.
     expect(await it.threads.values.list(id)).toEqual({ looked: true })
   })
 

@@ -29,7 +29,7 @@ function planner(
   return { model, worker: agent({ model, tools: [add], execution: plan(options) }) }
 }
 
-/** The steps that were carried out, in order, as the prompts name them. */
+/** The steps that ran, in order, under the names in the prompts. */
 function order(state: AgentState): string[] {
   const prompts = state.messages
     .filter(isUserMessage)

@@ -51,7 +51,7 @@ function answer(n: number, text?: string): ScriptPart {
   )
 }
 
-/** Everything that can be reached, except the insides of a date. */
+/** Everything that can be reached, except the internals of a `Date`. */
 function expectFrozen(value: unknown, path = 'turn'): void {
   if (typeof value !== 'object' || value === null || value instanceof Date) return
   expect(Object.isFrozen(value), path).toBe(true)

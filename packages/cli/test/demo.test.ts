@@ -93,7 +93,7 @@ describe('skein demo', { timeout }, () => {
     const broken = play({ skein: join(root, 'no-such-program.js') })
     await expect(broken).rejects.toMatchObject({
       code: 'DEMO_START',
-      message: 'The process of the agents ended before it served anything: exit code 1.',
+      message: 'The process of the agents ended before it was ready: exit code 1.',
       hint: expect.stringContaining('no-such-program.js'),
     })
     await expect(play({ sceneMs: 1 })).rejects.toMatchObject({

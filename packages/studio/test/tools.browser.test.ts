@@ -74,7 +74,7 @@ test(
       await page.waitForURL('**view=timeline**')
       await page.keyboard.press('Control+k')
       await page.keyboard.type('approve with changes')
-      await page.getByText('Nothing is called “approve with changes”.').waitFor()
+      await page.getByText('No results for “approve with changes”.').waitFor()
       await page.keyboard.press('Enter') // nothing to choose, nothing happens
       await box.waitFor()
       await page.keyboard.press('Control+k')
@@ -240,7 +240,7 @@ test(
       await page.getByRole('button', { name: 'Approve temporarily' }).waitFor()
       await page.keyboard.press('Control+k')
       await page.getByRole('combobox', { name: 'Search and commands' }).fill('approve')
-      await page.getByText('Nothing is called “approve”.').waitFor() // decisions are made where they are read
+      await page.getByText('No results for “approve”.').waitFor() // decisions are made where they are read
       await page.keyboard.press('Escape')
       await page.getByRole('button', { name: 'Approve temporarily' }).click()
       await page.getByRole('button', { name: /^Approve for 1 hour/ }).click()

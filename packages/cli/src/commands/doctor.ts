@@ -96,7 +96,7 @@ const CHECKS: Readonly<Record<string, Look>> = {
 
   async server() {
     const server = readServerFile()
-    if (!server) return { ok: true, text: 'none runs in this folder' }
+    if (!server) return { ok: true, text: 'none is running in this folder' }
     const ok = await isAnswering(server.url)
     const what = ok ? 'owns the store' : 'does not answer'
     return { ok, text: `${server.url} (process ${server.pid}) ${what}` }

@@ -148,7 +148,7 @@ class Bridge {
         this.#ended.signal.throwIfAborted()
         if (last === '' || tries >= MAX_RETRIES) throw error
       }
-      if (last === '' || tries++ >= MAX_RETRIES) throw new Error('The answer broke off.')
+      if (last === '' || tries++ >= MAX_RETRIES) throw new Error('The answer was cut off.')
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       response = await this.#send({ method: 'GET', headers: { 'last-event-id': last } }).catch(
         () => new Response(null),

@@ -38,7 +38,7 @@ export const serveCommand: Command = defineCommand({
     },
     host: { type: 'string', value: 'address', description: 'Address to listen on.' },
     port: { type: 'string', value: 'number', description: 'Port to listen on.' },
-    check: { type: 'boolean', description: 'Only checks the configuration, and ends.' },
+    check: { type: 'boolean', description: 'Checks the configuration and exits.' },
     scripted: {
       type: 'boolean',
       description:

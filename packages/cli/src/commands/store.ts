@@ -122,7 +122,7 @@ export const restoreCommand: Command = defineCommand({
 export const copyCommand: Command = defineCommand({
   operands: [
     { name: 'from', description: 'sqlite:<file> or postgres://…' },
-    { name: 'to', description: 'sqlite:<file> or postgres://…; it must not have threads.' },
+    { name: 'to', description: 'sqlite:<file> or postgres://…; it must contain no threads.' },
   ],
   options: JSON_OPTION,
   examples: [

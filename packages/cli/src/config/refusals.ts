@@ -115,7 +115,10 @@ function checkReach(config: SkeinConfig, host: string, refuse: Refuse): void {
     else if (URL.parse(origin)?.origin !== origin)
       refuse('origins', `"${origin}" is not an origin; write it as https://app.example.`)
     else if (!origin.startsWith('https://'))
-      refuse('origins', `"${origin}" is not https, so anybody on the way can change that page.`)
+      refuse(
+        'origins',
+        `"${origin}" is not https, so anyone on the network path can change that page.`,
+      )
   }
   if (prefix !== undefined && !/^(?:\/[\w.~-]+)+$/.test(prefix))
     refuse('prefix', `"${prefix}" is not a path such as /api.`)
@@ -141,7 +144,7 @@ function checkAuth(config: SkeinConfig, refuse: Refuse): readonly ApiKey[] {
   const { auth, authKeys = [], authKeysFile, jwt } = config
   const isFunction = typeof auth === 'function'
   if (auth === 'none')
-    refuse('auth', '"none" lets everybody in who reaches the port; that is for `skein dev`.')
+    refuse('auth', '"none" lets in anyone who can reach the port; that is for `skein dev`.')
   else if (auth !== undefined && !isFunction)
     refuse('auth', 'is not a function; it takes a request and returns its user, or null.')
   const text = secretFile('authKeysFile', authKeysFile, refuse)
@@ -182,7 +185,10 @@ function checkJwt(jwt: NonNullable<SkeinConfig['jwt']>, refuse: Refuse): void {
     const url = URL.parse(jwks)
     if (!url) refuse('jwt.jwks', 'is not an address.')
     else if (url.protocol !== 'https:' && !isLoopbackHost(url.hostname))
-      refuse('jwt.jwks', 'is not https, so anybody on the way can give the server other keys.')
+      refuse(
+        'jwt.jwks',
+        'is not https, so anyone on the network path can give the server other keys.',
+      )
   } else if (!isPlainObject(jwks)) refuse('jwt.jwks', 'is missing.')
 }
 
@@ -407,5 +413,5 @@ function checkProcess(env: NodeJS.ProcessEnv, refuse: Refuse): void {
     refuse('NODE_TLS_REJECT_UNAUTHORIZED', 'is 0, so keys are sent to anyone who answers.')
   const flags = [...process.execArgv, ...(env['NODE_OPTIONS'] ?? '').split(/\s+/)]
   if (flags.some((flag) => flag.startsWith('--inspect')))
-    refuse('--inspect', 'lets everybody who reaches that port run code in this process.')
+    refuse('--inspect', 'lets anyone who can reach that port run code in this process.')
 }

@@ -134,7 +134,7 @@ export class Tally {
   readonly #turns = new Set<string>()
   /** Null if the price of any request is unknown, because the sum would then be too low. */
   costUsd: number | null = 0
-  /** The model that the thread itself asked last, and the tokens of that request. */
+  /** The model of the thread's own last request, and the tokens of that request. */
   model: { readonly name: string; readonly contextTokens: number } | undefined
 
   add({ path, event }: TreeEvent): void {

@@ -285,8 +285,7 @@ async function firstDecision(
       ? 'It no longer waits: the call has ended, the thread was stopped, or the time was over.'
       : 'Someone else was first.'
   const who = line(decision.by ?? 'Someone else', 60)
-  if (decision.type === 'provided')
-    return `${who} was first and gave the values. Yours were not stored.`
+  if (decision.type === 'provided') return `${who} was first. Your values were not stored.`
   const word = { approve: 'approved', deny: 'denied' }[decision.type as string] ?? 'answered'
   return `${who} was first and ${word} it. Nothing was changed.`
 }

@@ -117,7 +117,7 @@ export function Palette({ onHelp }: { readonly onHelp: () => void }): ReactNode 
       <Results id={id} choices={choices} current={current} onActive={setActive} onChoose={choose} />
       <p className="palette-foot soft small" role="status">
         {choices.length === 0
-          ? `Nothing is called “${line(text, 60)}”.`
+          ? `No results for “${line(text, 60)}”.`
           : plural(choices.length, 'result')}
       </p>
     </Dialog>

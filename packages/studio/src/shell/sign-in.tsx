@@ -28,8 +28,8 @@ export function SignIn(): ReactNode {
           <img src={iconUrl} alt="" /> Skein Studio
         </h1>
         <p className="soft">
-          This server asks who you are. Sign in with one of its keys; what you see and may do
-          follows from it.
+          This server asks who you are. Sign in with one of its keys, which decides what you can see
+          and do.
         </p>
         <label>
           <span>Key</span>

@@ -128,7 +128,7 @@ export type Reaction =
   | { readonly type: 'drop' }
   | { readonly type: 'run'; readonly keys: string }
   | { readonly type: 'decide'; readonly button: string }
-  /** The button was not yet in place, or had not yet had the focus, for long enough. */
+  /** The button had not been in place, or in focus, for long enough. */
   | { readonly type: 'too_soon'; readonly button: string }
   | { readonly type: 'focus'; readonly button: string }
 
