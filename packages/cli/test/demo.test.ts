@@ -98,7 +98,7 @@ describe('skein demo', { timeout }, () => {
     })
     await expect(play({ sceneMs: 1 })).rejects.toMatchObject({
       code: 'DEMO_TIMED_OUT',
-      message: 'The scene "crash" has not ended after 0.001 seconds.',
+      message: 'The scene "crash" did not end within 0.001 seconds.',
       hint: 'The machine may be busy. Run the demo again.',
     })
   })

@@ -178,7 +178,7 @@ describe('serve', { timeout: 90_000 }, () => {
       'origins: "*" lets every page',
       'origins: "http://app.example" is not https',
       'origins: "https://app.example/path" is not an origin',
-      'auth: "none" lets everybody in',
+      'auth: "none" lets in anyone',
       'authKeys[0]: has no tenant.',
       'authKeys[0]: has the unknown scope "everything".',
       'authKeys[0]: is shorter than 24 characters',

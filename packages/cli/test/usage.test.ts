@@ -78,11 +78,11 @@ describe('usage', { timeout: 60_000 }, () => {
     { args: ['run', 'support', 'Hi', '--timeout', 'soon'], says: 'E.g. 500ms, 30s, 5m.' },
     {
       args: ['run', 'support', 'Hi', '--timeout'],
-      says: 'Write a value behind it: --timeout <time>',
+      says: 'Write one after it: --timeout <time>',
     },
     {
       args: ['run', 'support', 'Hi', '--timeout', '--json'],
-      says: 'Write a value behind it: --timeout <time>',
+      says: 'Write one after it: --timeout <time>',
     },
     { args: ['run', 'support', 'Hi', '--json=yes'], says: '--json takes no value.' },
     { args: ['run', 'support', 'Hi', '--if-busy', 'cut'], says: 'Give --thread, and one of' },

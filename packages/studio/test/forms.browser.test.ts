@@ -276,7 +276,7 @@ describe('a thread', () => {
         await route.continue()
       })
       await other.getByRole('button', give).click()
-      await other.getByText(/was first and gave the values\. Yours were not stored\./).waitFor()
+      await other.getByText(/was first\. Your values were not stored\./).waitFor()
       for (const one of [page, other]) expect(await one.content()).not.toContain('sesame')
       const waiting = async () => (await runtime.inbox.list()).map(({ interruptId }) => interruptId)
       await expect.poll(waiting).not.toContain(asked!.interruptId)
