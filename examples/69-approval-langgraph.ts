@@ -89,7 +89,7 @@ const shown = asked.map(({ action }) => `${action.tool} ${JSON.stringify(action.
 console.log(`waits for a person: ${shown.join()}; refunded: ${refunds.join() || 'nothing'}`)
 
 // #region approve
-// The person has answered. The graph is built anew, as in another process.
+// The person has answered. The graph is rebuilt, as another process would do.
 const resume = asked.map(({ id }) => ({ id, approved: true }))
 const done = await build().invoke(new Command({ resume }), paused.config)
 // #endregion approve
