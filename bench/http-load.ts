@@ -121,7 +121,7 @@ export async function runLoad({
   }
 }
 
-/** A thread without work beside us; the returned function ends it and answers its longest stall. */
+/** A thread of its own without work; the returned function ends it and answers its longest stall. */
 function watchIdle(): () => Promise<number> {
   const code = `
     const { monitorEventLoopDelay } = require('node:perf_hooks')
@@ -171,7 +171,7 @@ async function drive(
   await Promise.all(
     threadIds.map(async (id, index) => {
       while (!isOver()) {
-        await runtime.threads.run(id, 'Go on.')
+        await runtime.threads.run(id, 'Continue.')
         if (index > 0 || heapEarlyMb > 0 || !isOver(0.2)) continue
         // What starting costs is not what streaming costs.
         heapEarlyMb = heapMb()

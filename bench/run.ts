@@ -5,7 +5,7 @@
  *   npm run bench -- --quick          a short look, no peers installed
  *   npm run bench -- --no-peers       without the contenders that need other packages
  *   npm run bench -- --save           write bench/results/<area>.json and .md as well
- *   npm run bench -- --write          put the tables into bench/README.md; goes on where it was stopped
+ *   npm run bench -- --write          put the tables into bench/README.md; continues where it was stopped
  *   npm run bench -- --minutes 12     begin no further process after so many minutes
  *   npm run bench -- --check          the few of bench/bounds.json; fails where a ratio is over its bound
  */

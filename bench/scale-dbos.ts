@@ -1,6 +1,6 @@
 /**
  * A process that runs the turns of bench/scale.ts as workflows of DBOS: two answers of a model and a call, each a step
- * whose result is stored. DBOS keeps no conversation; what a model is asked would be kept beside it.
+ * whose result is stored. DBOS keeps no conversation; what a model is asked would be kept next to it.
  */
 import { peer } from './runner/peers.ts'
 

@@ -51,7 +51,7 @@ const setUps: readonly { name: string; engine: Engine; isSqlite?: boolean; nodes
   ...kinds.flatMap((kind) => [1, 2, 4].map((nodes) => ({ ...kind, nodes }))),
 ]
 
-/** How many turns each node does before anything is measured: a process that has done fewer still compiles. */
+/** Turns that each node runs before anything is measured: in a process that has run fewer, V8 is still compiling. */
 const WARM_TURNS = 150
 
 interface Node {

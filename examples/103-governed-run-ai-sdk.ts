@@ -14,7 +14,7 @@ import { MockLanguageModelV4 } from 'ai/test'
 import type { Run } from '@skein/governance'
 import { aiSdkModel, aiSdkTools } from '@skein/governance/ai-sdk'
 import { identity, reversed } from './wire-bank.ts'
-import { gov, sign, task } from './wire-desk.ts'
+import { gov, sign, task } from './wire-governor.ts'
 
 /** A scripted model: it reads the ledger, reverses the wire, and says so. */
 const script = ['ledger_snapshot', 'reverse_wire']

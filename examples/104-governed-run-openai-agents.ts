@@ -1,6 +1,6 @@
 /**
  * An agent of the OpenAI Agents SDK inside a governed run, with its model recorded: the answer needs
- * evidence, and a call of high risk waits for a person. The resumed run asks the model only for what comes
+ * evidence, and a high-risk call waits for a person. The resumed run asks the model only for what comes
  * after that call.
  *
  * Prints:
@@ -14,7 +14,7 @@ import { Agent, type Model, Runner, Usage } from '@openai/agents'
 import type { Run } from '@skein/governance'
 import { openAiAgentsModel, openAiAgentsTools } from '@skein/governance/openai-agents'
 import { identity, reversed } from './wire-bank.ts'
-import { gov, sign, task } from './wire-desk.ts'
+import { gov, sign, task } from './wire-governor.ts'
 
 /** A scripted model: it reads the ledger, reverses the wire, and says so. */
 const script = ['ledger_snapshot', 'reverse_wire']

@@ -1,6 +1,6 @@
 /**
  * Lets a model work with a folder of notes. The tools check their arguments, deleting needs a yes, and
- * what a tool refuses is told to the model, which goes on.
+ * what a tool refuses goes back to the model, which continues.
  *
  * Prints:
  *

@@ -62,8 +62,8 @@ const stream = await ask('/v1/responses', 'sk-ada', {
 const deltas = (await stream.text()).matchAll(/"delta":"([^"]*)"/g)
 console.log('stream:', [...deltas].map(([, text]) => text).join(''))
 
-const nobody = await ask('/v1/messages', 'sk-nobody', request)
-console.log('no key:', nobody.status, (await nobody.json()).error.type)
+const noKey = await ask('/v1/messages', 'sk-nobody', request)
+console.log('no key:', noKey.status, (await noKey.json()).error.type)
 
 await ask('/v1/models', 'sk-bob')
 await ask('/v1/models', 'sk-bob')

@@ -6,7 +6,7 @@
  *
  *     small: Hi!
  *     large: Nothing to search for.
- *     20 asked at once: 9 answered, 2 wait, 9 refused with RATE_LIMITED
+ *     20 asked at the same time: 9 answered, 2 wait, 9 refused with RATE_LIMITED
  */
 
 // #region program
@@ -51,7 +51,7 @@ const calls = Array.from({ length: 20 }, async () => {
 await new Promise((resolve) => setTimeout(resolve, 50))
 const { answered, waiting, refused } = counts
 console.log(
-  `20 asked at once: ${answered} answered, ${waiting} wait, ${refused} refused with RATE_LIMITED`,
+  `20 asked at the same time: ${answered} answered, ${waiting} wait, ${refused} refused with RATE_LIMITED`,
 )
 controller.abort() // who waits can leave
 await Promise.all(calls)

@@ -1,6 +1,6 @@
 /**
  * An answer that outlives the connection of its reader: the browser loses the line in the middle and
- * goes on with the number of the last event it saw. The model was asked once.
+ * continues with the number of the last event it saw. The model was asked once.
  *
  * Prints:
  *

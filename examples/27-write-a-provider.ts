@@ -68,7 +68,7 @@ const backwards = createProvider({
       provider: 'backwards',
       capabilities,
       complete: answer,
-      // One batch for each piece as it comes; here everything comes at once.
+      // One batch for each piece as it comes; here everything comes in one piece.
       async *stream(request) {
         yield await answer(request)
       },

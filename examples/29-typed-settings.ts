@@ -4,7 +4,7 @@
  * Prints:
  *
  *     sent: {"effort":"high"}, brand_new true
- *     and web_search beside the weather
+ *     and web_search next to the weather
  *     Oslo: 7 degrees, measured 1970-01-01T00:00:00.000Z
  */
 
@@ -39,7 +39,7 @@ await forecaster.with({ params }).generate('Hello')
 const [first, , last] = server.requests.map(({ body }) => body)
 const [mine, theirs] = (first?.['tools'] ?? []) as { name?: string; type: string }[]
 console.log(`sent: ${JSON.stringify(first?.['reasoning'])}, brand_new ${last?.['brand_new']}`)
-console.log(`and ${theirs?.type} beside the ${mine?.name}`)
+console.log(`and ${theirs?.type} next to the ${mine?.name}`)
 
 for (const execution of turn.toolExecutions)
   if (!execution.isError && execution.toolName === 'weather') {

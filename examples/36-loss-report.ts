@@ -49,7 +49,7 @@ const thread: Thread = {
 
 const { value: messages, lost } = toUppMessages(thread)
 for (const { type, content } of messages) console.log(`${type}: ${JSON.stringify(content)}`)
-// Agents and turns are in the list too; here only what stands on messages.
+// Agents and turns are in the list too; here only what concerns messages.
 for (const { pointer, reason } of lost) {
   if (pointer.includes('/messages/')) console.log(`lost: ${pointer} (${reason})`)
 }

@@ -1,6 +1,6 @@
 /**
  * An agent is a function of an input and a state: it gives a turn and a new state and keeps nothing.
- * So any state can be looked at, and any state can be gone on from, twice if you like.
+ * So any state can be looked at, and continued from, twice if you like.
  *
  * Prints:
  *

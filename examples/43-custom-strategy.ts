@@ -53,7 +53,7 @@ const reviewed: ExecutionStrategy = {
     let resolve: (result: ExecutionResult) => void = () => {}
     let reject: (error: unknown) => void = () => {}
     const result = new Promise<ExecutionResult>((...settle) => ([resolve, reject] = settle))
-    result.catch(() => {}) // whoever reads the events sees the failure there
+    result.catch(() => {}) // anyone who reads the events sees the failure there
     return {
       result,
       abort: () => controller.abort(),

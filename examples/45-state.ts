@@ -1,6 +1,6 @@
 /**
  * A state never changes: every operation gives a new one. It is plain data, so it can be stored as JSON
- * and gone on from in another process.
+ * and continued in another process.
  *
  * Prints:
  *
@@ -8,7 +8,7 @@
  *     replaced: Fresh start
  *     the original still has: Hello, Hi
  *     s0: 0 messages, s1: user assistant, s2: user assistant user assistant
- *     restored the same: true; goes on with 5 messages
+ *     restored the same: true; continues with 5 messages
  */
 
 // #region program
@@ -41,5 +41,5 @@ const restored = AgentState.fromJSON(JSON.parse(storage.get(`state:${s2.id}`)!))
 await helper.generate('Continue', restored)
 const isSame = JSON.stringify(restored) === JSON.stringify(s2)
 const sent = model.requests.at(-1)!.messages.length
-console.log(`restored the same: ${isSame}; goes on with ${sent} messages`)
+console.log(`restored the same: ${isSame}; continues with ${sent} messages`)
 // #endregion program

@@ -84,7 +84,7 @@ const helperTool: Tool = {
 }
 const model = scripted([calls('helper', { task: 'Say it.' }), says('It.'), says('Done.')])
 const lead = agent({ model, tools: [helperTool] })
-await lead.query('Let somebody help.')
+await lead.query('Let someone help.')
 console.log(
   `helper ran with the caller's model: ${seen[0]?.parentModel === model}, for agent coder: ${seen[0]?.agentId === lead.id}`,
 )

@@ -1,5 +1,5 @@
 /**
- * Calls of one message run side by side unless somebody says otherwise: a tool (`sequential`,
+ * Calls of one message run side by side unless someone says otherwise: a tool (`sequential`,
  * `dependsOn`), or the model (`after`). Results keep the order of the calls.
  *
  * Prints:
@@ -71,7 +71,7 @@ const worker = agent({
   model: scripted([says('Done.')]),
   tools: [probe('fetch'), probe('process'), probe('save')],
 })
-const { state } = await worker.resume(asked) // goes on with the calls that are open
+const { state } = await worker.resume(asked) // continues with the calls that are open
 console.log(`after: ${log.join(', ')}`)
 const results = state.messages.filter(isToolResultMessage).flatMap((message) => message.results)
 console.log(`results in call order: ${results.map(({ result }) => result).join(', ')}`)

@@ -1,5 +1,5 @@
 /**
- * Saves the state after each step, without holding up the run, and goes on from it in another process.
+ * Saves the state after each step, without holding up the run, and continues from it in another process.
  *
  * Prints:
  *
@@ -7,7 +7,7 @@
  *     on disk: my-session: checkpoint.json metadata.json versions
  *     session my-session, step 2
  *     resumed with 5 messages: And tested.
- *     nobody: Start fresh
+ *     other-session: Start fresh
  */
 
 // #region program
@@ -56,6 +56,6 @@ async function goOn(sessionId: string): Promise<void> {
   await later.flush()
 }
 await goOn('my-session')
-await goOn('nobody')
+await goOn('other-session')
 await rm(dir, { recursive: true })
 // #endregion program

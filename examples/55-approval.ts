@@ -1,6 +1,6 @@
 /**
- * A call that waits for a person ends the run as data. The state is stored, somebody decides, and another
- * process goes on: what was finished is not done again.
+ * A call that waits for a person ends the run as data. The state is stored, someone decides, and another
+ * process continues: what was finished is not done again.
  *
  * Prints:
  *

@@ -30,7 +30,7 @@ async function connect(server: Server | McpServer): Promise<Client> {
   return client
 }
 
-// Somebody's MCP server.
+// Someone's MCP server.
 const library = new McpServer({ name: 'library', version: '1.0.0' })
 library.registerTool(
   'find_book',

@@ -36,7 +36,7 @@ const work = () =>
     tools: [
       tool({
         name: 'pay',
-        description: 'Pays somebody. `idempotencyKey` of the context is the same in every try.',
+        description: 'Pays a customer. `idempotencyKey` of the context is the same in every try.',
         parameters: z.object({ to: z.string() }),
         run: async ({ to }) => {
           if (to === 'bob' && dies) {

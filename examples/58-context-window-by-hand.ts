@@ -1,6 +1,6 @@
 /**
  * The three ways to keep a history short, written by hand as middleware: how the ready-made ones of
- * `46-context-window.ts` work inside. What a cut leaves behind is mended before the model sees it.
+ * `46-context-window.ts` work inside. What a cut leaves behind is fixed before the model sees it.
  *
  * Prints:
  *

@@ -1,6 +1,6 @@
 /**
  * Everything together: an engineer agent with a sub-agent, reasoning, hooks, logs and its own limits;
- * its state is stored and gone on from.
+ * its state is stored and continued.
  *
  * Prints:
  *

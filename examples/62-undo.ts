@@ -1,7 +1,7 @@
 /**
  * Three reversals, then a step fails. What was done is taken back, the last first; one inversion does
  * not work, and the result says so instead of hiding it. A crash in the middle would change nothing:
- * `recover` goes on where the journal ends.
+ * `recover` continues where the journal ends.
  *
  * Prints:
  *

@@ -4,7 +4,7 @@
  * Prints:
  *
  *     edited arguments: APPROVAL_SCOPE
- *     somebody else's key: APPROVAL_INVALID
+ *     someone else's key: APPROVAL_INVALID
  *     the agent itself: APPROVAL_SELF
  *     one of two people: APPROVAL_REQUIRED
  *     both: ok, pat and kim
@@ -70,7 +70,7 @@ await show(
   'edited arguments',
   await sign('pat', { ...request, action: edited, digest: actionDigest(edited) }),
 )
-await show("somebody else's key", await sign('pat', request, (await generateKey()).privateJwk))
+await show("someone else's key", await sign('pat', request, (await generateKey()).privateJwk))
 await show('the agent itself', await sign('clerk'))
 const [pat, kim] = [await sign('pat'), await sign('kim')]
 await show('one of two people', pat)

@@ -35,7 +35,7 @@ const done = await gov.run(task, { identity: bank.identity, input: null }, async
 })
 if (done.state !== 'deliver') throw new Error('not delivered')
 
-// The checkpoint goes to whoever audits. From now on no entry before it can change unnoticed.
+// The checkpoint goes to the auditor. From now on no entry before it can change unnoticed.
 const pinned = await log.seal()
 const proof = await log.prove(3, log.size)
 await log.close()
@@ -53,7 +53,7 @@ writeFileSync(entries, original.split('\n').slice(0, 3).join('\n') + '\n')
 console.log(`the end was cut off: ${(await verify()).faults[0]?.kind}`)
 writeFileSync(entries, original)
 
-// One line, a few hashes and the checkpoint are enough; nobody needs the rest of the log.
+// One line, a few hashes and the checkpoint are enough; no one needs the rest of the log.
 const { root } = parseCheckpoint(pinned)!
 const leaf = leafHash(original.split('\n')[3]!)
 const hashes = proof.map((hash) => new Uint8Array(Buffer.from(hash, 'base64')))

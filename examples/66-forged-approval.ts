@@ -18,7 +18,7 @@ import { memoryLog } from '@skein/governance/audit'
 import * as bank from './wire-bank.ts'
 
 // #region forged
-// What a client can send: nobody asked, nobody approved, and the arguments are its own.
+// What a client can send: no one asked, no one approved, and the arguments are its own.
 const messages: ModelMessage[] = [
   { role: 'user', content: 'Hello.' },
   {

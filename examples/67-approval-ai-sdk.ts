@@ -1,5 +1,5 @@
 /**
- * The AI SDK with governed tools: a refund waits for a person, the process ends, and another one goes on.
+ * The AI SDK with governed tools: a refund waits for a person, the process ends, and another one continues.
  *
  * Prints:
  *
@@ -55,7 +55,7 @@ async function answer(messages: ModelMessage[]) {
 }
 // #endregion ask
 
-/** A scripted model, which calls the refund and then says what it was told. */
+/** A scripted model, which calls the refund and then says what it received. */
 const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
   outputTokens: { total: 1, text: 1, reasoning: 0 },

@@ -1,6 +1,6 @@
 /**
  * The OpenAI Agents SDK with governed tools: a refund waits for a person, the process ends, and another one
- * goes on from the stored state.
+ * continues from the stored state.
  *
  * Prints:
  *
@@ -32,7 +32,7 @@ const refund = tool({
 })
 // #endregion tools
 
-/** A scripted model, which calls the refund and then says what it was told. */
+/** A scripted model, which calls the refund and then says what it received. */
 const model: Model = {
   getResponse: async ({ input }) => {
     const told = JSON.stringify(input).includes('refunded')

@@ -1,6 +1,6 @@
 /**
  * LangGraph with governed tools: a refund interrupts the graph, and three resumes of the same checkpoint have
- * one effect. Another governor over the same log goes on where the first one waited.
+ * one effect. Another governor over the same log continues where the first one waited.
  *
  * Prints:
  *
@@ -41,7 +41,7 @@ const refund = tool(
 )
 // #endregion tools
 
-/** A scripted model, which calls the refund and then says what it was told. */
+/** A scripted model, which calls the refund and then says what it received. */
 function model({ messages }: { messages: BaseMessage[] }) {
   const told = messages.some(({ content }) => String(content).startsWith('refunded'))
   const call = { name: 'refund', args: { order: 'A-7' }, id: `call_${crypto.randomUUID()}` }
@@ -89,7 +89,7 @@ const shown = asked.map(({ action }) => `${action.tool} ${JSON.stringify(action.
 console.log(`waits for a person: ${shown.join()}; refunded: ${refunds.join() || 'nothing'}`)
 
 // #region approve
-// The person has answered. The graph is built anew, as in another process.
+// The person has answered. The graph is rebuilt, as another process would do.
 const resume = asked.map(({ id }) => ({ id, approved: true }))
 const done = await build().invoke(new Command({ resume }), paused.config)
 // #endregion approve

@@ -1,5 +1,5 @@
 /**
- * A thread lives in a file. The process ends, another one opens the file, and the conversation goes on.
+ * A thread lives in a file. The process ends, another one opens the file, and the conversation continues.
  *
  * Prints:
  *
@@ -22,7 +22,7 @@ const model = scripted((request) =>
 const greeter = defineAgent({ name: 'greeter', instructions: 'You remember names.', model })
 
 const folder = await mkdtemp(join(tmpdir(), 'skein-'))
-const secretKey = randomBytes(32) // in production from the environment, never beside the data
+const secretKey = randomBytes(32) // in production from the environment, never next to the data
 // #region restart
 const first = await createRuntime({ agents: [greeter], folder, secretKey })
 await first.start()

@@ -1,5 +1,5 @@
 /**
- * A child that works in the background. The parent answers at once; the child's result comes as a message,
+ * A child that works in the background. The parent answers immediately; the child's result comes as a message,
  * and wakes it. The child lives on and can be spoken to again.
  *
  * Prints:

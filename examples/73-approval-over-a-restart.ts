@@ -49,7 +49,7 @@ const model = scripted(({ messages }) => {
 const desk = defineAgent({ name: 'refunds', instructions: 'You refund.', model, tools: [refund] })
 
 const folder = await mkdtemp(join(tmpdir(), 'skein-'))
-const secretKey = randomBytes(32) // in production from the environment, never beside the data
+const secretKey = randomBytes(32) // in production from the environment, never next to the data
 const open = async (): Promise<EmbeddedRuntime> => {
   const runtime = await createRuntime({ agents: [desk], tools: [charge], folder, secretKey })
   await runtime.start()

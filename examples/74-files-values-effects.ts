@@ -1,5 +1,5 @@
 /**
- * What a thread keeps beside messages: files, values and scheduled effects. What a tool changes becomes true
+ * What a thread keeps in addition to messages: files, values and scheduled effects. What a tool changes becomes true
  * together with its result, in one transaction.
  *
  * Prints:

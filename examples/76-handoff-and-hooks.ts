@@ -5,7 +5,7 @@
  * Prints:
  *
  *     Hardware here: Unplug it, wait, plug it in.
- *     the specialist was told: You mend hardware. Today is Sunday.
+ *     the specialist's system prompt: You fix hardware. Today is Sunday.
  *     and saw 3 messages of the front desk
  */
 
@@ -25,7 +25,7 @@ const hardware = defineAgent({
   exposeAsTool: true,
   toolDescription: 'Knows printers.',
   hooks: [today],
-  instructions: 'You mend hardware.',
+  instructions: 'You fix hardware.',
   model: mender,
 })
 const greeter = scripted(() => calls('hardware', {}))
@@ -43,7 +43,7 @@ const { id } = await runtime.threads.create({ agent: 'desk' })
 const { text } = await runtime.threads.run(id, 'My printer is dead.')
 console.log(text)
 const [request] = mender.requests
-console.log(`the specialist was told: ${request!.system}`)
+console.log(`the specialist's system prompt: ${request!.system}`)
 console.log(`and saw ${request!.messages.length} messages of the front desk`)
 await runtime.stop()
 // #endregion program

@@ -55,7 +55,7 @@ const researcher = agent({ model, tools: [search, askEditor], execution: react()
 const desk = defineAgent({ name: 'desk', sideA: { agent: researcher } })
 
 const folder = await mkdtemp(join(tmpdir(), 'skein-'))
-const secretKey = randomBytes(32) // in production from the environment, never beside the data
+const secretKey = randomBytes(32) // in production from the environment, never next to the data
 const open = async (): Promise<EmbeddedRuntime> => {
   const runtime = await createRuntime({ agents: [desk], folder, secretKey })
   await runtime.start()

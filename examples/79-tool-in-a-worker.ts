@@ -1,5 +1,5 @@
 /**
- * A tool that computes for long runs in a worker thread, so that nobody else waits. Its `timeoutMs` ends even an
+ * A tool that computes for long runs in a worker thread, so that no one else waits. Its `timeoutMs` ends even an
  * endless loop; the model reads that as the result of the call.
  *
  * Prints:

@@ -1,6 +1,6 @@
 /**
  * `llm()` inside a governed run, with its model recorded: a refund waits for a person, the process ends, and
- * another one goes on with the same call.
+ * another one continues with the same call.
  *
  * Prints:
  *

@@ -1,6 +1,6 @@
 /**
  * An e-mail cannot be undone, and one field of its tool says so. A person reads it, corrects the address, and
- * exactly what she approved is sent. The model is told which call ran.
+ * exactly what she approved is sent. The model learns which call ran.
  *
  * Prints:
  *

@@ -1,5 +1,5 @@
 /**
- * Two nodes share a PostgreSQL database. A thread that one has begun goes on at the other, without a restart.
+ * Two nodes share a PostgreSQL database. A thread that one has begun continues at the other, without a restart.
  * Set DATABASE_URL to use a server of your own.
  *
  * Prints:

@@ -5,8 +5,8 @@
  * Prints:
  *
  *     node 2 looks everything up once
- *     node 2 hears that thread a has 4 events and is due
- *     node 2 hears that the drain of b has to end: stopped
+ *     node 2 is notified: thread a has 4 events and is due
+ *     node 2 is notified: the drain of b has to end: stopped
  */
 
 // #region program
@@ -26,9 +26,9 @@ await second.start({
   notice(notice) {
     const { threadId } = notice
     if (notice.type === 'committed')
-      console.log(`node 2 hears that thread ${threadId} has ${notice.seq} events and is due`)
+      console.log(`node 2 is notified: thread ${threadId} has ${notice.seq} events and is due`)
     if (notice.type !== 'interrupt') return
-    console.log(`node 2 hears that the drain of ${threadId} has to end: ${notice.reason}`)
+    console.log(`node 2 is notified: the drain of ${threadId} has to end: ${notice.reason}`)
     finish()
   },
 })

@@ -1,6 +1,6 @@
 /**
- * What an agent remembers of a user: values that all threads of the user share. A tool changes them together with
- * its result, and nobody's change is lost, also when several threads work at once.
+ * What an agent remembers about a user: values that all threads of the user share. A tool changes them together with
+ * its result, and no one's change is lost, also when several threads work at the same time.
  *
  * Prints:
  *

@@ -1,5 +1,5 @@
 /**
- * The smallest agent that does something: a model, what it is told, one tool, and a thread to talk in.
+ * The smallest agent that does something: a model, its instructions, one tool, and a thread to talk in.
  *
  * Prints:
  *

@@ -1,6 +1,6 @@
 /**
- * Work by the calendar: every morning at nine in Berlin the thread gets a message, and the agent answers it. Clocks
- * that change in March and October are the calendar's business. No day is waited for: the test moves the time.
+ * Work by the calendar: every morning at nine in Berlin the thread gets a message, and the agent answers it.
+ * The calendar takes care of daylight saving time. No day is waited for: the test moves the time.
  *
  * Prints:
  *

@@ -25,7 +25,7 @@ export function notesTools(folder: string, approve: (file: string) => Promise<bo
         const found: string[] = []
         for (const file of (await readdir(folder)).sort()) {
           const path = await inside(folder, file).catch(() => undefined)
-          // Looked for as it stands: a pattern from a model could be made to run for ever.
+          // Matched as plain text: a pattern from a model could run forever.
           if (path && (await readFile(path, 'utf8')).includes(text)) found.push(file)
         }
         return found

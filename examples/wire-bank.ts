@@ -41,7 +41,7 @@ export const reinstateWire: Tool<Wire, { reinstated: string }> = {
   },
 }
 
-/** Who asks: an agent of the bank, watched by people. */
+/** The requester: an agent of the bank, which people supervise. */
 export const identity = {
   agent_id: 'reversal-agent',
   owner_id: 'bank',

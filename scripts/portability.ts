@@ -52,7 +52,7 @@ for (const [name, { code, goalKb, external }] of Object.entries(budgets.programs
   if (absent.length === 0) subjects.push({ name, code, goalKb, external })
   else console.log(`not measured: ${name} (${absent.join(', ')} does not exist yet)`)
 }
-// All entries at once: two packages that pull in different copies show only together.
+// All entries at the same time: two packages that pull in different copies show only together.
 subjects.push({
   name: 'all entries together',
   code: entries.map((name, index) => `export * as entry${index} from '${name}'`).join('\n'),

@@ -62,7 +62,7 @@ async function runAll(args: readonly string[]): Promise<void> {
 async function runGroup(group: Group, more: readonly string[]): Promise<void> {
   console.log(`\n=== ${group.name}: ${group.what}`)
   if (group.name === 'shared' && !existsSync(join(sharedFolder(), 'conformance'))) {
-    console.log(`skipped: the conformance data is not beside this repository`)
+    console.log(`skipped: the conformance data is not next to this repository`)
     return
   }
   const failure = await installGroup(group)

@@ -1,6 +1,6 @@
 /**
  * A vendor of Chat Completions in a process of its own, for runs of many rounds. The model id says what
- * to play: `rounds-<n>-<c>` asks for c calls at once until the history holds n × c results.
+ * to play: `rounds-<n>-<c>` asks for c concurrent calls until the history holds n × c results.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -5,7 +5,7 @@ const calls = 256
 const atOnce = 64
 
 const bench: Bench = {
-  title: `AI: ${calls} calls, ${atOnce} at once`,
+  title: `AI: ${calls} calls, ${atOnce} at a time`,
   baseline: 'raw',
   measure: 'cpu',
   amount: { value: calls, unit: 'calls' },

@@ -5,7 +5,7 @@ const streams = 200
 const tokens = 200
 
 const bench: Bench = {
-  title: `AI: ${streams} streams at once, ${tokens} tokens each`,
+  title: `AI: ${streams} concurrent streams, ${tokens} tokens each`,
   baseline: 'raw',
   measure: 'cpu',
   amount: { value: streams * tokens, unit: 'tokens' },

@@ -51,7 +51,7 @@ const turn = await llm({ model: scripted([]), tools }).generate('x')
 ${reader('turn.toolExecutions', reading)}`
 }
 
-/** The same results as a union that somebody wrote by hand, without any library: TypeScript's own cost. */
+/** The same results as a union that someone wrote by hand, without any library: TypeScript's own cost. */
 function handWritten(): string {
   const members = names.map(
     (name, index) => `

@@ -21,7 +21,7 @@ export const identity: Identity = {
   control_class: 'autonomous',
 }
 
-/** The least a tool can do, so that what is measured is what stands around it. */
+/** The smallest possible tool, so that the measurement shows only what surrounds it. */
 export const plainTool = {
   name: 'look_up',
   description: 'Looks up an order.',

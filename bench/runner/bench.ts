@@ -21,7 +21,7 @@ export interface Bench {
   readonly measure?: 'wall' | 'cpu' | 'returned'
   /** Unit of a returned measure. Default `ms`. */
   readonly unit?: string
-  /** How much one repetition handles, for a rate beside the time. */
+  /** How much one repetition handles, for a rate in addition to the time. */
   readonly amount?: { readonly value: number; readonly unit: string }
   /** Untimed repetitions at the start of each process. Default 5. */
   readonly warmups?: number

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path'
 import type { BenchResult } from './run-bench.ts'
 
-/** Results that a run has had so far, so that a run that was stopped goes on where it was. */
+/** Results that a run has had so far, so that a run that was stopped continues where it was. */
 export interface KeptResults {
   get(id: string): BenchResult | undefined
   keep(result: BenchResult): void

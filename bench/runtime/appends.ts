@@ -11,7 +11,7 @@ const event: RuntimeEvent = {
   value: 'x'.repeat(950),
 }
 
-/** Durable appends of 1 KB, each a commit of its own, from so many writers at once. */
+/** Durable appends of 1 KB, each a commit of its own, from so many writers at the same time. */
 export function appends({
   writers,
   each,
@@ -20,7 +20,7 @@ export function appends({
   readonly each: number
 }): Bench {
   const amount = writers * each
-  const who = writers === 1 ? 'one after the other' : `to ${writers} threads at once`
+  const who = writers === 1 ? 'one after the other' : `to ${writers} threads at the same time`
   return {
     title: `Runtime: ${amount.toLocaleString('en')} durable appends of 1 KB, ${who}`,
     baseline: 'plain INSERT',

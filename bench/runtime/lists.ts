@@ -22,7 +22,7 @@ import {
 } from './filled-runtime.ts'
 
 const REPETITIONS = 5
-/** How many requests are sent together in the last rows. */
+/** The number of concurrent requests in the last rows. */
 const TOGETHER = 16
 
 interface Row {
@@ -110,7 +110,7 @@ async function measureAll({
     ['… `tag` of half the threads', '/threads?limit=20&tag=half'],
     ['… `tag` of every 1,000th', '/threads?limit=20&tag=rare'],
     ['… `tool`, all', '/threads?limit=20&tool=refund'],
-    ['… `agent`, none', '/threads?limit=20&agent=nobody'],
+    ['… `agent`, none', '/threads?limit=20&agent=unknown'],
     ['… the end of an id', `/threads?limit=20&idPart=${threadId(middle).slice(-9)}`],
     ['list of 1,000 threads', '/threads?limit=1000'],
     ['search, 20 found in all', '/threads?limit=20&search=needle'],
@@ -119,7 +119,7 @@ async function measureAll({
     ['… of 20 in the middle', `/approvals?limit=20&cursor=${inboxCursor}`],
     ['… of 20 of one user', '/approvals?limit=20', USER_KEY],
     ['… of 1,000', '/approvals?limit=1000'],
-    ['… of an agent without questions', '/approvals?agent=nobody&kind=in_doubt'],
+    ['… of an agent without questions', '/approvals?agent=unknown&kind=in_doubt'],
     ['a question by the end of its id', `/approvals?interruptIdPart=${'0'.repeat(6)}10-question`],
     ['audit page of 500', `/threads/${audited}/audit?limit=500`],
     ['audit page of 5,000', `/threads/${audited}/audit?limit=5000`],

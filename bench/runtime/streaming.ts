@@ -41,7 +41,7 @@ export async function rawStream(model: string): Promise<Stream> {
   }
 }
 
-/** A durable thread that somebody watches: a message is sent, its answer comes through the subscription. */
+/** A durable thread that someone watches: a message is sent, its answer comes through the subscription. */
 export async function skeinStream(model: string): Promise<{
   readonly runtime: EmbeddedRuntime
   /** Makes a thread; what is returned sends to it. */

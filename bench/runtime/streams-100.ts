@@ -5,7 +5,7 @@ const count = 100
 const seconds = 3
 const model = `paced-${seconds * 50}-20`
 
-/** 100 answers at once, each with 50 tokens a second; `sample` is asked every few milliseconds. */
+/** 100 concurrent answers, each with 50 tokens a second; `sample` is asked every few milliseconds. */
 export function streams100(
   what: { readonly title: string; readonly unit: string },
   sampler: () => { readonly sample: () => void; readonly value: () => number },

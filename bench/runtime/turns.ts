@@ -1,13 +1,13 @@
 import type { Bench } from '../runner/bench.ts'
 import { contenders } from './clients/client.ts'
 
-/** Turns with one tool round each, in so many threads at once. */
+/** Turns with one tool round each, in so many threads at the same time. */
 export function turns(
   { threads, each }: { readonly threads: number; readonly each: number },
   options: Partial<Pick<Bench, 'measure' | 'warmups' | 'repetitions' | 'processes'>> = {},
 ): Bench {
   const amount = threads * each
-  const where = threads === 1 ? 'one thread' : `${threads} threads at once`
+  const where = threads === 1 ? 'one thread' : `${threads} threads at the same time`
   return {
     title: `Runtime: ${amount} turns with one tool round each, ${where}, kept in SQLite`,
     baseline: 'by hand',

@@ -26,7 +26,7 @@ interface Node {
   readonly [key: string]: unknown
 }
 
-/** Where a node stands: its parent, the field that holds it, and whether a function has to run first. */
+/** The place of a node: its parent, the field that holds it, and whether a function has to run first. */
 interface Place {
   readonly parent: Node | undefined
   readonly key: string

@@ -1,6 +1,6 @@
 /**
  * What runs before a test file in which mutants are planted: the switch that the planted code asks. With
- * SKEIN_MUTANT=file#id that mutant is on. Without, all are off and those that the tests reach are written to
+ * SKEIN_MUTANT=file#id that mutant is on. Without it, all are off, and the ones that the tests reach are written to
  * the folder SKEIN_MUTANTS_REACHED; loading modules does not count.
  */
 import { randomUUID } from 'node:crypto'

@@ -25,7 +25,7 @@ const planting: Plugin = {
   },
 }
 
-// Rows are proved without the conformance data that may lie beside the repository.
+// Rows are proved without the conformance data that may be next to the repository.
 delete process.env['SKEIN_SHARED']
 
 const vitest = await createVitest(
@@ -59,7 +59,7 @@ process.on('message', (request: RunRequest) => {
     },
   )
 })
-// The command that asked has ended: so do the workers and what the tests started.
+// The command that started this process has ended, so the workers and everything that the tests started end too.
 process.on('disconnect', () => endGroup(process.pid))
 process.send?.('ready')
 

@@ -1,7 +1,7 @@
 import { parseSync } from 'vite'
 
 /**
- * Titles of the type tests that assert nothing. Nobody runs a type test, so the run cannot tell: it
+ * Titles of the type tests that assert nothing. No one runs a type test, so the run cannot tell: it
  * must name a type that has to fit (`expectTypeOf`, `assertType`, `satisfies`, a declaration with a
  * type) or code that must not compile (`@ts-expect-error`).
  */

@@ -6,7 +6,7 @@ import { proveRows } from './proved.ts'
 import { readResults, type TestRun } from './results.ts'
 import type { Spec } from './rows.ts'
 
-// A run of Vitest, with the settings of this repository, over tests that are as they must not be.
+// A run of Vitest, with the settings of this repository, over tests that break the rules.
 
 const tests: Readonly<Record<string, string>> = {
   'UPP-001': `test('UPP-001 passes', () => expect(1).toBe(1))`,

@@ -24,7 +24,7 @@ export interface TestRun {
   readonly fileDurationsMs: Readonly<Record<string, number>>
 }
 
-/** What makes Vitest write its results to a file, beside what it prints. */
+/** What makes Vitest write its results to a file, next to what it prints. */
 export const resultsReporter = '--reporter=./conformance/reporter/vitest-reporter.ts'
 
 /** Reads what the reporter wrote. */

@@ -64,7 +64,7 @@ test('SA-07 SA-08 clients of MCP and A2A are shown title and description, or the
   }
 })
 
-test('SA-07 SA-08 beside a previous version, agents are shown as they are now', async () => {
+test('SA-07 SA-08 next to a previous version, agents are shown as they are now', async () => {
   const gone = solo('gone', never, words('gone'))
   const previous = createRegistry({ agents: [desk(words('old')), team(words('old')), gone] })
   const it = await simulate({ agents: [desk(words('new')), team()], previous })

@@ -327,7 +327,7 @@ describe('child to parent', () => {
       const text = `Subagent (reference: ${reference}) ${words}:\n\nsee files\n\n${files.join('\n')}`
       expect(linesOf(requestsOf(top)[2])).toContain(`user: ${text}`)
       await expectNoSourcePath(it, id, outputs)
-      // In the log of the parent the files stand before the message that names them.
+      // In the log of the parent the files come before the message that names them.
       const types = await it.eventTypes(id)
       expect(types.lastIndexOf('file_written')).toBeLessThan(types.lastIndexOf('message_queued'))
       expect(await contents(it, reference)).toEqual(made)
@@ -353,7 +353,7 @@ describe('child to parent', () => {
       await expectNoSourcePath(it, id, outputs)
     })
 
-    test(`${rows} a file that is not there fails the call, and the session goes on`, async () => {
+    test(`${rows} a file that is not there fails the call, and the session continues`, async () => {
       const helper = child({
         script: [
           calls(name, { text: 'x', files: ['/nowhere.md'] }),
@@ -469,7 +469,7 @@ describe('child to parent', () => {
       [expect.stringMatching(local('fresh')), 'fresh'],
       [expect.stringMatching(local('more')), 'more'],
     ])
-    // In the log of the parent the files stand before the message that names them.
+    // In the log of the parent the files come before the message that names them.
     const log = (await it.threads.events(id)).map(({ event }) => event)
     const notice = log.findIndex((event) => event.type === 'message_queued' && event.subagentId)
     expect(log.findLastIndex(({ type }) => type === 'file_written')).toBeLessThan(notice)

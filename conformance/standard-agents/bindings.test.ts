@@ -33,7 +33,7 @@ test('SA-25 sessionStop ends the session as completed, on either side', async ()
   expect(requestsOf(byA, 'b')).toHaveLength(0)
 })
 
-test('SA-26 sessionFail ends it as failed, and the thread can go on afterwards', async () => {
+test('SA-26 sessionFail ends it as failed, and the thread can continue afterwards', async () => {
   const agent = ended({ sessionFail: 'end' }, [calls('end'), calls('end')])
   const it = await simulate({ agents: [agent] })
   const { id, outcome, reason, text } = await it.ask('go')
@@ -60,7 +60,7 @@ test('SA-25 SA-26 a terminal call that fails ends nothing', async () => {
   expect(linesOf(requestsOf(agent, 'b')[1]).at(-1)).toBe('tool_result: flaky ! not now')
 })
 
-test('SA-27 sessionStatus publishes its text and the run goes on', async () => {
+test('SA-27 sessionStatus publishes its text and the run continues', async () => {
   const binding = { name: 'end', messageProperty: 'status' }
   const agent = solo('tells', {
     script: [calls('end', { status: 'half way' }), says('Done.')],
@@ -234,7 +234,7 @@ describe('attachmentsProperty', () => {
   })
 
   test.each(['sessionStop', 'sessionFail'])(
-    'SA-30 a file that is not there makes the call an error, and the session goes on (%s)',
+    'SA-30 a file that is not there makes the call an error, and the session continues (%s)',
     async (kind) => {
       const agent = ended({ [kind]: sessionStop }, [
         calls('end', { summary: 'see file', files: ['/missing.txt'] }),
@@ -372,7 +372,7 @@ describe('on a side that is an agent()', () => {
     },
   )
 
-  test('SA-27 a call of the status tool publishes its text, and the agent goes on', async () => {
+  test('SA-27 a call of the status tool publishes its text, and the agent continues', async () => {
     const model = scripted([calls('tell', { text: 'half way' }), says('Done.')])
     const alone = defineAgent({
       name: 'alone',

@@ -146,7 +146,7 @@ describe.each([
 
 test('a write waits for a blocking child before it; two children next to each other overlap', async () => {
   for (const parallelToolCalls of [false, true]) {
-    // Neither child answers before both are asked, so that they overlap however long a commit takes.
+    // Neither child answers until both have been asked, so that they overlap no matter how long a commit takes.
     const both = latch()
     let asked = 0
     const { ran, tools } = world(async () => {

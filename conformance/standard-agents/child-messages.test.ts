@@ -122,7 +122,7 @@ test.each(['subagent_create', 'subagent_message'])(
 )
 
 test.each(['a client', 'an endpoint', 'a tool'])(
-  'SA-82 SA-83 a silent message of %s forces a turn, and the model hears it',
+  'SA-82 SA-83 a silent message of %s forces a turn, and the model receives it',
   async (by) => {
     const note = tool('note', (state) => state.queueMessage({ content: 'psst', isSilent: true }))
     const top = solo('boss', {

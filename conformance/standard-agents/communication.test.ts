@@ -24,7 +24,7 @@ function child(
         ...rest,
         tools: [finish, giveUp, ...tools],
       },
-      b: { script: () => says('Go on.') },
+      b: { script: () => says('Continue.') },
     },
     agent,
   )
@@ -93,7 +93,7 @@ describe.each([
   })
 })
 
-describe('ends that nobody speaks of', () => {
+describe('ends that no one speaks of', () => {
   const ends: readonly [string, () => AgentDefinition, string][] = [
     [
       'a cap',
@@ -112,18 +112,21 @@ describe('ends that nobody speaks of', () => {
     ],
   ]
 
-  test.each(ends)('SA-71 %s is told as a failure with its reason', async (_, helper, reason) => {
-    const top = boss(helper())
-    const it = await simulate({ agents: [top] })
-    const { id } = await it.ask('hi')
-    await it.idle()
-    const [report] = await reports(it, id)
-    expect(report!.text).toMatch(
-      new RegExp(
-        `^Subagent \\(reference: .{36}\\) has reported a failure:\\n\\n.+ \\(reason: ${reason}\\)$`,
-      ),
-    )
-  })
+  test.each(ends)(
+    'SA-71 %s is reported as a failure with its reason',
+    async (_, helper, reason) => {
+      const top = boss(helper())
+      const it = await simulate({ agents: [top] })
+      const { id } = await it.ask('hi')
+      await it.idle()
+      const [report] = await reports(it, id)
+      expect(report!.text).toMatch(
+        new RegExp(
+          `^Subagent \\(reference: .{36}\\) has reported a failure:\\n\\n.+ \\(reason: ${reason}\\)$`,
+        ),
+      )
+    },
+  )
 
   const explicit = { resumable: { parentCommunication: 'explicit' } } as const
   const all: readonly [string, () => AgentDefinition][] = [
@@ -161,7 +164,7 @@ describe('ends that nobody speaks of', () => {
   })
 
   test.each([false, true])(
-    'SA-69 SA-71 a tool that ends the session of the child itself is told in the same words (failed: %j)',
+    'SA-69 SA-71 a tool that ends the session of the child itself is reported in the same words (failed: %j)',
     async (failed) => {
       const stop = tool('stop', (state) => state.stopSession({ result: 'three ships', failed }))
       const helper = child({ script: [calls('stop')], tools: [stop] })
@@ -306,7 +309,7 @@ describe('status', () => {
     ['a name', 'status', 'ok'],
     ['an object', { name: 'status', messageProperty: 'text' }, 'counting'],
   ] as const)(
-    'SA-73 sessionStatus (%s) changes the text in the registry, and the child goes on',
+    'SA-73 sessionStatus (%s) changes the text in the registry, and the child continues',
     async (_, sessionStatus, text) => {
       const told = latch()
       const go = latch()
@@ -482,7 +485,7 @@ describe('status', () => {
     const start = calls('subagent_create', { agent: 'helper', name: 'Ada', message: 'go' })
     const top = solo('boss', {
       script: ({ messages }, index) => {
-        // The child goes on only when the parent has heard.
+        // The child continues only when the parent has received it.
         if (JSON.stringify(messages).includes('half way')) heard.open()
         return index === 0 ? start : says('I see.')
       },
@@ -566,7 +569,7 @@ describe('the queue', () => {
     before.store.commit = async (change) => {
       const result = await commit(change)
       if (change.point.split('+').includes('session_end') && change.threads[0]?.id !== id) {
-        // As if the process had died here: nobody hears of it any more.
+        // As if the process had died here: no one learns of it any more.
         before.store.commit = async () => Promise.reject(new Error('the process is dead'))
         reported.open()
       }

@@ -242,7 +242,7 @@ describe('SA-12 hooks are found by id', () => {
     ])
   })
 
-  test('SA-12 a list of the prompt, even an empty one, stands before the agent’s', () => {
+  test('SA-12 a list of the prompt, even an empty one, comes before the agent’s', () => {
     const hooksWith = (own: object) => {
       const prompt = definePrompt({ name: 'own', prompt: '', model, ...own })
       const agent = defineAgent({ name: 'a', sideA: { prompt }, hooks: ['quiet'] })
@@ -612,7 +612,7 @@ describe('SA-46 a subagent is configured field by field', () => {
   })
 })
 
-describe('SA-53 agents that create each other at once', () => {
+describe('SA-53 agents that create each other at the same time', () => {
   const ring = (...names: readonly string[]) =>
     names.map((name, index) => ({
       ...pair,

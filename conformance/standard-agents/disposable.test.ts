@@ -29,7 +29,7 @@ function child(
     tools: [finish, ...tools],
     sessionStop: { name: finish, messageProperty: 'text' },
   }
-  return pair(name, { a, b: { script: () => says('Go on.') } })
+  return pair(name, { a, b: { script: () => says('Continue.') } })
 }
 
 const done = (text: string) => calls('finish', { text })
@@ -104,7 +104,7 @@ test('SA-86 a parent that is terminated has a child behind it that ended before'
   ])
 })
 
-test('children that a disposable child left behind are terminated; the parent hears one report', async () => {
+test('children that a disposable child left behind are terminated; the parent receives one report', async () => {
   const goOn = latch()
   const grandchild = child('grandchild', async () => {
     await goOn.reached
@@ -222,7 +222,7 @@ test.each(['erase', 'remove', 'terminate'] as const)(
   },
 )
 
-test('a blocking child that starts by itself and is stopped before it began lets its parent go on', async () => {
+test('a blocking child that starts by itself and is stopped before it began lets its parent continue', async () => {
   const goOn = latch()
   const early = defineAgent({
     ...child('early', () => done('ready')),

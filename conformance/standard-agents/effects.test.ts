@@ -4,7 +4,7 @@ import { defineEffect, type EffectDefinition } from '@skein/runtime'
 import { child, finished, linesOf, requestsOf, solo, tool } from './support/agents.ts'
 import { childOf, simulate } from './support/simulate.ts'
 
-/** An effect that notes when it ran, and fails as often as it is told. */
+/** An effect that notes when it ran, and fails as often as the test says. */
 function ticking(options: Partial<EffectDefinition> & { readonly failures?: number } = {}) {
   const { failures = 0, ...rest } = options
   const ran: { at: number; args: unknown }[] = []
@@ -92,7 +92,7 @@ test('one without retries, or with none left, is over', async () => {
   })
 })
 
-test('a calendar goes on after a failure, with all its tries each time', async () => {
+test('a calendar continues after a failure, with all its tries each time', async () => {
   const parts = ticking({ failures: 4, retry: { attempts: 2, backoffMs: 1000 } })
   const { it, id } = await started(parts)
   await it.threads.effects.schedule(id, 'tick', null, { cron: '*/10 * * * *' })
@@ -111,7 +111,7 @@ test('a second one with the same key replaces the first', async () => {
   expect(parts.ran.map(({ args }) => args)).toEqual(['third', 'second'])
 })
 
-test('it outlives a restart, and can be run at once or taken back', async () => {
+test('it outlives a restart, and can be run immediately or taken back', async () => {
   const parts = ticking()
   const { it, id } = await started(parts)
   await it.threads.effects.schedule(id, 'tick', 'kept', 1000)

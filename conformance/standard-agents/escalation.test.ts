@@ -134,7 +134,7 @@ test('SA-71 a child that a person stops has reported a failure', async () => {
 })
 
 test.each(['works', 'waits for a person'])(
-  'SA-84 a stop of the parent reaches a child that %s on a message, and nobody is asked any more',
+  'SA-84 a stop of the parent reaches a child that %s on a message, and no one is asked any more',
   async (what) => {
     const busy = latch()
     const ask = defineTool({ name: 'ask', description: 'Asks a person.', risk: 'read_only' })
@@ -158,7 +158,7 @@ test.each(['works', 'waits for a person'])(
     const it = await simulate({ agents: [top] })
     const { id } = await it.ask('hi')
     reference = (await it.threads.children(id))[0]!.reference
-    await it.send(id, 'go on')
+    await it.send(id, 'continue')
     await busy.reached
     if (what !== 'works') await it.idle()
     await it.threads.stop(id)
@@ -178,7 +178,7 @@ test('SA-85 what waits for a person in a terminated thread waits no more', async
   expect((await it.threads.get(id)).waiting).toBe(1)
   const stopped = await it.restart({ starts: false })
   await stopped.threads.terminate(id)
-  // At once, before anything works on the thread again.
+  // Immediately, before anything works on the thread again.
   expect((await stopped.threads.get(id)).waiting).toBe(0)
   expect(await stopped.runtime.inbox.list()).toEqual([])
   const { interruptId } = waiting[0]!

@@ -6,7 +6,7 @@ import { linesOf, requestsOf, solo } from './support/agents.ts'
 import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
 
-/** The agent of §8, word for word; what it names is registered beside it. */
+/** The agent of §8, word for word; what it names is registered next to it. */
 const assetSubagent: AgentDefinition = defineAgent({
   name: 'asset_subagent',
   type: 'dual_ai',
@@ -162,7 +162,7 @@ describe('by itself', () => {
     })
   })
 
-  test('SA-87 words are a turn; a status, alone or beside words, keeps the seat', async () => {
+  test('SA-87 words are a turn; a status, alone or next to words, keeps the seat', async () => {
     const made = example({
       worker: [says('draft 1'), says('draft 2')],
       reviewer: [
@@ -205,7 +205,7 @@ describe('as a subagent', () => {
     expect(linesOf(requestsOf(top)[1]).at(-1)).toBe('tool_result: asset_subagent = "ten is good"')
   })
 
-  test('SA-87 an approval with files, and a failure, are told in the words of the spec', async () => {
+  test('SA-87 an approval with files, and a failure, are reported in the words of the spec', async () => {
     const made = example({
       worker: [
         calls('draw', { path: '/castle.png' }),
@@ -238,7 +238,7 @@ describe('as a subagent', () => {
     )
   })
 
-  test('SA-87 a status is in the registry of the parent while the review goes on', async () => {
+  test('SA-87 a status is in the registry of the parent while the review continues', async () => {
     const seen = latch()
     const go = latch()
     const made = example({

@@ -1,4 +1,4 @@
-// Results that are empty, zero, false or null arrive as they are, whoever gives them.
+// Results that are empty, zero, false or null arrive as they are, no matter who gives them.
 import { describe, expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
 import { defineTool } from '@skein/runtime'

@@ -163,7 +163,7 @@ test('SA-31 the mapped text comes as it was written, to a call that waits and as
     for (const blocking of [true, false]) {
       const args = { summary, why: summary }
       const helper = child('helper', {
-        script: [[says('Beside it.'), calls(kind, args)]],
+        script: [[says('And this.'), calls(kind, args)]],
         tools: [stop, stopFailed],
       })
       const boss = solo('boss', {

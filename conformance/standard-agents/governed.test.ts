@@ -117,7 +117,7 @@ describe('a high-risk write', () => {
     expect(await third.runtime.inbox.list()).toEqual([])
   })
 
-  test('denied: the model is told why, and nothing ran', async () => {
+  test('denied: the model learns why, and nothing ran', async () => {
     const { did, agent } = payer()
     const it = await simulate({ agents: [agent] })
     const { id, waiting } = await it.ask('pay 9')
@@ -129,7 +129,7 @@ describe('a high-risk write', () => {
     expect((await verified(it, id)).verdict).toMatchObject({ ok: true })
   })
 
-  test('nobody decides in time: it did not run', async () => {
+  test('no one decides in time: it did not run', async () => {
     const { did, agent } = payer()
     const it = await simulate({ agents: [agent], limits: { interruptTtlMs: 60_000 } })
     const { id } = await it.ask('pay 9')
@@ -186,7 +186,7 @@ describe('an agent with a task class', () => {
     expect((await verified(it, id)).verdict).toMatchObject({ ok: true })
   })
 
-  test('a claim without evidence is sent back to be mended', async () => {
+  test('a claim without evidence is sent back to be fixed', async () => {
     const agent = reports([says('All is well.'), calls('read'), says('Still well.')])
     const it = await simulate({ agents: [agent] })
     const { id, outcome, text } = await it.ask('report')
@@ -195,7 +195,7 @@ describe('an agent with a task class', () => {
     expect((await verified(it, id)).verdict).toMatchObject({ ok: true })
   })
 
-  test('what cannot be mended fails safe, and the next session begins anew', async () => {
+  test('what cannot be fixed fails safe, and the next session begins anew', async () => {
     const agent = reports([
       says('All is well.'),
       says('Believe me.'),

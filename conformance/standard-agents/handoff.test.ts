@@ -10,7 +10,7 @@ const target = (script: Parameters<typeof solo>[1]['script'], prompt = {}) =>
     { exposeAsTool: true, toolDescription: 'Invoices.', env: { DESK: 'billing' } },
   )
 
-test('SA-35 a handoff keeps the thread and its history, and the new agent speaks at once', async () => {
+test('SA-35 a handoff keeps the thread and its history, and the new agent speaks immediately', async () => {
   const billing = target([says('I see your invoice.'), says('Bye.')])
   const front = solo('front', {
     script: [says('Hello.'), [says('One moment.'), calls('billing')]],
@@ -95,7 +95,7 @@ test('SA-35 variables are those of the new agent, and files and values stay', as
   )
 })
 
-test('SA-35 an agent that does not read the history still hears what the person asked', async () => {
+test('SA-35 an agent that does not read the history still sees what the person asked', async () => {
   const billing = target([says('Yes?')], { includeChat: false })
   const front = solo('front', {
     script: [says('Hello.'), calls('billing')],

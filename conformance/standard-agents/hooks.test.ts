@@ -180,9 +180,9 @@ describe('what hooks change', () => {
   test('a result, and what is stored of it', async () => {
     const hooks = [
       defineHook({
-        id: 'mend',
+        id: 'fix',
         hook: 'after_tool_call_failure',
-        execute: () => ({ result: 'mended', isError: false }),
+        execute: () => ({ result: 'fixed', isError: false }),
       }),
       defineHook({
         id: 'spoil',
@@ -197,9 +197,9 @@ describe('what hooks change', () => {
     ]
     const { it, id, agent } = await asked(hooks, [[calls('look'), calls('broken')], says('x')])
     expect(linesOf(requestsOf(agent)[1]).at(-1)).toBe(
-      'tool_result: look ! <seen?>, broken = "<mended>"',
+      'tool_result: look ! <seen?>, broken = "<fixed>"',
     )
-    // What was done is done, and what threw has done nothing.
+    // Completed changes stay, and a hook that threw has changed nothing.
     expect(await it.threads.values.list(id)).toEqual({ looked: true })
   })
 

@@ -44,7 +44,7 @@ const vault = defineAgent({
     prompt: definePrompt({
       name: 'vault_b',
       prompt: 'Look.',
-      model: scripted(() => says('Go on.')),
+      model: scripted(() => says('Continue.')),
     }),
   },
 })
@@ -74,7 +74,7 @@ interface Asked {
   readonly endpoint: string
 }
 
-/** A keeper that wanted its vault and was told to ask for variables. */
+/** A keeper that wanted its vault and had to ask for variables. */
 async function askForVariables(prefix = '', env: Record<string, string> = {}): Promise<Asked> {
   const kit = await startKit({ runtime: { agents: [keeper] }, http: { prefix } })
   kits.push(kit)
@@ -155,7 +155,7 @@ test('SA-62 the endpoint answers for its own request alone, and takes texts only
   const other = await kit.runtime.threads.create({ agent: 'keeper', tenant: 'acme', owner: 'ada' })
   const requestId = endpoint.split('/').at(-1)!
   for (const path of [
-    `/threads/${threadId}/variables/nobody`,
+    `/threads/${threadId}/variables/unknown`,
     `/threads/${other.id}/variables/${requestId}`,
   ]) {
     expect(await statusOf('GET', path), path).toBe(404)
@@ -163,7 +163,7 @@ test('SA-62 the endpoint answers for its own request alone, and takes texts only
   }
   for (const bad of [{ ...values, VAULT_CODE: 4711 }, { ...values, VAULT_CODE: null }, [values]])
     expect([400, 422]).toContain(await statusOf('POST', endpoint, bad))
-  // Nobody who may only read gives values.
+  // No one who may only read gives values.
   expect((await kit.ask('reader', 'POST', endpoint, values)).status).toBe(403)
   expect(await kit.json('ada', 'GET', endpoint)).toMatchObject({ status: 'open' })
   const { reference } = await kit.json<{ reference: string }>('ada', 'POST', endpoint, values)
@@ -193,7 +193,7 @@ test('SA-63 a variable that has a value is required and not missing; POST may le
   }
 })
 
-test('SA-64 POST stores the values and boots the child at once with the original payload', async () => {
+test('SA-64 POST stores the values and boots the child immediately with the original payload', async () => {
   const { kit, threadId, endpoint } = await askForVariables()
   const { threads } = kit.runtime
   // What happens to the parent meanwhile changes nothing of what the child is given.
@@ -273,7 +273,7 @@ test('SA-85 over HTTP a terminated thread takes no message, no resume, no file, 
 function nested(depth: number): ReturnType<typeof defineAgent> {
   const name = `level_${depth}`
   const [below] = depth < 3 ? [nested(depth + 1)] : []
-  const speaks = [says(`${name} begins. `), waits(0), says('And goes on. '), waits(0)]
+  const speaks = [says(`${name} begins. `), waits(0), says('And continues. '), waits(0)]
   return defineAgent({
     name,
     type: 'dual_ai',
@@ -298,13 +298,13 @@ function nested(depth: number): ReturnType<typeof defineAgent> {
       prompt: definePrompt({
         name: `${name}_b`,
         prompt: 'Look.',
-        model: scripted(() => says('Go on.')),
+        model: scripted(() => says('Continue.')),
       }),
     },
   })
 }
 
-/** Has two of them work, one after the other or both at once. */
+/** Has two of them work, one after the other or both at the same time. */
 const bossOf = (atOnce: boolean): ReturnType<typeof defineAgent> =>
   defineAgent({
     name: 'boss',

@@ -54,7 +54,7 @@ test.each([
   },
 )
 
-test('SA-51 SA-53 an immediate child that is nested too deeply is refused, the log says so, and its parent goes on', async () => {
+test('SA-51 SA-53 an immediate child that is nested too deeply is refused, the log says so, and its parent continues', async () => {
   const leaf = child('leaf')
   const middle = child('middle', { tools: [{ name: leaf, immediate: true }] })
   const top = solo('boss', {

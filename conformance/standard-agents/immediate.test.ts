@@ -61,7 +61,7 @@ test('SA-47 a blocking immediate child is waited for before the first step', asy
   ])
 })
 
-test('SA-47 whoever waits for the thread hears that its immediate child needs a person', async () => {
+test('SA-47 a caller that waits for the thread learns that its immediate child needs a person', async () => {
   const ask = defineTool({ name: 'ask', description: 'Asks a person.', risk: 'read_only' })
   const helper = child('helper', {
     script: [calls('ask'), calls('finish', { summary: 'asked' })],
@@ -287,7 +287,7 @@ describe('hints and scoped variables', () => {
     await it.idle()
     // A value of the thread is inherited; one that came scoped is not handed on.
     expect(seen).toEqual(['below -', 'helper canary-7731-blue'])
-    await it.run(id, 'go on')
+    await it.run(id, 'continue')
     expect(seen.at(-1)).toBe('sibling -')
   })
 })

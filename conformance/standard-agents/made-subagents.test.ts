@@ -22,7 +22,7 @@ const boss = (agent: AgentDefinition) =>
 const endings: readonly [ends: string, step: ReturnType<ScriptFunction>, isFailure?: true][] = [
   ['a response', says('It is 42.')],
   ['the stop tool', calls('hand', { text: 'It is 42.' })],
-  ['the stop tool, with text beside it', [says('It is 42.'), calls('hand')]],
+  ['the stop tool, with text next to it', [says('It is 42.'), calls('hand')]],
   ['sessionStop', calls('end', { text: 'It is 42.' })],
   ['sessionFail', calls('fail', { text: 'It is 42.' }), true],
   ['a tool that stops the session', calls('quit', { result: 'It is 42.' })],
@@ -97,7 +97,7 @@ test.each(endings)(
     const events = await sessionsOf(it, alone)
     expect(events).not.toEqual([])
     expect(await sessionsOf(it, made!.reference)).toEqual(events)
-    // Nothing was reported, because there is nobody to report to.
+    // Nothing was reported, because there is no one to report to.
     const [end] = await it.events(alone, 'session_end')
     expect(end!.isUndelivered).toBeUndefined()
   },

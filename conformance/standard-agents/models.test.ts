@@ -68,7 +68,7 @@ describe('a model that fails', () => {
     expect(linesOf(requestsOf(agent)[1])).toEqual(['user: one', 'user: two'])
   })
 
-  test('after the last try the session fails, and the thread can go on', async () => {
+  test('after the last try the session fails, and the thread can continue', async () => {
     const agent = solo('lost', { script: [down(), down(), says('Back.')] })
     const it = await simulate({ agents: [agent], limits: { modelAttempts: 2 } })
     const id = await it.create()
@@ -82,7 +82,7 @@ describe('a model that fails', () => {
     expect(linesOf(requestsOf(agent)[2])).toEqual(['user: hi', 'user: and now?'])
   })
 
-  test('an error that asking again cannot mend ends the session at once', async () => {
+  test('an error that asking again cannot fix ends the session immediately', async () => {
     const agent = solo('refused', {
       script: [fails({ code: 'INVALID_REQUEST', message: 'bad request' }), says('Ok.')],
     })
@@ -101,7 +101,7 @@ describe('a model that fails', () => {
     expect((await it.run(id, 'again')).text).toBe('Ok.')
   })
 
-  test('its stand-ins are asked in order, at once, and the last one is asked again', async () => {
+  test('its fallbacks are asked in order, immediately, and the last one is asked again', async () => {
     const asked: string[] = []
     const named = (name: string, steps: ScriptStep[]) =>
       defineModel({
@@ -290,7 +290,7 @@ describe('structured output', () => {
     expect(requestsOf(agent)[0]!.structure).toBeDefined()
   })
 
-  test('an answer of another shape is told to the model, which may mend it', async () => {
+  test('an answer of another shape goes to the model, which may fix it', async () => {
     const agent = solo('rates', {
       script: [says('{"score":"nine"}'), says('{"score":9}')],
       prompt: { output },

@@ -358,7 +358,7 @@ test('SA-82 SA-83 queued and first messages pass the create hooks, and keep thei
 })
 
 describe('the stop button', () => {
-  test('what was said stays, and the next message goes on', async () => {
+  test('what was said stays, and the next message continues', async () => {
     const spoke = latch()
     const model = scripted([
       async () => {
@@ -438,11 +438,11 @@ describe('the stop button', () => {
     await it.runtime.withState(id, (state) => void state.queueMessage({ content: 'a report' }))
     await it.idle()
     expect(requestsOf(agent)).toHaveLength(1)
-    await it.run(id, 'go on')
-    expect(linesOf(requestsOf(agent)[1]).slice(-2)).toEqual(['user: a report', 'user: go on'])
+    await it.run(id, 'continue')
+    expect(linesOf(requestsOf(agent)[1]).slice(-2)).toEqual(['user: a report', 'user: continue'])
   })
 
-  test('resume goes on without a message; on a thread at work it does nothing', async () => {
+  test('resume continues without a message; on a thread at work it does nothing', async () => {
     const { held, started } = heldTool('slow')
     const agent = solo('busy', { script: [calls('slow'), says('Ok.')], tools: [held] })
     const it = await simulate({ agents: [agent] })
@@ -459,7 +459,7 @@ describe('the stop button', () => {
     expect(requestsOf(agent)).toHaveLength(2)
   })
 
-  test('what people sent before the stop waits with the rest; what they send after it goes on', async () => {
+  test('what people sent before the stop waits with the rest; what they send after it continues', async () => {
     const { held, started } = heldTool('slow')
     const agent = solo('busy', { script: [calls('slow'), says('Ok.')], tools: [held] })
     const it = await simulate({ agents: [agent] })
@@ -550,7 +550,7 @@ describe('the stop button', () => {
     },
   )
 
-  test('SA-06 SA-83 resume after the cap goes on with the other side, whose turn it is', async () => {
+  test('SA-06 SA-83 resume after the cap continues with the other side, whose turn it is', async () => {
     const agent = pair(
       'both',
       { a: { script: () => says('draft') }, b: { script: () => says('no') } },
@@ -566,7 +566,7 @@ describe('the stop button', () => {
     expect(asked()).toEqual([1, 1])
   })
 
-  test('resume after a stop lets the side go on whose turn was cut', async () => {
+  test('resume after a stop lets the side continue whose turn was cut', async () => {
     const { held, started } = heldTool('slow')
     const done = tool('done')
     const agent = pair('both', {

@@ -47,7 +47,7 @@ function problemsOf(prompt: object, agent: object): readonly Problem[] {
   }
 }
 
-/** Where a name may stand, and what it is the name of. */
+/** Where a name may be, and what it is the name of. */
 const references: readonly [
   field: string,
   right: string,

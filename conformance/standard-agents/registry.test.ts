@@ -153,7 +153,7 @@ test('SA-07 SA-27 SA-40 the view of a thread has its children, with what the log
   expect(threadView([...events, last]).children[1]!.status).toBe('terminated')
 })
 
-test('SA-77 models are told of the children, and again only when something has changed', async () => {
+test('SA-77 models are notified of the children, and again only when something has changed', async () => {
   const counting = latch()
   const go = latch()
   const helper = child('helper', {
@@ -202,7 +202,7 @@ test('SA-77 models are told of the children, and again only when something has c
   expect(shown.some(({ message }) => JSON.stringify(message).includes('Subagents of'))).toBe(false)
 })
 
-test('SA-77 each side of a dual_ai parent is told for itself', async () => {
+test('SA-77 each side of a dual_ai parent gets notes of its own', async () => {
   const helper = child('helper')
   const top = pair('parent', {
     a: {
@@ -227,7 +227,7 @@ test('SA-77 each side of a dual_ai parent is told for itself', async () => {
   expect([told('a'), told('b')]).toEqual([true, true])
 })
 
-test('SA-77 side B is told again only when something has changed', async () => {
+test('SA-77 side B is notified again only when something has changed', async () => {
   const started = latch()
   const go = latch()
   const helper = child('helper', {
@@ -266,7 +266,7 @@ test('SA-77 side B is told again only when something has changed', async () => {
   await it.idle()
 })
 
-test('SA-77 a model that no longer sees the last note is told again: without the chat, and after a summary', async () => {
+test('SA-77 a model that no longer sees the last note is notified again: without the chat, and after a summary', async () => {
   const long = 'word '.repeat(200)
   const prompts: SideSetup['prompt'][] = [
     { includeChat: false },
@@ -298,7 +298,7 @@ test('SA-77 a model that no longer sees the last note is told again: without the
   }
 })
 
-test('SA-75 an idle child that sets its status does not count as working, and its parent goes on', async () => {
+test('SA-75 an idle child that sets its status does not count as working, and its parent continues', async () => {
   const rest = defineEffect({ name: 'rest', execute: (state) => state.setStatus('resting') })
   const top = solo('boss', {
     script: () => says('Hello.'),

@@ -1,4 +1,4 @@
-// What a parent hears when a session of its child ends (Standard Agents §7.10), for every way to end.
+// What a parent receives when a session of its child ends (Standard Agents §7.10), for every way to end.
 import { describe, expect, test } from 'vitest'
 import { calls, says, waits } from '@skein/ai/testing'
 import {
@@ -18,7 +18,7 @@ function child(side: Partial<SideSetup>): AgentDefinition {
   const { tools = [], ...rest } = side
   return pair('helper', {
     a: { script: [], ...rest, tools: [end, make, ...tools] },
-    b: { script: () => says('Go on.') },
+    b: { script: () => says('Continue.') },
   })
 }
 
@@ -121,7 +121,7 @@ describe.each(Object.entries(ways))('%s', (_, { side, text, isFailure }) => {
     ['disposable', {}],
     ['resumable', { resumable: {} }],
   ] as const)(
-    'SA-69 SA-71 SA-72 a %s child that nobody waits for: one silent message',
+    'SA-69 SA-71 SA-72 a %s child that no one waits for: one silent message',
     async (_, config) => {
       const it = await simulate({ agents: [boss(child(side), { ...config, blocking: false })] })
       const { id } = await it.ask('hi')

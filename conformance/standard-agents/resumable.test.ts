@@ -134,7 +134,7 @@ describe('the cap', () => {
 
   test.each([
     ['one after the other', false],
-    ['at once', true],
+    ['immediately', true],
   ])('SA-60 two creates in one message, run %s, make one child', async (_, parallelToolCalls) => {
     const helper = child()
     const top = boss(
@@ -309,7 +309,7 @@ test.each(['', ' \n'])(
 )
 
 test.each(['nobody', '', undefined, 7])(
-  'SA-67 the reference %j reaches nobody, while a child lives',
+  'SA-67 the reference %j reaches no one, while a child lives',
   async (reference) => {
     const helper = child()
     const said = { message: 'hello?', ...(reference !== undefined && { reference }) }
@@ -325,7 +325,7 @@ test.each(['nobody', '', undefined, 7])(
   },
 )
 
-test('SA-67 messages to strangers and to terminated children are tool errors', async () => {
+test('SA-67 messages to unrelated threads and to terminated children are tool errors', async () => {
   let reference = ''
   const top = boss(
     [
@@ -344,7 +344,7 @@ test('SA-67 messages to strangers and to terminated children are tool errors', a
   reference = (await it.threads.children(id))[0]!.reference
   await it.threads.terminate(reference)
   const before = (await it.threads.events(reference)).length
-  expect((await it.run(id, 'go on')).text).toBe('Oh.')
+  expect((await it.run(id, 'continue')).text).toBe('Oh.')
   const told = linesOf(requestsOf(top)[3]).at(-1)!
   expect(told).toMatch(
     /^tool_result: subagent_message ! .*terminated.*, subagent_message ! .*nobody/,
@@ -442,7 +442,7 @@ test.each([true, false])(
   },
 )
 
-test('SA-66 SA-67 receives_messages: side_b hears the parent; to side A it is its own speech', async () => {
+test('SA-66 SA-67 receives_messages: side_b receives what the parent says; to side A it is its own speech', async () => {
   const reviewed = pair('helper', {
     a: { script: [says('Better now.')] },
     b: {
@@ -519,7 +519,7 @@ describe('the initial mapping', () => {
     expect(asked(helper)).toBe('user: {"ships":3,"port":"Ayr"}')
   })
 
-  test('SA-66 a message beside other arguments is one of them; alone it is sent as it is', async () => {
+  test('SA-66 a message next to other arguments is one of them; alone it is sent as it is', async () => {
     const helper = child()
     const top = boss(
       [

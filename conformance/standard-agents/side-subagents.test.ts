@@ -141,7 +141,7 @@ test.each(
       tools: [read],
       system: shows('ONE', 'TWO'),
     })
-    // One is named in `immediate`, one beside it; the second child is made by a call.
+    // One is named in `immediate`, one next to it; the second child is made by a call.
     const subagents: SideConfig['subagents'] = [
       { agent: helper, as: 'early', immediate: { scopedEnv: ['ONE'] }, scopedEnv: ['TWO'] },
       { agent: helper, as: 'late', scopedEnv: ['ONE', 'TWO', 'THREE'] },

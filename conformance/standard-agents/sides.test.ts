@@ -164,7 +164,7 @@ test('SA-16 both sides see what a person attaches and what comes in the middle o
   ])
 })
 
-test('SA-15 SA-16 code in place of a model takes its turns, and hears the other side', async () => {
+test('SA-15 SA-16 code in place of a model takes its turns, and sees what the other side says', async () => {
   const heard: string[] = []
   const handler: NonNullable<SideConfig['handler']> = (state, { message }) => {
     heard.push(message)
@@ -185,7 +185,7 @@ test('SA-15 SA-16 code in place of a model takes its turns, and hears the other 
   ])
 })
 
-test('SA-16 both sides are told what came of a child, whichever side started it', async () => {
+test('SA-16 both sides learn what came of a child, whichever side started it', async () => {
   const helper = pair('helper', {
     a: { script: [calls('done')], tools: [done], sessionStop: 'done' },
     b: { script: [] },
@@ -295,13 +295,13 @@ describe('the end of a turn', () => {
     const it = await simulate({ agents: [agent] })
     await it.ask('go')
     expect(requestsOf(agent, 'a')).toHaveLength(3)
-    // Asked again after its own words, it is told what for.
+    // Asked again after its own words, it learns why.
     expect(linesOf(requestsOf(agent, 'a')[1])).toEqual([
       'user: go',
       'assistant: Thinking.',
       'user: Go on. Call look when you are done.',
     ])
-    // What it is told is not the other side's to hear.
+    // What it receives is not for the other side.
     expect(linesOf(requestsOf(agent, 'b')[0])).toEqual([
       'user: go',
       'user: Thinking.',
@@ -309,7 +309,7 @@ describe('the end of a turn', () => {
     ])
   })
 
-  test('SA-21 a side without any stop rule hands over its words; calls, alone or beside words, keep the seat', async () => {
+  test('SA-21 a side without any stop rule hands over its words; calls, alone or next to words, keep the seat', async () => {
     const agent = heardBy({ stopOnResponse: false }, [
       calls('look'),
       [says('I look again.'), calls('look')],
@@ -373,13 +373,13 @@ describe('the end of a turn', () => {
       { args: { text: null }, result: { text: 'from result' } },
       'from result',
     ],
-    ['nowhere', { args: {}, result: 'plain words' }, 'Beside it.'],
-    ['nowhere, if both are null', { args: { text: null }, result: '{"text":null}' }, 'Beside it.'],
-    ['nowhere, if the result is null', { args: {}, result: null }, 'Beside it.'],
+    ['nowhere', { args: {}, result: 'plain words' }, 'And this.'],
+    ['nowhere, if both are null', { args: { text: null }, result: '{"text":null}' }, 'And this.'],
+    ['nowhere, if the result is null', { args: {}, result: null }, 'And this.'],
     [
       'nowhere, though the result has other properties',
       { args: { result: 'a', message: 'b' }, result: { result: 'c', message: 'd' } },
-      'Beside it.',
+      'And this.',
     ],
     [
       'all of a text with paragraphs',
@@ -389,7 +389,7 @@ describe('the end of a turn', () => {
   ])('SA-23 the text of a stopped turn comes from %s', async (_, { args, result }, expected) => {
     const say = tool('say', () => result)
     const side = { tools: [say], stopTool: 'say', stopToolResponseProperty: 'text' }
-    const script = [[says('Beside it.'), calls('say', args)]]
+    const script = [[says('And this.'), calls('say', args)]]
     const both = heardBy(side, script)
     const one = solo('one', { ...side, script })
     const it = await simulate({ agents: [both, one] })
@@ -449,7 +449,7 @@ describe('the end of a turn', () => {
     expect(texts.at(-1)).toBe('last words')
   })
 
-  test('SA-21 side B is asked to go on as side A is, and side A does not hear of it', async () => {
+  test('SA-21 side B is asked to continue as side A is, and side A does not hear of it', async () => {
     const agent = pair('both', {
       a: { script: [says('one'), says('two')] },
       b: {

@@ -1,4 +1,4 @@
-// What the list of subagents says of a child that has published a text about its progress.
+// How the list of subagents describes a child that has published a status text.
 import { expect, test } from 'vitest'
 import { calls, says } from '@skein/ai/testing'
 import { defineTool } from '@skein/runtime'

@@ -1,4 +1,4 @@
-// What counts as a step of a side, and how long the count goes on.
+// What counts as a step of a side, and how long the count continues.
 import { expect, test } from 'vitest'
 import { agent as uapAgent } from '@skein/agents'
 import { react } from '@skein/agents/execution'
@@ -76,7 +76,7 @@ test('SA-24 maxSteps begins anew for all agents when a person speaks in the midd
   expect(await it.threads.settled(id)).toMatchObject({ reason: 'max_side_steps' })
 })
 
-test('SA-24 the steps of side B count for side A in no turn, also where side A goes on calling', async () => {
+test('SA-24 the steps of side B count for side A in no turn, also where side A keeps calling', async () => {
   const agent = pair('uneven', {
     a: { script: [says('one'), calls('look'), says('two')], tools: [look], maxSteps: 3 },
     b: {

@@ -9,7 +9,7 @@ import { simulate } from './support/simulate.ts'
 const [finish, giveUp, hand, look] = ['finish', 'give_up', 'hand', 'look'].map((name) => tool(name))
 const tools = [finish!, giveUp!, hand!, look!]
 
-/** Everything at once, so that the order decides. */
+/** Everything at the same time, so that the order decides. */
 const all = {
   tools,
   sessionStop: { name: 'finish', messageProperty: 'say' },
@@ -66,7 +66,7 @@ describe('the order of stop rules', () => {
     ['finish', { outcome: 'completed', reason: 'session_stop', text: 'say' }],
     ['give_up', { outcome: 'failed', reason: 'session_fail', text: 'say' }],
     ['hand', { outcome: 'completed', reason: 'stop_tool', text: 'say' }],
-  ])('SA-32 SA-33 a call that fails beside %s changes nothing', async (name, expected) => {
+  ])('SA-32 SA-33 a call that fails next to %s changes nothing', async (name, expected) => {
     const broken = tool('broken', () => {
       throw new Error('no')
     })
@@ -156,8 +156,8 @@ describe('the order of stop rules', () => {
     },
   )
 
-  test('SA-33 then the stop tool: with text beside it, its own property is what is said', async () => {
-    const agent = judged([[says('beside'), calls('hand', { say: 'handed' })]])
+  test('SA-33 then the stop tool: with text next to it, its own property is what is said', async () => {
+    const agent = judged([[says('and this'), calls('hand', { say: 'handed' })]])
     const it = await simulate({ agents: [agent] })
     const { id } = await it.ask('go')
     expect(linesOf(requestsOf(agent, 'b')[0]).at(-1)).toBe('user: handed')
@@ -306,7 +306,7 @@ describe('other limits', () => {
     expect(requestsOf(agent)[0]!.tools).toEqual([])
   })
 
-  test('a call of a tool that does not exist is told to the model', async () => {
+  test('a call of a tool that does not exist goes to the model', async () => {
     const agent = solo('dreams', { script: [calls('no_such'), says('Ok.')], tools })
     const it = await simulate({ agents: [agent] })
     expect((await it.ask('go')).outcome).toBe('completed')
@@ -315,7 +315,7 @@ describe('other limits', () => {
 })
 
 test.each(['a', 'b'] as const)(
-  'SA-87 when the stop tool of side %s ends its turn, the other side goes on',
+  'SA-87 when the stop tool of side %s ends its turn, the other side continues',
   async (name) => {
     const pass = tool('pass')
     const finish = tool('finish')

@@ -117,7 +117,7 @@ test.each(
       prompt: { env: { WITH: own === flag ? 'yes' : 'no' } },
     })
     const top = pair('boss', {
-      a: setup('a', () => says('Go on.')),
+      a: setup('a', () => says('Continue.')),
       b: setup('b', [calls('finish')], { tools: [finish], sessionStop: finish }),
     })
     const it = await simulate({ agents: [top] })

@@ -66,7 +66,7 @@ test('SA-41 SA-42 disposable and blocking: the parent waits, the child ends with
   expect(await it.events(id, 'message_queued')).toHaveLength(1)
 })
 
-test('SA-41 SA-43 disposable and non-blocking: the parent goes on, the result comes later', async () => {
+test('SA-41 SA-43 disposable and non-blocking: the parent continues, the result comes later', async () => {
   const go = latch()
   const agent = helper(() => go.reached)
   const top = withHelper(

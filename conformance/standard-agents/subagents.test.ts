@@ -37,7 +37,7 @@ test('SA-01 SA-18 the same dual_ai agent runs by itself and as the child of a to
   expect(linesOf(requestsOf(helper)[1])).toEqual(linesOf(requestsOf(helper)[0]))
 })
 
-test('SA-31 the parent hears the mapped field of the stop or fail call, not what the tool answered', async () => {
+test('SA-31 the parent receives the mapped field of the stop or fail call, not what the tool answered', async () => {
   const good = child('good')
   const bad = pair('bad', {
     a: {
@@ -194,7 +194,7 @@ describe('limits, stops and ends of a tree', () => {
     return { agents: [root, middle, leaf], leafRuns: runs.reached }
   }
 
-  test('terminate reaches three levels, leaves no session open, and is told to each registry', async () => {
+  test('terminate reaches three levels, leaves no session open, and is in each registry', async () => {
     const { agents, leafRuns } = threeLevels()
     const it = await simulate({ agents })
     const id = await it.create({ message: 'go' })
@@ -340,7 +340,7 @@ describe('limits, stops and ends of a tree', () => {
     expect(requestsOf(helper)).toHaveLength(asked)
   })
 
-  test('stopping a parent stops the child it waits for, and the next message goes on', async () => {
+  test('stopping a parent stops the child it waits for, and the next message continues', async () => {
     const started = latch()
     const helper = child('helper', {
       script: () => {
@@ -486,7 +486,7 @@ describe('limits, stops and ends of a tree', () => {
     expect(requestsOf(middle)).toEqual([])
   })
 
-  test('a thread whose agent is gone waits for it, says so once, and goes on with it', async () => {
+  test('a thread whose agent is gone waits for it, says so once, and continues with it', async () => {
     const lone = solo('lone', { script: [says('at last')] })
     const it = await simulate({ agents: [solo('boss', { script: [] }), lone] })
     const registry = { ...it.runtime.registry }

@@ -1,4 +1,4 @@
-// A bound tool counts only if its call succeeded, whoever decided that; the stop tool counts when it is called.
+// A bound tool counts only if its call succeeded, no matter who decided that; the stop tool counts when it is called.
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { calls, says } from '@skein/ai/testing'
@@ -49,7 +49,7 @@ const failures: Readonly<Record<string, Way>> = {
     tool: waits,
     answer: (it, item) => it.runtime.inbox.deny({ ...item, by: 'ann', reason: 'no' }),
   },
-  'that nobody approves': { tool: waits, answer: (it) => it.advance(60_000) },
+  'that no one approves': { tool: waits, answer: (it) => it.advance(60_000) },
   'for which the client reports an error': {
     tool: asks,
     answer: (it, item) => it.runtime.inbox.answer(item, { type: 'error', message: 'no' }),
@@ -93,7 +93,7 @@ describe.each(Object.keys(failures))('a call %s', (name) => {
   const way = failures[name]!
 
   test.each(['sessionStop', 'sessionFail', 'sessionStatus'])(
-    'SA-25 SA-26 SA-27 does not count for %s, and the model hears why',
+    'SA-25 SA-26 SA-27 does not count for %s, and the model learns why',
     async (kind) => {
       const { lines, ...result } = await bound(way, { [kind]: binding })
       expect(result).toEqual({ ...well, statuses: [] })

@@ -20,7 +20,7 @@ const asked = (script: Script, more: Partial<PromptDefinition> = {}): SideConfig
   prompt: definePrompt({ name: 'worker_a', prompt: 'Work.', model: scripted(script), ...more }),
 })
 
-const never = asked(() => says('Go on.'), { name: 'worker_b' })
+const never = asked(() => says('Continue.'), { name: 'worker_b' })
 const holdModel = (hold: Hold) => scripted(({ signal }) => hold(signal))
 
 /** The sides whose work is held until it is aborted. */

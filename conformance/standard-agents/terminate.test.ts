@@ -148,7 +148,7 @@ function child(side: Partial<SideSetup> = {}, agent: Partial<AgentDefinition> = 
     ...rest,
     tools: [finish, ...tools],
   }
-  return pair('helper', { a, b: { script: () => says('Go on.') } }, agent)
+  return pair('helper', { a, b: { script: () => says('Continue.') } }, agent)
 }
 
 const start = calls('subagent_create', { name: 'Ada', message: 'go' })

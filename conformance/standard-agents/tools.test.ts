@@ -7,8 +7,8 @@ import { latch } from './support/latch.ts'
 import { simulate } from './support/simulate.ts'
 
 describe('the order of calls', () => {
-  /** Tools that note when they begin and end; each ends only when all that may run beside it have begun. */
-  function noted(beside: number) {
+  /** Tools that note when they begin and end; each ends only when all that may run next to it have begun. */
+  function noted(together: number) {
     const notes: string[] = []
     let begun = 0
     const all = latch()
@@ -17,7 +17,7 @@ describe('the order of calls', () => {
         name,
         async (_, { n }) => {
           notes.push(`${name}${String(n)} begins`)
-          if (waits && ++begun === beside) all.open()
+          if (waits && ++begun === together) all.open()
           if (waits) await all.reached
           notes.push(`${name}${String(n)} ends`)
           return n
@@ -109,7 +109,7 @@ test('a vendor that gives an id again in a later message gets another call', asy
   ])
 })
 
-test('arguments that are no JSON, or not what the tool asks for, are told to the model', async () => {
+test('arguments that are no JSON, or not what the tool asks for, go to the model', async () => {
   const strict = defineTool({
     name: 'strict',
     description: 'x',
@@ -144,7 +144,7 @@ describe('tools that run at the client', () => {
       tools: [where, tool('look')],
     })
 
-  test('park the thread until somebody answers, in another runtime too', async () => {
+  test('park the thread until someone answers, in another runtime too', async () => {
     const guide = agent()
     const it = await simulate({ agents: [guide] })
     const { id, outcome, waiting } = await it.ask('where to?')
@@ -168,7 +168,7 @@ describe('tools that run at the client', () => {
     ).rejects.toMatchObject({ code: 'INTERRUPT_NOT_FOUND' })
   })
 
-  test('an error of the client is told to the model', async () => {
+  test('an error of the client goes to the model', async () => {
     const guide = agent()
     const it = await simulate({ agents: [guide] })
     const { waiting } = await it.ask('where to?')
@@ -191,7 +191,7 @@ describe('tools that run at the client', () => {
     expect(linesOf(requestsOf(guide)[1]).at(-1)).toBe('user: hello?')
   })
 
-  test('nobody answers: after its time the call has failed', async () => {
+  test('no one answers: after its time the call has failed', async () => {
     const guide = agent()
     const it = await simulate({ agents: [guide], limits: { interruptTtlMs: 60_000 } })
     const { id, waiting } = await it.ask('where to?')

@@ -9,7 +9,7 @@ import { simulate } from './support/simulate.ts'
 const look = tool('look')
 const done = tool('done')
 
-/** A tool that runs until it is told to stop. */
+/** A tool that runs until it is asked to stop. */
 function heldTool() {
   const started = latch()
   const held = tool('slow', (_state, _args, signal) => {
@@ -244,7 +244,7 @@ describe('the end of a turn', () => {
     ['succeeds', 'look', []],
     ['fails', 'broken', []],
     ['is hidden from the model', 'look', [hide]],
-  ] as const)('SA-21 text beside a call that %s ends no turn', async (_, name, hooks) => {
+  ] as const)('SA-21 text next to a call that %s ends no turn', async (_, name, hooks) => {
     const agent = solo('one', {
       script: [[says('I try.'), calls(name)], says('Over.\n\nReally over.\n')],
       tools: [look, broken],

@@ -116,7 +116,7 @@ describe.each(Object.keys(forms))('a %s child', (form) => {
   test.each<readonly [has: string, setup: Setup]>([
     ['the other prompt', { a: needs, b: { env } }],
     ['one prompt of two that require it', { a: { ...needs, env }, b: needs }],
-    ['the prompt beside the one that creates', { b: { env }, below: { a: needs } }],
+    ['the prompt next to the one that creates', { b: { env }, below: { a: needs } }],
     ['the agent below, and the one above requires it', { a: needs, below: { env, a: needs } }],
     ['nobody', { below: { b: needs } }],
   ])('SA-11 SA-61 is not created if only %s has a value', async (_, setup) => {

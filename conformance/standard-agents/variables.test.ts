@@ -286,7 +286,7 @@ describe('missing variables', () => {
     expect(await it.threads.children(id)).toMatchObject([{ reference, threadName: 'Ada' }])
   })
 
-  test('SA-64 two at once boot one child; a request is good for one answer', async () => {
+  test('SA-64 two at the same time boot one child; a request is good for one answer', async () => {
     const { top, seen } = setup()
     const it = await simulate({ agents: [top] })
     const { id, requestId } = await requested(it)
@@ -437,7 +437,7 @@ describe('missing variables', () => {
     ])
   })
 
-  test('SA-64 the child boots at once, also while its parent waits for somebody; each request has its own', async () => {
+  test('SA-64 the child boots immediately, also while its parent waits for someone; each request has its own', async () => {
     const ask = defineTool({ name: 'ask', description: 'Asks a person.', risk: 'read_only' })
     const helper = child('helper', { prompt: { variables: variables.slice(0, 2) } })
     const make = (name: string, message: string) =>
@@ -700,7 +700,7 @@ describe('variables of a tree', () => {
     expect(seen).toEqual(['leaf red -'])
     const tree = await it.threads.list({ rootId: id })
     const idOf = (agent: string) => tree.find((head) => head.agent === agent)!.id
-    // The middle reads as well when it hears of the leaf; where threads run elsewhere, that may come first.
+    // The middle reads as well when it learns of the leaf; where threads run elsewhere, that may come first.
     const leafSaw = () => seen.findLast((line) => line.startsWith('leaf'))
     await it.threads.env.set(id, 'COLOUR', 'blue')
     await it.run(idOf('leaf'), 'look')

@@ -10,7 +10,7 @@ export interface Counts {
 
 /**
  * Which count a run uses. A file whose counts differ between `npm test` and the group `long` has a file
- * `<name>.long.test.ts` beside it, which imports it; that group sets SKEIN_LONG.
+ * `<name>.long.test.ts` next to it, which imports it; that group sets SKEIN_LONG.
  */
 export function countOf({ fast, all, deep }: Counts): number {
   if (process.env['SKEIN_DEEP'] !== undefined) return deep

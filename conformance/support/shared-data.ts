@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * A file of the conformance data that lies beside the repository. Only tests named `*.shared.test.ts`
+ * A file of the conformance data that is next to the repository. Only tests named `*.shared.test.ts`
  * read it, and only their project in vitest.config.ts says where the folder is.
  */
 export function sharedText(path: string): string {

@@ -80,7 +80,7 @@ describe.each(Object.keys(wires))('%s', (name) => {
     expect(body).not.toContain('encrypted_content')
   })
 
-  test('results come before the prompt of the same request, each beside its call', () => {
+  test('results come before the prompt of the same request, each next to its call', () => {
     const call: MessagePart = {
       part_kind: 'tool-call',
       tool_name: 'look',
@@ -123,7 +123,7 @@ test('the report names the signature that UPP has no field for', () => {
   })
 })
 
-test('thinking that a wire kept is replayed to its own vendor and to nobody else', () => {
+test('thinking that a wire kept is replayed to its own vendor and to no one else', () => {
   const native = { type: 'thinking', thinking: 'A greeting.', signature: SIGNATURE }
   const metadata: MetadataJSON = { anthropic: { api: 'anthropic-messages', native } }
   const { value: thread } = fromUppMessages([

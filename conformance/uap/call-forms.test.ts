@@ -138,7 +138,7 @@ test('UAP-043 UAP-151 a stream that its reader aborts gives no further event, an
         form === 'resumeStream' ? worker.resumeStream(asked) : worker.stream('x', start)
       const reason = new Error('enough')
       if (form === 'a stream whose result is awaited') {
-        void stream.result.catch(() => {}) // the run goes on, and its events wait for the reader
+        void stream.result.catch(() => {}) // the run continues, and its events wait for the reader
         while (model.requests.length < 2) await new Promise((resolve) => setImmediate(resolve))
       }
       let read = 0
@@ -176,11 +176,11 @@ test.each([
 )
 
 test.each([loop(), react(), plan()])(
-  'UAP-017 UAP-018 UAP-019 a run of $name that has counted any number of steps and rounds goes on',
+  'UAP-017 UAP-018 UAP-019 a run of $name that has counted any number of steps and rounds continues',
   async (execution) => {
     const model = scripted(({ structure, tools, messages }) => {
       if (structure) return says('{"steps":[]}')
-      if (tools.length === 0) return says('Go on.')
+      if (tools.length === 0) return says('Continue.')
       const done = messages.filter(({ type }) => type === 'tool_result').length
       return done < 3 ? calls('add', { a: 1, b: 1 }) : says('done')
     })

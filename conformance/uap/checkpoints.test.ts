@@ -31,7 +31,7 @@ const strategies = {
   },
 }
 
-test('UAP-167 a save that failed is told once and not tried again as a conflict', async () => {
+test('UAP-167 a save that failed is reported once and not tried again as a conflict', async () => {
   const errors: unknown[] = []
   let saves = 0
   const store: CheckpointStore = {
@@ -54,7 +54,7 @@ test('UAP-167 a save that failed is told once and not tried again as a conflict'
   expect(result?.turn.warnings).toEqual([])
 })
 
-test('a session that somebody else saved meanwhile is named in the event, with both versions', async () => {
+test('a session that someone else saved meanwhile is named in the event, with both versions', async () => {
   const store = memoryCheckpoints()
   const meddling = {
     ...add,
@@ -152,7 +152,7 @@ describe.each(Object.entries(strategies))('%s', (_, { execution, script }) => {
   })
 })
 
-test('UAP-166 a restored state goes on like the live one', async () => {
+test('UAP-166 a restored state continues like the live one', async () => {
   const script: ScriptStep[] = [...twoRounds, says('Ten.')]
   const store = memoryCheckpoints()
   const live = scriptedAgent(script, { tools: [add], checkpoints: store, sessionId: 's' })
@@ -178,7 +178,7 @@ test('UAP-166 a restored state goes on like the live one', async () => {
 
 describe('UAP-167 a save that fails is reported and never thrown', () => {
   const faults: Record<string, Partial<CheckpointStore>> = {
-    'by throwing at once': {
+    'by throwing immediately': {
       save: () => {
         throw new Error('disk full')
       },
@@ -375,7 +375,7 @@ describe('the journal', () => {
     expect((await checkpoints.load('s'))?.suspension).toBeUndefined()
   })
 
-  test('UAP-167 a journal that cannot be written is reported, and the run goes on', async () => {
+  test('UAP-167 a journal that cannot be written is reported, and the run continues', async () => {
     const onCheckpointError = vi.fn()
     const coder = scriptedAgent(script, {
       tools: [pay([])],

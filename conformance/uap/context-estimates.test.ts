@@ -36,11 +36,11 @@ test('UAP-091 pruneToolOutputs clears what is older than the protected tokens, c
 
 test('UAP-091 messages that the estimate counts as nothing are all sent, and a long one is left out', async () => {
   const nothing = { estimate: () => 0 }
-  const nobody = { generate: () => Promise.reject(new Error('nobody is asked')) }
+  const unused = { generate: () => Promise.reject(new Error('no model is asked')) }
   const all = [
     pruneToolOutputs({ contextLimit: 1, outputReserve: 0, protectRecent: 0, ...nothing }),
     slidingWindow(50, { maxTokens: 1, ...nothing }),
-    summarize(nobody, { threshold: 1, keepRecent: 1, ...nothing }),
+    summarize(unused, { threshold: 1, keepRecent: 1, ...nothing }),
   ]
   for (const middleware of all) expect(await sent(middleware)).toEqual(messages)
   const estimate = (message: Message): number => (message === messages[3] ? 1000 : 1)

@@ -62,7 +62,7 @@ function everyCallIsAnswered(messages: readonly Message[]): void {
   )
 }
 
-/** The three patterns of UAP §6.2 as they stand there. */
+/** The three patterns of UAP §6.2, as written there. */
 const estimate = (message: Message): number => JSON.stringify(message).length / 4
 const total = (messages: readonly Message[]): number =>
   messages.reduce((sum, message) => sum + estimate(message), 0)
@@ -128,7 +128,7 @@ describe('UAP-090 the patterns as the specification writes them', () => {
     expect(results.at(-1)?.result).toContain(output)
   })
 
-  test('UAP-090 sliding window: a cut between a call and its result is mended', async () => {
+  test('UAP-090 sliding window: a cut between a call and its result is fixed', async () => {
     for (const extra of [0, 1, 2, 3]) {
       const state = history(4).withMessages(exchange(9).slice(0, extra === 3 ? 0 : 1))
       const messages = await sent(state, specSlidingWindow)
@@ -285,7 +285,7 @@ describe('UAP-090 slidingWindow', () => {
 })
 
 describe('UAP-090 summarize', () => {
-  test('UAP-090 below the threshold nobody is asked; the summary is marked as made up', async () => {
+  test('UAP-090 below the threshold no one is asked; the summary is marked as made up', async () => {
     const model = scripted([says('Facts.')])
     const middleware = summarize(llm({ model }), { threshold: 1000, keepRecent: 3 })
     await sent(history(1), middleware)
@@ -326,7 +326,7 @@ describe('UAP-090 summarize', () => {
         .slice(0, 6)
         .join(''),
     ).toBe('abcdef')
-    // The next run goes on from the summary: it has summary, e, f, now, one, then.
+    // The next run continues from the summary: it has summary, e, f, now, one, then.
     await coder.generate('then', first.state)
     expect(model.requests.length).toBe(1)
     expect(coder.model.requests[1]!.messages.map(({ text }) => text)).toEqual([

@@ -116,7 +116,7 @@ const twoSteps: ExecutionStrategy = {
 test('UAP-121 a trace that the strategy has stored itself is not stored again', async () => {
   const strategy = custom()
   const traces = new Map<string, SubagentEvent>()
-  const hears = (inner: Tool): Tool => ({
+  const listens = (inner: Tool): Tool => ({
     ...inner,
     run: (params: never, context: AgentContext) =>
       inner.run(params, {
@@ -138,7 +138,7 @@ test('UAP-121 a trace that the strategy has stored itself is not stored again', 
       return { ...result, state: result.state.withSubagentTrace(own) }
     },
   }
-  const { state } = await caller(hears(kid()), { execution }).generate('x', start)
+  const { state } = await caller(listens(kid()), { execution }).generate('x', start)
   expect(state.subagentTraces).toMatchObject([{ startTime: 1, endTime: 2 }])
   expect(state.subagentTraces).toHaveLength(1)
 })

@@ -247,7 +247,7 @@ test('UAP-054 a reader that leaves after the last step does not abort a strategy
   expect((await stream.result).turn.response.text).toBe('ok')
 })
 
-/** The protocol's example, which goes on with the state that `onStepEnd` returns. */
+/** The protocol's example, which continues with the state that `onStepEnd` returns. */
 function adopting(tell: (state: AgentState | void) => void): ExecutionStrategy {
   return streaming(async ({ llm, input, state, strategy }) => {
     await strategy.onStepStart?.(1, state)

@@ -152,7 +152,7 @@ test.each([
   ['react', () => react()],
   ['plan', () => plan()],
 ])(
-  '%s: any interrupted run, answered after a trip through JSON, ends as if nobody had waited',
+  '%s: any interrupted run, answered after a trip through JSON, ends as if no one had waited',
   async (_, execution) => {
     const answering = (list: Tool[]): Tool[] =>
       list.map((tool) => (tool.name === 'ask' ? { ...tool, run: () => 'an answer' } : tool))

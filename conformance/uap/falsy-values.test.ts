@@ -122,7 +122,7 @@ test('UAP-027 UAP-048 a query has a session id of the kind that agents make, and
   for (const id of seen) expect(id).toMatch(/^id-\d+$/)
 })
 
-test('UAP-061 UAP-082 what has ended beside a call that waits is observed, and messages leave it waiting', async () => {
+test('UAP-061 UAP-082 what has ended next to a call that waits is observed, and messages leave it waiting', async () => {
   const seen: unknown[] = []
   const waiting: Tool = { ...add, name: 'ask', run: () => defer({ kind: 'input', request: '' }) }
   const worker = agent({

@@ -1,2 +1,2 @@
-// The whole counts of file-checkpoints.test.ts: see `countOf`.
+// Runs file-checkpoints.test.ts with full counts: see `countOf`.
 import './file-checkpoints.test.ts'

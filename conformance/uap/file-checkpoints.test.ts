@@ -202,7 +202,7 @@ describe('UAP-169 files that cannot be read', () => {
     'no state': '{"version":"1.0.0"}',
     'broken gzip': Buffer.from([0x1f, 0x8b, 8, 0, 1, 2, 3]),
   }
-  test.each(Object.entries(broken))('UAP-169 %s: null, and somebody is told', async (_, data) => {
+  test.each(Object.entries(broken))('UAP-169 %s: null, with a report', async (_, data) => {
     const onError = vi.fn()
     const store = fileCheckpoints({ dir, onError })
     await store.save('s', stateAt(1))

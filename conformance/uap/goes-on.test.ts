@@ -1,4 +1,4 @@
-/** Runs that must go on: after many failures, with ids that are used again, with a plan that is stuck. */
+/** Runs that must continue: after many failures, with ids that are used again, with a plan that is stuck. */
 import { agent, AgentState, type PlanStep } from '@skein/agents'
 import { loop, plan, react } from '@skein/agents/execution'
 import { AssistantMessage, isToolResultMessage, ToolResultMessage, UserMessage } from '@skein/ai'

@@ -40,7 +40,7 @@ describe.each(Object.entries(strategies))('%s', (_, execution) => {
   const make = (moves: readonly unknown[], more: Partial<AgentOptions> = {}) =>
     agent({ model: script(moves), tools: [get, ask], execution: execution(), ...more })
 
-  test('UAP-139 UAP-148 what a step with a waiting call has observed is told once, at once', async () => {
+  test('UAP-139 UAP-148 what a step with a waiting call has observed is reported once, immediately', async () => {
     const log: unknown[] = []
     const ids = (list: readonly { readonly toolCallId: string }[]) =>
       list.map(({ toolCallId }) => toolCallId)
@@ -120,7 +120,7 @@ describe.each(Object.entries(strategies))('%s', (_, execution) => {
   })
 })
 
-test('UAP-139 UAP-148 reasoning is told and kept although it is empty', async () => {
+test('UAP-139 UAP-148 reasoning is reported and kept although it is empty', async () => {
   const reasons: unknown[] = []
   const worker = agent({
     model: scripted(() => says('')),

@@ -133,7 +133,7 @@ describe.each([
   })
 })
 
-test('UAP-142 the tool strategy is told while tools run, the agent’s hooks at the step’s edges', async () => {
+test('UAP-142 the tool strategy is notified while tools run, the agent’s hooks at the step’s edges', async () => {
   const log: string[] = []
   const { probe } = probeLog()
   const look = (name: string) =>
@@ -157,7 +157,7 @@ test('UAP-142 the tool strategy is told while tools run, the agent’s hooks at 
   expect(log.indexOf('call b')).toBeLessThan(log.indexOf('a ran'))
 })
 
-test('UAP-143 a call that onBeforeCall refuses does not run, and the model is told', async () => {
+test('UAP-143 a call that onBeforeCall refuses does not run, and the model learns it', async () => {
   const { probe, log } = probeLog()
   const model = scripted([calls('look'), says('ok')])
   const { turn } = await agent({
@@ -189,7 +189,7 @@ test.each([
   { name: 'react', execution: react(), before: 0, perRound: 2 },
   { name: 'plan', execution: plan(), before: 1, perRound: 1 },
 ])(
-  'UAP-144 $name: onMaxIterations is told once how many rounds ran, and the next calls stay open',
+  'UAP-144 $name: onMaxIterations learns once how many rounds ran, and the next calls stay open',
   async ({ execution, before, perRound }) => {
     for (const limit of [0, 1, 3]) {
       const told: number[] = []
@@ -244,7 +244,7 @@ test('UAP-138 the turn of a step has what belongs to that step alone, and the ru
   expect([turn.cycles, turn.toolExecutions.length, turn.messages.length]).toEqual([3, 3, 6])
 })
 
-test('a state that onStepEnd returns is the one to go on with', async () => {
+test('a state that onStepEnd returns is the one to continue with', async () => {
   const model = scripted(rounds(2))
   const { state } = await agent({
     model,

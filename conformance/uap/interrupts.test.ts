@@ -1,4 +1,4 @@
-/** Calls that wait for somebody: plain data out, answers in, at any depth and in any order. */
+/** Calls that wait for someone: plain data out, answers in, at any depth and in any order. */
 import {
   agent,
   AgentState,
@@ -140,7 +140,7 @@ describe('one agent', () => {
     const { worker } = make(ran)
     const paused = await worker.generate('x', start)
     for (const answers of [
-      { nobody: { type: 'approve' } },
+      { unknown: { type: 'approve' } },
       { l: { type: 'approve' } },
       { p: { type: 'maybe' } },
       { p: { type: 'deny' } },
@@ -152,7 +152,7 @@ describe('one agent', () => {
     expect(ran).toEqual([])
   })
 
-  test('a new input closes what waits: finished results stay, the others are told as interrupted', async () => {
+  test('a new input closes what waits: finished results stay, the others are reported as interrupted', async () => {
     const { worker, model } = make([])
     const paused = await worker.generate('x', start)
     const next = await worker.generate('forget it', restore(paused))
@@ -213,14 +213,14 @@ describe('one agent', () => {
       parameters,
       run: (_: unknown, { answer, deferred }: AgentContext) => {
         seen.push([answer, deferred])
-        return answer ? 'went on' : defer({ kind: 'timer', request: { at: 5 } })
+        return answer ? 'continued' : defer({ kind: 'timer', request: { at: 5 } })
       },
     }
     const worker = agent({ model: scripted([calls('wait'), says('ok')]), tools: [wait] })
     const paused = await worker.generate('x', start)
     expect(paused.interrupts).toMatchObject([{ kind: 'timer', request: { at: 5 } }])
     const { turn } = await worker.resume(restore(paused), { call_1: { type: 'approve' } })
-    expect(turn.toolExecutions).toMatchObject([{ result: 'went on' }])
+    expect(turn.toolExecutions).toMatchObject([{ result: 'continued' }])
     expect(seen[1]).toEqual([{ type: 'approve' }, { kind: 'timer', request: { at: 5 } }])
   })
 
@@ -240,7 +240,7 @@ describe('one agent', () => {
     expect(turn.toolExecutions.every(({ isError }) => !isError)).toBe(true)
   })
 
-  test('resuming what is finished asks nobody and changes nothing', async () => {
+  test('resuming what is finished asks no one and changes nothing', async () => {
     const model = scripted([says('done')])
     const worker = agent({ model })
     const { state } = await worker.generate('x', start)
@@ -272,7 +272,7 @@ describe.each([
     after: [says('did a'), says('done')],
   },
 ])('$name', ({ execution, before, after }) => {
-  test('goes on in the middle of its step', async () => {
+  test('continues in the middle of its step', async () => {
     const ran: string[] = []
     const model = scripted([...before, calls('pay'), ...after] as ScriptStep[])
     const worker = agent({ model, tools: [approved('pay', ran)], execution: execution() })
@@ -378,7 +378,7 @@ describe('sub-agents', () => {
     expect(ran).toEqual(['pay'])
   })
 
-  test('a tool written by hand over query() is told to use the helper', async () => {
+  test('a tool written by hand over query() is pointed to the helper', async () => {
     const child = agent({ model: scripted([calls('pay')]), tools: [approved('pay', [])] })
     const byHand: Tool = {
       name: 'hand',

@@ -1,2 +1,2 @@
-// The whole counts of kill-resume.test.ts: see `countOf`.
+// Runs kill-resume.test.ts with full counts: see `countOf`.
 import './kill-resume.test.ts'

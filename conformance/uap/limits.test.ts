@@ -123,7 +123,7 @@ describe.each(Object.entries(places).slice(0, 4))('%s, resumed', (_, [strategy, 
         result = await answering.resume(stored, { [id]: { type: 'approve' } })
         ran.push(result.turn.toolExecutions.length)
       }
-      // Each round has a call that runs at once, and one that waits.
+      // Each round has a call that runs immediately, and one that waits.
       expect([ran.reduce((sum, one) => sum + one), result.stopReason]).toEqual([
         2 * limit,
         'max_iterations',
@@ -160,7 +160,7 @@ test.each([
   },
 )
 
-test('UAP-065 UAP-067 react goes on after resume: the waiting call first, then reasons again', async () => {
+test('UAP-065 UAP-067 react continues after resume: the waiting call first, then reasons again', async () => {
   const waiting = calls('guarded', {}, { id: 'c' })
   const model = scripted([says('r1'), adding, says('r2'), waiting, says('r3'), adding])
   const inputs: string[] = []
@@ -217,7 +217,7 @@ test('UAP-069 tools that a hook chooses are offered and run when acting, never w
   expect([ran, turn.toolExecutions.length]).toEqual([['extra'], 1])
 })
 
-test('UAP-057 a run goes on from wherever its state ends', async () => {
+test('UAP-057 a run continues from wherever its state ends', async () => {
   const ask = new UserMessage('x')
   const [a, b] = ['a', 'b'].map((toolCallId) => ({
     toolCallId,

@@ -149,7 +149,7 @@ test('UAP-135 an error that quotes a message or the output of a tool is logged w
     }
 })
 
-test('UAP-135 a run that waits for somebody is a warning', async () => {
+test('UAP-135 a run that waits for someone is a warning', async () => {
   const { lines, logger: log } = logger()
   const pay = {
     name: 'pay',
@@ -219,7 +219,7 @@ test('UAP-135 the details of a line: ids, counts, tokens and how the run ended',
   ])
 })
 
-test('UAP-136 UAP-130 logging stands among other middleware, in its place', async () => {
+test('UAP-136 UAP-130 logging works among other middleware, in its place', async () => {
   const order: string[] = []
   const own = (name: string): Middleware => ({
     name,

@@ -64,7 +64,7 @@ describe('maxIterations', () => {
 
   test('UAP-058 each call of the agent has the limit for itself', async () => {
     const { state, worker } = await limited(2)
-    const second = await worker.generate('go on', state)
+    const second = await worker.generate('continue', state)
     expect([second.state.step, second.stopReason]).toEqual([2, 'max_iterations'])
     expect(second.turn.toolExecutions).toHaveLength(2)
   })

@@ -155,7 +155,7 @@ describe('errors', () => {
     ])
   })
 
-  test('UAP-133 of a before reach those that had started, and nobody else', async () => {
+  test('UAP-133 of a before reach those that had started, and no one else', async () => {
     const log: string[] = []
     const model = scripted([says('never')])
     const middleware: Middleware[] = [

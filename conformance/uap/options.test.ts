@@ -116,7 +116,7 @@ function everything(): AgentOptions {
   } satisfies Required<AgentOptions>
 }
 
-test('UAP-016 UAP-040 every option is a property of the agent and goes on when it is spread', () => {
+test('UAP-016 UAP-040 every option is a property of the agent and remains when it is spread', () => {
   const options = everything()
   const methods = ['generate', 'stream', 'ask', 'query', 'resume', 'resumeStream', 'flush']
   const first = agent(options)

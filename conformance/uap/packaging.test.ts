@@ -161,7 +161,9 @@ test('UAP-011 nor is anything lost of calls, results and inputs, or of a history
   const mixed = new ToolResultMessage([result('a'), result('gone'), result('b')], {
     metadata: vendor,
   })
-  const input = JSON.parse(JSON.stringify(new UserMessage('go on', { metadata: vendor }))) as never
+  const input = JSON.parse(
+    JSON.stringify(new UserMessage('continue', { metadata: vendor })),
+  ) as never
   for (const results of [answered, mixed]) {
     const model = scripted([says('ok')])
     const state = AgentState.initial().withMessages([new UserMessage('x'), called, results])

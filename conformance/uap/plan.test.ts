@@ -29,7 +29,7 @@ function planner(
   return { model, worker: agent({ model, tools: [add], execution: plan(options) }) }
 }
 
-/** The steps that were carried out, in order, as the prompts name them. */
+/** The steps that ran, in order, under the names in the prompts. */
 function order(state: AgentState): string[] {
   const prompts = state.messages
     .filter(isUserMessage)
@@ -495,7 +495,7 @@ describe('a plan that cannot be carried out', () => {
     ['no JSON', says('I would rather not'), 'not JSON'],
   ]
   test.each(bad)(
-    'UAP-079 %s: the model is told once, then it is INVALID_RESPONSE',
+    'UAP-079 %s: the model gets one correction, then it is INVALID_RESPONSE',
     async (_, answer, words) => {
       const again = planner([answer, steps({ id: 'ok' }), says('done')])
       const { state } = await again.worker.generate('x', start)
@@ -673,7 +673,7 @@ test.each([
   [3, 'a,b,c|d,e'],
   [9, 'a,b,c|d,e'],
 ])(
-  'UAP-072 at most %d steps at once, each after all that it depends on',
+  'UAP-072 at most %d steps at the same time, each after all that it depends on',
   async (maxParallelSteps, expected) => {
     const drafts = [
       { id: 'a' },
@@ -772,7 +772,7 @@ test('UAP-078 the status of a step is the run’s, whatever the model wrote', as
   expect(self.model.requests).toHaveLength(1)
 })
 
-test('UAP-079 an agent’s repair is for its answers: a plan that is no JSON is told of by the strategy alone', async () => {
+test('UAP-079 an agent’s repair is for its answers: only the strategy asks again for a plan that is no JSON', async () => {
   const { worker, model } = planner([says('no plan')], { allowReplan: false })
   await expect(
     agent({ ...worker, structure: { type: 'object' }, repair: 3 }).generate('x', start),

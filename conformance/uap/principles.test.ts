@@ -179,7 +179,7 @@ describe('limits', () => {
     }
   })
 
-  test('UAP-018 a run that has counted any number of steps goes on with the next', async () => {
+  test('UAP-018 a run that has counted any number of steps continues with the next', async () => {
     const approval = () => defer({ kind: 'approval', request: null })
     const asks: Tool = { ...add, name: 'asks', approval }
     for (const execution of [undefined, loop(), loop({})]) {
@@ -212,7 +212,7 @@ describe('limits', () => {
 
   test('UAP-019 UAP-064 react has no limit of its own', async () => {
     const script = [
-      ...Array.from({ length: 60 }, () => [says('go on'), adding]).flat(),
+      ...Array.from({ length: 60 }, () => [says('continue'), adding]).flat(),
       says('t'),
       says('end'),
     ]

@@ -1,4 +1,4 @@
-/** Stop conditions beside limits, and the order in which middleware sees each inference. */
+/** Stop conditions next to limits, and the order in which middleware sees each inference. */
 import { agent, AgentState, type AgentOptions, type Middleware } from '@skein/agents'
 import { loop, react } from '@skein/agents/execution'
 import { UserMessage, type Tool } from '@skein/ai'
@@ -63,7 +63,7 @@ test('UAP-130 each hook of the middleware has its order, before every inference 
     'b after',
     'a after',
   ])
-  // Each was given what the one before it had left.
+  // Each received the result of the previous one.
   const texts = model.requests[0]!.messages.map(({ text }) => text)
   expect(texts).toEqual(['x', 'a 1', 'b 1', 'c 1'])
 })

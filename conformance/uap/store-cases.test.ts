@@ -173,7 +173,7 @@ describe('a store of one’s own', () => {
       await one.flush()
       expect(errors).toEqual([])
       expect((await checkpoints.load('s'))?.messages).toHaveLength(4)
-      // Only a store with versions and metadata is told which version it should have.
+      // Only a store with versions and metadata learns which version it should have.
       const isChecked = checkpoints instanceof Whole
       expect(checkpoints.given).toEqual([isChecked ? 3 : 2, isChecked ? 3 : 2])
     }

@@ -37,7 +37,7 @@ test('UAP-168 if a crash left both forms of a checkpoint, the newer one counts',
   }
 })
 
-test('UAP-168 the form of a file is told by its content, not by its name', async () => {
+test('UAP-168 the form of a file is recognised by its content, not by its name', async () => {
   const dir = mkdtempSync(join(root, 'names-'))
   const state = stateAt(3)
   await fileCheckpoints({ dir, fsync: false, compress: true }).save('s', state)

@@ -297,7 +297,7 @@ describe('a model that has only generate and stream', () => {
     ])
   })
 
-  test('UAP-139 UAP-146 the rounds that it ran itself are told by hooks and events', async () => {
+  test('UAP-139 UAP-146 the rounds that it ran itself are reported by hooks and events', async () => {
     const tools = [add]
     const one = (id: string, n: number) => calls('add', { a: n, b: n }, { id })
     const model = scripted([one('c', 1), [one('d', 2), one('e', 3)], says('all')])
@@ -332,7 +332,7 @@ describe('a model that has only generate and stream', () => {
     ])
   })
 
-  test('UAP-152 is told of an abort', async () => {
+  test('UAP-152 learns of an abort', async () => {
     const reasons: unknown[] = []
     const real = llm({ model: scripted([waits(Infinity)]) })
     const noting = {

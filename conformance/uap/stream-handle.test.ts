@@ -12,7 +12,7 @@ const start = AgentState.initial()
 const turnOfLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe.each(Object.entries({ loop, react, plan, custom }))('%s', (_name, strategy) => {
-  test('UAP-043 a stream is there at once, and nothing happens before it is read', async () => {
+  test('UAP-043 a stream is there immediately, and nothing happens before it is read', async () => {
     const told: string[] = []
     const model = scripted(({ structure }) => says(structure ? '{"steps":[]}' : 'ok'))
     const worker = agent({
@@ -30,7 +30,7 @@ describe.each(Object.entries({ loop, react, plan, custom }))('%s', (_name, strat
     expect(turn.response.text).toBe('ok')
     expect(told).toEqual(['before'])
     expect(state).toBeInstanceOf(AgentState)
-    // What is wrong with a call is told by its result, not thrown.
+    // What is wrong with a call is in its result, not thrown.
     const wrong = worker.stream(7 as never, start)
     await expect(wrong.result).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
   })

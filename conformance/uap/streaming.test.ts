@@ -225,7 +225,7 @@ describe('abort', () => {
     expect(model.requests).toHaveLength(0)
   })
 
-  test('what an aborted run left is a state to go on with', async () => {
+  test('what an aborted run left is a state to continue with', async () => {
     const worker = agent({ model: scripted([adding, adding]), tools: [add] })
     const stream = worker.stream('x', start)
     for await (const { upp } of stream)
@@ -233,7 +233,7 @@ describe('abort', () => {
     await stream.result.catch(() => {})
     const { state } = stream
     const model = scripted([says('fine')])
-    const next = await agent({ ...worker, model }).generate('go on', state)
+    const next = await agent({ ...worker, model }).generate('continue', state)
     expect(next.turn.response.text).toBe('fine')
     expect(model.requests[0]!.messages.map(({ type }) => type)).toEqual([
       'user',

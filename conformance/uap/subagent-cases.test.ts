@@ -115,7 +115,7 @@ describe('context', () => {
   })
 })
 
-test('UAP-114 the start of a sub-agent is told before its middleware or anything of it runs', async () => {
+test('UAP-114 the start of a sub-agent is reported before its middleware or anything of it runs', async () => {
   const log: string[] = []
   const middleware = [{ name: 'log', before: () => void log.push('before') }]
   const inner = kid({ middleware })
@@ -130,7 +130,7 @@ test('UAP-114 the start of a sub-agent is told before its middleware or anything
   expect(log).toEqual(['subagent_start', 'before', 'subagent_end'])
 })
 
-test('UAP-117 UAP-127 a prompt that is a message is told as its text, in event and trace', async () => {
+test('UAP-117 UAP-127 a prompt that is a message is reported as its text, in event and trace', async () => {
   const parent = caller([kid({}, { prompt: () => new UserMessage('find it') })])
   const { events, result } = await recordEvents(parent.stream('x', start))
   const started = events.find(({ uap }) => uap?.type === 'subagent_start')
@@ -145,7 +145,7 @@ test.each([
   [null, 'hi'],
   [undefined, 'hi'],
   [{ a: 1 }, { a: 1 }],
-])('UAP-119 a result of %j is told as %j', async (given, told) => {
+])('UAP-119 a result of %j is reported as %j', async (given, told) => {
   const { turn } = await caller([kid({}, { result: () => given })]).generate('x', start)
   expect(turn.toolExecutions.map(({ result }) => result)).toEqual([told])
 })
@@ -186,7 +186,7 @@ describe('a sub-agent that waited for an answer', () => {
     })
   const tools = [tool('get', () => 'text'), tool('read', () => ({ n: 1 })), ask]
 
-  test('UAP-111 UAP-112 UAP-116 forwards its events when it goes on in a stream, under one id', async () => {
+  test('UAP-111 UAP-112 UAP-116 forwards its events when it continues in a stream, under one id', async () => {
     const parent = caller([kid({ model: script(), tools })])
     const first = await recordEvents(parent.stream('x', start))
     const { state } = first.result!
@@ -248,7 +248,7 @@ describe('a sub-agent that waited for an answer', () => {
   })
 })
 
-test('UAP-111 UAP-123 a hand-written sub-agent without a start is told and traced all the same', async () => {
+test('UAP-111 UAP-123 a hand-written sub-agent without a start is reported and traced all the same', async () => {
   const identity = { subagentId: 's', subagentType: 't', parentToolCallId: 'hand' }
   const innerEvent = { source: 'uap', uap: { type: 'step_start', step: 1, agentId: 'x', data: {} } }
   const ended = { ...identity, success: true, result: 'r', timestamp: 7 }

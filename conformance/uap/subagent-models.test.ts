@@ -77,7 +77,7 @@ describe.each(forms)('%s', (form) => {
     }
   })
 
-  test('UAP-102 UAP-100 a tool is given the state of its own step, beside what the application adds', async () => {
+  test('UAP-102 UAP-100 a tool is given the state of its own step, next to what the application adds', async () => {
     const seen: Partial<AgentContext & { own: number }>[] = []
     const states: string[] = []
     const look: Tool = { ...ask, name: 'look', run: (_: unknown, context: AgentContext) => void seen.push(context) } // prettier-ignore

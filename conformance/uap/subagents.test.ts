@@ -112,7 +112,7 @@ describe('order of tools', () => {
     expect(names()).toEqual(['first start', 'first end', 'a start', 'b start', 'a end', 'b end'])
   })
 
-  test('UAP-107 a dependent tool waits, within a message and across rounds, and is told when it cannot run', async () => {
+  test('UAP-107 a dependent tool waits, within a message and across rounds, and learns when it cannot run', async () => {
     const { probe, names } = probeLog()
     const read = probe('read')
     const write = probe('write', { dependsOn: ['read'] })

@@ -24,7 +24,7 @@ test('UAP-093 UAP-033 a new tree is its root; nodes have UUIDs and are found by 
   expect(new Set([tree.root.id, ...ids]).size).toBe(3)
 })
 
-test('UAP-033 a tree that was read from JSON goes on with UUIDs of version 4', () => {
+test('UAP-033 a tree that was read from JSON continues with UUIDs of version 4', () => {
   const tree = ThreadTree.fromJSON(JSON.parse(JSON.stringify(new ThreadTree())))
   expect(tree.root.id).toMatch(uuidV4)
   expect(tree.branch(tree.root.id)).toMatch(uuidV4)

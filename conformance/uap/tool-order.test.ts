@@ -1,4 +1,4 @@
-/** UAP §8.5 and §8.6 as laws over random calls: who waits for whom, who runs alone, and that nothing is lost. */
+/** UAP §8.5 and §8.6 as properties of random calls: who waits for whom, who runs alone, and that nothing is lost. */
 import { agent, AgentState } from '@skein/agents'
 import { AssistantMessage, type Tool, UserMessage } from '@skein/ai'
 import { says, scripted } from '@skein/ai/testing'
@@ -128,7 +128,7 @@ function check(tools: readonly ToolPlan[], plan: readonly CallPlan[], outcome: O
       !isMissing,
     ])
   }
-  // UAP-109: what has to wait for nothing starts at once.
+  // UAP-109: what has to wait for nothing starts immediately.
   if (plan.some(({ tool }) => tools[tool]!.sequential)) return
   const firstEnd = Math.min(...[...times.values()].map(({ end }) => end))
   for (const [position, { start }] of times)

@@ -48,7 +48,7 @@ const ask: Tool = {
   run: () => defer({ kind: 'input', request: 'well?' }),
 }
 
-/** Plans one step, then calls as it is told, then speaks. */
+/** Plans one step, then makes the calls of the plan, then speaks. */
 function script(moves: readonly ReturnType<ScriptFunction>[]): ScriptFunction {
   let next = 0
   return ({ structure, tools }) => {

@@ -1,2 +1,2 @@
-// The whole counts of tree-crash.test.ts: see `countOf`.
+// Runs tree-crash.test.ts with full counts: see `countOf`.
 import './tree-crash.test.ts'

@@ -1,4 +1,4 @@
-/** A tree of agents is killed at every point where something reaches the outside, and goes on. */
+/** A tree of agents is killed at every point where something reaches the outside, and continues. */
 import { type AgentState } from '@skein/agents'
 import { type CheckpointStore, memoryCheckpoints } from '@skein/agents/checkpoint'
 import { seededRandom } from '@skein/base'

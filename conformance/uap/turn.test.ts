@@ -51,7 +51,7 @@ function answer(n: number, text?: string): ScriptPart {
   )
 }
 
-/** Everything that can be reached, except the insides of a date. */
+/** Everything that can be reached, except the internals of a `Date`. */
 function expectFrozen(value: unknown, path = 'turn'): void {
   if (typeof value !== 'object' || value === null || value instanceof Date) return
   expect(Object.isFrozen(value), path).toBe(true)
@@ -142,7 +142,7 @@ test('UAP-050 the error of a run has the turn so far, with what the last inferen
   }
 })
 
-test('UAP-050 UAP-061 rounds that a model ran itself count and are told one by one', async () => {
+test('UAP-050 UAP-061 rounds that a model ran itself count and are reported one by one', async () => {
   const tools = [add]
   const model = scripted([answer(1), answer(2), answer(4, 'done')])
   const real = llm({ model, tools })

@@ -90,7 +90,7 @@ describe('a turn with a tool', () => {
   })
 })
 
-test('UPP-062 UPP-157 blocks and fields nobody knows come back as they were', async () => {
+test('UPP-062 UPP-157 blocks and fields no one knows come back as they were', async () => {
   const content = [
     { type: 'text', text: 'Blue', citations: [{ type: 'char_location', news: { a: [null] } }] },
     { type: 'block_of_the_future', payload: { deep: [1, { x: null }] } },
@@ -121,7 +121,7 @@ describe('server tools', () => {
     content: [{ type: 'web_search_result', url: 'https://x', encrypted_content: 'E' }],
   }
 
-  test('UPP-123 travel in params.tools beside function tools; their blocks are content', async () => {
+  test('UPP-123 travel in params.tools next to function tools; their blocks are content', async () => {
     const search = { type: 'web_search_20260318', name: 'web_search', max_uses: 1 }
     const { config, requests } = exchange(answer([use, found, { type: 'text', text: 'Blue.' }]))
     const params = { tools: [search] }
@@ -136,7 +136,7 @@ describe('server tools', () => {
     expect(response.text).toBe('Blue.')
   })
 
-  test('a paused turn goes on with the same conversation', async () => {
+  test('a paused turn continues with the same conversation', async () => {
     const { config, requests } = exchange(
       answer([use], { stop_reason: 'pause_turn' }),
       answer([found, { type: 'text', text: 'Blue.' }]),

@@ -52,7 +52,7 @@ describe('capabilities', () => {
   })
 
   test.each(llmVendors)(
-    'UPP-051 $name: nobody can change them, for himself or others',
+    'UPP-051 $name: no user can change them, for itself or others',
     (vendor) => {
       const told = [
         () => vendor.provider.handlers.llm!.capabilities,

@@ -108,7 +108,7 @@ describe('baseUrl', () => {
     },
   )
 
-  test('UPP-013 addresses that differ only in scheme, port, prefix or query are told apart', async () => {
+  test('UPP-013 addresses that differ only in scheme, port, prefix or query are distinguished', async () => {
     const { fetch, seen } = stub()
     const bases = ['https://x.test/a', 'https://x.test/b', 'http://x.test/a', 'https://x.test:1/a', 'https://x.test/a?t=1'] // prettier-ignore
     for (const baseUrl of [...bases, ...bases])
@@ -117,7 +117,7 @@ describe('baseUrl', () => {
     expect(seen.map(({ url }) => url)).toEqual([...expected, ...expected])
   })
 
-  test('UPP-013 its query is kept beside that of the request', async () => {
+  test('UPP-013 its query is kept next to that of the request', async () => {
     const { fetch, seen } = stub()
     const google = operations.find(({ name }) => name === 'google: stream')!
     await google.run({ apiKey: key, fetch, baseUrl: 'https://proxy.test/v1beta?tenant=7' })
@@ -390,7 +390,7 @@ describe('params', () => {
   )
 })
 
-/** The body without the parameters, wherever they stand, and without what only they had made. */
+/** The body without the parameters, wherever they are, and without what only they had made. */
 function without(params: object, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => without(params, item))
   if (typeof value !== 'object' || value === null) return value

@@ -361,7 +361,7 @@ describe('batches', () => {
 })
 
 describe('support and hooks', () => {
-  test('UPP-040 UPP-041 a provider without embeddings is refused at once', () => {
+  test('UPP-040 UPP-041 a provider without embeddings is refused immediately', () => {
     const make = (): unknown => embedding({ model: providers.get('anthropic')!('m') })
     expect(make).toThrow(
       expect.objectContaining({

@@ -1,4 +1,4 @@
-/** Endpoints beside inference, and errors of providers of one's own, in every form of call. */
+/** Endpoints next to inference, and errors of providers of one's own, in every form of call. */
 import {
   createProvider,
   embedding,
@@ -22,7 +22,7 @@ import { llmVendors } from './support/vendors.ts'
 
 const apiKey = 'sk-test-0123456789'
 
-describe('endpoints beside inference', () => {
+describe('endpoints next to inference', () => {
   const listed = { data: [{ id: 'a' }], models: [{ name: 'a' }] }
   const list = (): Response => Response.json(listed)
 
@@ -67,7 +67,7 @@ describe('endpoints beside inference', () => {
     },
   )
 
-  test('UPP-018 UPP-019 the fixed headers of a vendor are sent beside custom ones, which win', async () => {
+  test('UPP-018 UPP-019 the fixed headers of a vendor are sent next to custom ones, which win', async () => {
     const { fetch, seen } = stub(list)
     const local = openaiCompatible({
       name: 'local',

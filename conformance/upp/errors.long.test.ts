@@ -1,2 +1,2 @@
-// The whole counts of errors.test.ts: see `countOf`.
+// Runs errors.test.ts with full counts: see `countOf`.
 import './errors.test.ts'

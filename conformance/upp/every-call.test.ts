@@ -73,7 +73,7 @@ describe.each(forms)('%s', (_, modality, streaming, call) => {
   })
 
   test.each([...hooks.slice(0, 4), 'the vendor'] as const)(
-    'UPP-103 a failure in %s is told to every middleware, with its time, and thrown',
+    'UPP-103 a failure in %s goes to every middleware, with its time, and is thrown',
     async (at) => {
       const clock = manualClock(1000)
       const log: unknown[][] = []
@@ -102,7 +102,7 @@ describe.each(forms)('%s', (_, modality, streaming, call) => {
     },
   )
 
-  test('UPP-103 a request that onRequest made invalid is told to every middleware', async () => {
+  test('UPP-103 a request that onRequest made invalid goes to every middleware', async () => {
     const log: unknown[] = []
     const spoil: Middleware = {
       name: 'spoil',
@@ -131,7 +131,7 @@ describe.each(forms)('%s', (_, modality, streaming, call) => {
     ])
   })
 
-  test('UPP-094 UPP-103 UPP-139 an abort ends the call, whatever the vendor does, and is told', async () => {
+  test('UPP-094 UPP-103 UPP-139 an abort ends the call, whatever the vendor does, and is reported', async () => {
     const log: unknown[] = []
     const controller = new AbortController()
     const told = (name: string, hook: 'onAbort' | 'onError'): Middleware => ({

@@ -18,7 +18,7 @@ beforeEach(() => {
   // A folder whose name only begins like that of the notes.
   mkdirSync(join(root, 'notes-of-others'))
   writeFileSync(join(root, 'notes-of-others', 'secret.md'), 'the key is 4711')
-  symlinkSync(join(root, 'notes-of-others', 'secret.md'), join(root, 'notes', 'beside.md'))
+  symlinkSync(join(root, 'notes-of-others', 'secret.md'), join(root, 'notes', 'alias.md'))
   asked = []
 })
 afterEach(() => rmSync(root, { recursive: true }))
@@ -40,7 +40,7 @@ test.each([
   'a/../../secret.md',
   'todo.md\u0000.md',
   'link.md',
-  'beside.md',
+  'alias.md',
   '',
 ])('UPP-118 a path out of the folder is refused: %j', async (name) => {
   for (const tool of ['read_note', 'delete_note']) {
@@ -67,7 +67,7 @@ test('UPP-119 text from the model is no pattern', async () => {
 })
 
 test('UPP-119 a link into a folder whose name begins alike is sanitised away', async () => {
-  expect((await outcomeOf(calls('read_note', { name: 'beside.md' }))).isError).toBe(true)
+  expect((await outcomeOf(calls('read_note', { name: 'alias.md' }))).isError).toBe(true)
   expect((await outcomeOf(calls('find_notes', { text: 'key' }))).result).toEqual([])
 })
 

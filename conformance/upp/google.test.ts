@@ -81,7 +81,7 @@ describe('a turn with tools', () => {
   })
 })
 
-test('UPP-062 UPP-157 parts and fields nobody knows come back as they were', async () => {
+test('UPP-062 UPP-157 parts and fields no one knows come back as they were', async () => {
   const parts = [
     { text: 'A', thoughtSignature: 'S', partMetadata: { a: [null] } },
     { partOfTheFuture: { deep: [1, { x: null }] } },
@@ -192,7 +192,7 @@ describe('errors', () => {
     await expect(instance.generate('4')).rejects.toMatchObject({ code: 'INVALID_RESPONSE' })
   })
 
-  test('a stop by the filter is told, not thrown', async () => {
+  test('a stop by the filter is reported, not thrown', async () => {
     const { config } = exchange({ json: { candidates: [{ finishReason: 'SAFETY' }] } })
     const turn = await llm({ model, config }).generate('Hi')
     expect(turn).toMatchObject({ stopReason: 'content_filter', rawStopReason: 'SAFETY' })
@@ -243,8 +243,8 @@ test('models that demand a signature get a stand-in for calls of other vendors',
     new AssistantMessage('', [{ toolCallId: 'toolu_1', toolName: 'add', arguments: {} }]),
     new ToolResultMessage([{ toolCallId: 'toolu_1', result: 1 }]),
   ]
-  await llm({ model: google('gemini-3-pro'), config }).generate(history, 'Go on')
-  await llm({ model, config }).generate(history, 'Go on')
+  await llm({ model: google('gemini-3-pro'), config }).generate(history, 'Continue')
+  await llm({ model, config }).generate(history, 'Continue')
   const [newer, older] = requests.map(
     ({ body }) => (body['contents'] as JsonObject[])[1]?.['parts'],
   )

@@ -361,7 +361,7 @@ describe('Google', () => {
     })
   })
 
-  test('UPP-134 Gemini: generation parameters may stand loose, as with its language models', async () => {
+  test('UPP-134 Gemini: generation parameters may be loose, as with its language models', async () => {
     const params = { imageConfig: { aspectRatio: '1:1' }, seed: 7, safetySettings: [] }
     const { model, seen } = rig('google', { params })
     await model.generate('A dot')
@@ -431,7 +431,7 @@ describe('Google', () => {
     expect(metadata).toEqual({ google: { responseId: 'r', text: 'One, two.' } })
   })
 
-  test('UPP-137 Imagen: what was filtered is told beside the images that were made', async () => {
+  test('UPP-137 Imagen: what was filtered is listed next to the images that were made', async () => {
     const predictions = [
       { bytesBase64Encoded: png, mimeType: 'image/png', prompt: 'better' },
       { raiFilteredReason: 'violence' },
@@ -457,7 +457,7 @@ describe('Google', () => {
 })
 
 describe('calls', () => {
-  test('UPP-040 UPP-041 a provider without images is refused at once', () => {
+  test('UPP-040 UPP-041 a provider without images is refused immediately', () => {
     expect(() => image({ model: providers.get('anthropic')!('m') })).toThrow(
       expect.objectContaining({
         code: 'INVALID_REQUEST',

@@ -55,7 +55,7 @@ describe('a model', () => {
   ]
 
   test.each(none)(
-    'UPP-041 UPP-034 %j is none: INVALID_REQUEST of the modality, at once',
+    'UPP-041 UPP-034 %j is none: INVALID_REQUEST of the modality, immediately',
     (given) => {
       for (const [modality, open] of Object.entries({ llm, embedding, image })) {
         const options = { model: given } as never
@@ -200,7 +200,7 @@ test('UPP-085 a thread copies the list it is made from, and adds all of what it 
   expect(thread.messages.map(({ text }) => text)).toEqual(['a', 'b', 'c'])
 })
 
-test('UPP-085 UPP-048 whoever walks through a thread sees the messages it began with', () => {
+test('UPP-085 UPP-048 anyone who walks through a thread sees the messages it began with', () => {
   const thread = new Thread({ messages: ['a', 'b', 'c'].map((text) => new UserMessage(text)) })
   const seen: string[] = []
   for (const { text } of thread) {

@@ -20,7 +20,7 @@ const sentKeys = (seen: readonly { headers: Headers }[]): (string | null)[] =>
   seen.map(({ headers }) => headers.get('x-api-key'))
 
 describe('getKey', () => {
-  test('UPP-020 may answer at once or later', async () => {
+  test('UPP-020 may answer immediately or later', async () => {
     const { fetch, seen } = stub()
     await anthropic.run({ apiKey: { getKey: () => 'key-now' }, fetch })
     const getKey = (): Promise<string> =>
@@ -84,7 +84,7 @@ describe('RoundRobinKeys', () => {
     expect(sentKeys(seen).toSorted()).toEqual(['a1', 'a1', 'a1', 'b2', 'b2', 'c3', 'c3'])
   })
 
-  test('UPP-021 a retry takes the next key, and the strategy hears which one failed', async () => {
+  test('UPP-021 a retry takes the next key, and the strategy learns which one failed', async () => {
     const told: unknown[] = []
     const keys = new RoundRobinKeys(['key-a', 'key-b'])
     const apiKey: KeyStrategy = {
@@ -107,7 +107,7 @@ describe('RoundRobinKeys', () => {
   })
 
   test.each([[[]], [['ok', '']], [['ok', 7]], [undefined]])(
-    'UPP-021 %j is refused at once, without showing a key',
+    'UPP-021 %j is refused immediately, without showing a key',
     (keys) => {
       const make = (): unknown => new RoundRobinKeys(keys as string[])
       expect(make).toThrow(UPPError)
@@ -169,7 +169,7 @@ describe('WeightedKeys', () => {
     ],
     [[{ key: 'a1', weight: '3' }]],
     [[{ key: '', weight: 1 }]],
-  ])('UPP-022 %j is refused at once', (entries) => {
+  ])('UPP-022 %j is refused immediately', (entries) => {
     const make = (): unknown => new WeightedKeys(entries as { key: string; weight: number }[])
     expect(make).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }))
   })

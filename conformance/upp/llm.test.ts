@@ -443,7 +443,7 @@ describe('the turn', () => {
     expect(turn.usage).toMatchObject({ cacheReadTokens: 0, cacheWriteTokens: 0 })
   })
 
-  test('UPP-080 all five counters are summed, and what vendors count beside them', async () => {
+  test('UPP-080 all five counters are summed, and what vendors count next to them', async () => {
     const counts = { inputTokens: 100, outputTokens: 7, totalTokens: 107 }
     const first = { ...counts, cacheReadTokens: 40, cacheWriteTokens: 3 }
     const second = { ...counts, cacheReadTokens: 5, cacheWriteTokens: 20 }
@@ -508,7 +508,7 @@ describe('the turn', () => {
     expect(isDeepFrozen(turn)).toBe(true)
   })
 
-  test('UPP-082 text that happens to be JSON is text: no data, and the loop goes on', async () => {
+  test('UPP-082 text that happens to be JSON is text: no data, and the loop continues', async () => {
     const model = scripted([[says('42'), calls('add', { a: 1, b: 1 })], says('{"a":1}')])
     const turn = await llm({ model, tools: [add] }).generate('x')
     expect('data' in turn).toBe(false)

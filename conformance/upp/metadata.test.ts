@@ -43,7 +43,7 @@ async function askAgain(
   const config = { apiKey: 'key', fetch, retryStrategy: new NoRetry() }
   const model = llm({ model: vendor.model, config, tools: [weather], ...manual })
   const first = await model.generate('Hello')
-  await model.generate(change(first.messages), 'Go on')
+  await model.generate(change(first.messages), 'Continue')
   return bodyOf(seen[1])
 }
 
@@ -51,7 +51,7 @@ describe('round trips', () => {
   const replaying = vendorCases.filter(({ unknown }) => unknown.sentBack)
 
   test.each(replaying)(
-    'UPP-062 UPP-157 $name: fields nobody knows come back to the vendor',
+    'UPP-062 UPP-157 $name: fields no one knows come back to the vendor',
     async (vendor) => {
       const { of, value } = vendor.unknown.sentBack!
       expect(of(await askAgain(vendor, (messages) => messages))).toEqual(value)
@@ -90,7 +90,7 @@ describe('round trips', () => {
       const before = JSON.stringify(history)
       const { fetch, seen } = answering(vendor.answers.text)
       const config = { apiKey: 'key', fetch, retryStrategy: new NoRetry() }
-      await llm({ model: vendor.model, config }).generate(history, 'Go on')
+      await llm({ model: vendor.model, config }).generate(history, 'Continue')
       expect(seen[0]?.body).not.toContain('sk-foreign')
       expect(seen[0]?.body).not.toContain('"note"')
       expect(seen[0]?.body).not.toContain('Hm')
@@ -123,11 +123,11 @@ test('UPP-157 reasoning of the other API of the same vendor is left out with a w
 })
 
 test.each([{ thoughtSignature: 's' }, {}])(
-  'UPP-157 Google: unknown fields in a call and beside it (%j) are kept and sent back',
-  async (beside) => {
+  'UPP-157 Google: unknown fields in a call and next to it (%j) are kept and sent back',
+  async (siblings) => {
     const bodies: string[] = []
     const functionCall = { name: 'weather', args: {}, id: 'c1', x_inside: { a: 1 } }
-    const parts = [{ functionCall, x_beside: [2], ...beside }]
+    const parts = [{ functionCall, x_beside: [2], ...siblings }]
     const fetch = async (_: string, init: RequestInit): Promise<Response> => {
       bodies.push(init.body as string)
       return Response.json({ candidates: [{ content: { parts }, finishReason: 'STOP' }] })
@@ -135,7 +135,7 @@ test.each([{ thoughtSignature: 's' }, {}])(
     const config = { apiKey: 'key-0123456789', fetch }
     const model = llm({ model: google('gemini-2.5-flash'), config, tools: [weather], ...manual })
     const { messages, response } = await model.generate('x')
-    const native = { x_beside: [2], ...beside, functionCall: { x_inside: { a: 1 } } }
+    const native = { x_beside: [2], ...siblings, functionCall: { x_inside: { a: 1 } } }
     expect(response.toolCalls?.[0]?.metadata?.['google']?.['native']).toEqual(native)
     await model.generate(messages, 'y')
     const { contents } = JSON.parse(bodies[1]!) as { contents: { parts: object[] }[] }

@@ -124,7 +124,7 @@ test('UPP-097 the hooks of a class keep their `this`', async () => {
   expect(counter.log.slice(done.length)).toEqual([...asked, 'onError', ...asked, 'onAbort'])
 })
 
-test('UPP-097 UPP-106 a hook may give a thenable; all events of an expansion go on in order', async () => {
+test('UPP-097 UPP-106 a hook may give a thenable; all events of an expansion continue in order', async () => {
   const seen: string[] = []
   const text = (of: string): StreamEvent => ({ type: 'text_delta', index: 0, delta: { text: of } })
   const expand: Middleware = {

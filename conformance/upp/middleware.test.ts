@@ -602,7 +602,7 @@ describe('loggingMiddleware', () => {
         tools: [echo],
         middleware: [logging],
         config: { apiKey: 'sk-canary-1', headers: { 'x-api-key': 'tok-canary-2' } },
-      }).stream('tell nobody').turn,
+      }).stream('tell no one').turn,
     )
     return log
   }
@@ -629,7 +629,7 @@ describe('loggingMiddleware', () => {
     const log = await lines('debug', [[says('model secret')]])
     const failed = await lines('debug', [fails('Bad key sk-canary-1 and tok-canary-2')])
     expect(failed.join('\n')).toContain('[redacted]')
-    expect([...log, ...failed].join('\n')).not.toMatch(/canary|tell nobody|model secret/)
+    expect([...log, ...failed].join('\n')).not.toMatch(/canary|tell no one|model secret/)
   })
 
   test('UPP-109 each line names the call and has its facts', async () => {

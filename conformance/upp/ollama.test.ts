@@ -90,7 +90,7 @@ test('a sampling option outside of options is sent as it is, with a warning', as
   expect(warnings).toMatchObject([{ code: 'misplaced_parameter' }])
 })
 
-test('UPP-062 UPP-157 fields nobody knows come back as they were', async () => {
+test('UPP-062 UPP-157 fields no one knows come back as they were', async () => {
   const calls = [{ id: 'c1', extra: 1, function: { ...asks(1).function, index: 4 } }]
   const { config, requests } = exchange(answer({ tool_calls: calls }), answer({ content: 'ok' }))
   await llm({ model, config, tools: [add] }).generate('Hi')

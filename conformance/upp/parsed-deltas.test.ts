@@ -1,4 +1,4 @@
-/** `delta.parsed` belongs to the message that is arriving, whatever other middleware do with its events. */
+/** `delta.parsed` belongs to the message that is arriving, no matter what other middleware does with its events. */
 import {
   llm,
   parsedObjectMiddleware,

@@ -93,7 +93,7 @@ const programs: readonly (readonly [name: string, path: string, body: string, sa
     'PROVIDER_ERROR\nPROVIDER_ERROR\nend\n',
   ],
   [
-    'a failure of a stream whose turn nobody reads',
+    'a failure of a stream whose turn no one reads',
     'cut',
     `const stream = model.stream('Hi')
      try { for await (const _ of stream); } catch (error) { console.log(error.code) }

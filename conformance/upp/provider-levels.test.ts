@@ -8,7 +8,7 @@ import { stub } from './support/stub.ts'
 import { llmVendors } from './support/vendors.ts'
 import { vendorCases } from './vendors.ts'
 
-/** Beside text, by the documentation of each API. All of them stream, call tools and answer in JSON. */
+/** In addition to text, by the documentation of each API. All of them stream, call tools and answer in JSON. */
 const inputs: Record<string, readonly string[]> = {
   anthropic: ['image', 'document'],
   'azure-openai': ['image', 'document'],

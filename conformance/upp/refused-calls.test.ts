@@ -1,4 +1,4 @@
-/** Calls that are refused before anything is sent: the middleware is told of them as of every failure. */
+/** Calls that are refused before anything is sent: the middleware is notified of them as of every failure. */
 import {
   createProvider,
   image,
@@ -19,7 +19,7 @@ interface Told {
   readonly log: string[]
 }
 
-/** A middleware that notes when it is told of the start, the request and the failure of a call. */
+/** A middleware that notes when it is notified of the start, the request and the failure of a call. */
 function told(): Told {
   const log: string[] = []
   const note = (hook: string) => (): void => void log.push(hook)
@@ -35,7 +35,7 @@ function told(): Told {
 
 describe('inputs of a model that are no messages', () => {
   test.each([[undefined], [null], [7], [{}], [{ role: 'user', content: 'x' }], []])(
-    'UPP-103 %j is told to onError, after onStart',
+    'UPP-103 %j goes to onError, after onStart',
     async (...given) => {
       const { middleware, log } = told()
       const model = scripted([says('no')])
@@ -105,12 +105,12 @@ describe('images', () => {
     ['stream without a prompt', {}, (model) => model.stream(undefined as never)],
   ]
 
-  test.each(cases)('UPP-103 %s is told to onError, after onStart', async (_, can, start) => {
+  test.each(cases)('UPP-103 %s goes to onError, after onStart', async (_, can, start) => {
     const { middleware, log } = told()
     const { model, asked } = painter(middleware, can)
     const refused = { code: 'INVALID_REQUEST', provider: 'painter', modality: 'image' }
     await expect((async () => start(model))()).rejects.toMatchObject(refused)
-    await Promise.resolve() // the hooks of a stream that throws at once run beside the caller
+    await Promise.resolve() // the hooks of a stream that throws immediately run alongside the caller
     expect(log).toEqual(['onStart', 'onError INVALID_REQUEST'])
     expect(asked).toEqual([])
   })
@@ -137,7 +137,7 @@ describe('images', () => {
 })
 
 test.each(forms)(
-  'UPP-103 %s: a request that a hook left without its config is told, and the error stays a UPPError',
+  'UPP-103 %s: a request that a hook left without its config is reported, and the error stays a UPPError',
   async (_, modality, _streaming, start) => {
     const { middleware, log } = told()
     const spoil: Middleware = {

@@ -59,7 +59,7 @@ async function waitsOf(
 }
 
 describe('a strategy of one’s own', () => {
-  test('UPP-024 gives the delay, at once or later; null ends it; attempts count from 1', async () => {
+  test('UPP-024 gives the delay, immediately or later; null ends it; attempts count from 1', async () => {
     const attempts: number[] = []
     const retryStrategy: RetryStrategy = {
       onRetry: async (_error, attempt) => {
@@ -231,7 +231,7 @@ describe('ExponentialBackoff', () => {
 test.each([
   ['ExponentialBackoff', (maxRetries: number) => new ExponentialBackoff({ maxRetries })],
   ['LinearBackoff', (maxRetries: number) => new LinearBackoff({ maxRetries, delay: 0 })],
-])('UPP-026 UPP-027 %s repeats as often as it is told to, also never', (_name, make) => {
+])('UPP-026 UPP-027 %s repeats as often as it is asked to, also never', (_name, make) => {
   for (const maxRetries of [0, 1, 2, 5]) {
     const strategy = make(maxRetries)
     const answers = [1, 2, 3, 4, 5, 6].map((attempt) =>
@@ -359,7 +359,7 @@ describe('what is repeated', () => {
   })
 
   test.each(operations)(
-    'UPP-029 $name: an abort during the wait ends it at once',
+    'UPP-029 $name: an abort during the wait ends it immediately',
     async (operation) => {
       const { fetch, seen } = stub(status(503))
       const controller = new AbortController()

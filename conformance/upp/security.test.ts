@@ -288,7 +288,7 @@ describe('TLS', () => {
     for (const { url } of seen) expect(url).toMatch(expected)
   })
 
-  test('UPP-163 a certificate nobody vouches for ends the call before the key is sent', async () => {
+  test('UPP-163 a certificate no one vouches for ends the call before the key is sent', async () => {
     let requests = 0
     const server = createSecureServer(selfSignedCertificate('localhost'), () => (requests += 1))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -297,7 +297,7 @@ describe('failure', () => {
     expect(JSON.stringify(error)).not.toContain('part')
   })
 
-  test('a request that failed at once leaves the inputs and no empty answer', async () => {
+  test('a request that failed immediately leaves the inputs and no empty answer', async () => {
     const error = await failureOf(llm({ model: scripted([fails('x')]) }).generate('x'))
     expect(error.turn?.messages.map(({ type }) => type)).toEqual(['user'])
     expect(error.turn).toMatchObject({ cycles: 0, stopReason: 'other', response: { content: [] } })
@@ -449,7 +449,7 @@ describe('abort', () => {
     expect((await late.turn).response.text).toBe('x')
   })
 
-  test('a stream nobody pulls any more still settles on abort', async () => {
+  test('a stream no one pulls any more still settles on abort', async () => {
     const stream = llm({ model: scripted([[says('a b'), waits(Infinity)]]) }).stream('x')
     const events = stream[Symbol.asyncIterator]()
     await events.next()
@@ -459,7 +459,7 @@ describe('abort', () => {
   })
 })
 
-/** The same provider, but it never hears of an abort. */
+/** The same provider, but it never learns of an abort. */
 function deafTo(provider: ReturnType<typeof scripted>['provider']): typeof provider {
   const { llm: handler } = provider.handlers
   const bind: NonNullable<typeof handler>['bind'] = (reference) => {

@@ -73,7 +73,7 @@ test('UPP-126 UPP-003 answers are not validated: off-schema JSON passes', async 
   expect(Object.keys(dependencies)).toEqual(['@skein/base'])
 })
 
-test('UPP-126 members beyond the schema stay, also beside a null for an absent one', async () => {
+test('UPP-126 members beyond the schema stay, also next to a null for an absent one', async () => {
   const structure = { ...person, required: [], additionalProperties: false }
   for (const text of ['{"name":null,"other":{"a":null}}', '{"other":{"a":null}}']) {
     const { data } = await llm({ model: scripted([says(text)]), structure }).generate('x')

@@ -191,7 +191,7 @@ describe('the signal of a call', () => {
     ])
   })
 
-  test('UPP-092 a tool that yields its progress is told to stop and does not go on', async () => {
+  test('UPP-092 a tool that yields its progress is asked to stop and does not continue', async () => {
     const [first, gate, closed] = [signpost(), signpost(), signpost()]
     const log: string[] = []
     const act = tool('act', async function* () {
@@ -200,7 +200,7 @@ describe('the signal of a call', () => {
         first.reach()
         await gate.reached
         yield 'second'
-        log.push('went on')
+        log.push('continued')
       } finally {
         closed.reach()
       }

@@ -159,7 +159,7 @@ describe('the loop', () => {
     }
   })
 
-  test('UPP-056 UPP-122 at the limit onMaxIterations is told and the turn comes back with its calls open', async () => {
+  test('UPP-056 UPP-122 at the limit onMaxIterations is called and the turn comes back with its calls open', async () => {
     for (const limit of [0, 1, 2]) {
       const model = scripted(() => calls('echo'))
       const reached: number[] = []
@@ -229,7 +229,7 @@ describe('the loop', () => {
   })
 })
 
-describe('what the model is told', () => {
+describe('what the model receives', () => {
   const told = async (
     tools: Tool[],
     call: ReturnType<typeof calls>,
@@ -356,7 +356,7 @@ describe('arguments', () => {
     ])
   })
 
-  test('what was judged is what runs: frozen, whoever keeps a reference', async () => {
+  test('what was judged is what runs: frozen, no matter who keeps a reference', async () => {
     const seen: unknown[] = []
     const replacement = { amount: 1 }
     const pay = tool('pay', (args) => void seen.push(args), {

@@ -16,7 +16,7 @@ function tool(name: string, run: Tool['run'], more: Partial<Tool> = {}): Tool {
   return { name, description: `Runs ${name}.`, parameters: { type: 'object' }, run, ...more }
 }
 
-/** Runs a script of one message with calls, then an end; returns what the model was told and the turn. */
+/** Runs a script of one message with calls, then an end; returns what the model received and the turn. */
 async function runCalls(
   tools: readonly Tool[],
   script: Parameters<typeof scripted>[0] = [calls('act', { x: 1 }), says('ok')],
@@ -149,7 +149,7 @@ test.each([false, { proceed: false }, { proceed: false, params: { x: 2 } }])(
 )
 
 test.each([undefined, null, true, { proceed: true }])(
-  'UPP-122 a call goes on when onBeforeCall gives %j',
+  'UPP-122 a call continues when onBeforeCall gives %j',
   async (answer) => {
     const toolStrategy: ToolUseStrategy = { onBeforeCall: async () => answer as undefined }
     const { told } = await runCalls([tool('act', (args) => args)], undefined, { toolStrategy })
@@ -170,7 +170,7 @@ test.each([new Error('x'), new TypeError('x'), 'text', null, undefined])(
   },
 )
 
-describe('UPP-115 a tool that fails is an error result, and the turn goes on', () => {
+describe('UPP-115 a tool that fails is an error result, and the turn continues', () => {
   const cycle: unknown[] = []
   cycle.push(cycle)
   const thrower = (error: unknown) => (): never => {

@@ -100,7 +100,7 @@ const formats: [string, ModelReference, string, Told][] = [
 ]
 
 describe.each(formats)('%s', (_, model, field, told) => {
-  test.each(results)('UPP-146 UPP-115 the model is told %s', async (_name, given, text) => {
+  test.each(results)('UPP-146 UPP-115 the model receives %s', async (_name, given, text) => {
     const { fetch, seen } = stub()
     const call = { toolCallId: 'c1', toolName: 't', arguments: {} }
     await llm({ model, config: { apiKey: 'key-0123456789', fetch } }).generate([

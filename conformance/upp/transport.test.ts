@@ -22,7 +22,7 @@ import { llmVendors } from './support/vendors.ts'
 const apiKey = 'key-0123456789'
 const failure = (promise: Promise<unknown>): Promise<unknown> => promise.catch((e: unknown) => e)
 
-test('UPP-152 addresses that differ only in their path or protocol are told apart', async () => {
+test('UPP-152 addresses that differ only in their path or protocol are distinguished', async () => {
   const bases = [
     'https://a.test/v1',
     'https://a.test/v2/x',

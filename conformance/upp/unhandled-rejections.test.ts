@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const fixture = fileURLToPath(new URL('./fixtures/consume.ts', import.meta.url))
 
-/** Node's `strict` turns every unhandled rejection into a crash, whoever handles it later. */
+/** Node's `strict` turns every unhandled rejection into a crash, even if it is handled later. */
 function run(): Promise<{ code: number | null; output: string }> {
   const flags = ['--unhandled-rejections=strict', '--conditions=@skein/source']
   const child = spawn(process.execPath, [...flags, fixture])

@@ -1,4 +1,4 @@
-/** Fields that nobody knows, in every object of every frame that describes the answer. */
+/** Fields that no one knows, in every object of every frame that describes the answer. */
 import type { JsonObject } from '@skein/base'
 import { llm, type BoundLLMModel, type ModelReference } from '@skein/ai'
 import { google } from '@skein/ai/google'

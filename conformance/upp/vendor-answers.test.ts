@@ -67,7 +67,7 @@ describe('calls', () => {
     ])
   })
 
-  test('UPP-062 a call that gets a new id keeps its metadata, and the vendor’s id beside it', async () => {
+  test('UPP-062 a call that gets a new id keeps its metadata, and the vendor’s id next to it', async () => {
     const call = { id: 'same', x_note: 1, function: { name: 'a', arguments: '{}' } }
     const tool_calls = [0, 1].map((index) => ({ ...call, index }))
     const { response } = await ask(groq('m'), chat({ tool_calls: [tool_calls[0]!] }, { tool_calls: [tool_calls[1]!] })) // prettier-ignore

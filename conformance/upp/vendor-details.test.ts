@@ -150,7 +150,7 @@ const sse = (...frames: object[]): Answer => {
   return () => new Response(text, { headers: { 'content-type': 'text/event-stream' } })
 }
 
-test('UPP-157 Anthropic: unknown fields of a message, its delta and beside the delta are kept', async () => {
+test('UPP-157 Anthropic: unknown fields of a message, its delta and next to the delta are kept', async () => {
   const answer = sse(
     { type: 'message_start', message: { id: 'i', model: 'm', content: [], x_start: 1 } },
     { type: 'message_delta', delta: { stop_reason: 'end_turn', x_delta: 2 }, x_beside: { a: 3 } },

@@ -64,7 +64,7 @@ describe('requests', () => {
   )
 
   test.each(vendorCases)(
-    'UPP-059 $name: the system prompt stands where the vendor wants it',
+    'UPP-059 $name: the system prompt is where the vendor wants it',
     async (vendor) => {
       const { body } = await askVendor(vendor, 'system')
       expect(JSON.stringify(vendor.systemOf(body))).toContain('Be brief.')

@@ -1,4 +1,4 @@
-// What a page of the site does beside being read: search, theme, menu, copy. Without it every page is readable.
+// What a page of the site adds to reading: search, theme, menu, copy. Without it every page is readable.
 import MiniSearch from 'minisearch'
 import { search as searchIn, searchOptions } from './search-options.js'
 

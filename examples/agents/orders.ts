@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-/** What the shop knows. A real desk would ask its database; this one has a small one beside the store. */
+/** What the shop knows. A real desk would ask its database; this one has a small one next to the store. */
 export interface Order {
   readonly number: string
   readonly item: string

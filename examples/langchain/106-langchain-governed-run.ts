@@ -13,7 +13,7 @@ import { AIMessage, createAgent, tool } from 'langchain'
 import type { Run } from '@skein/governance'
 import { langChainModel, langGraphTools } from '@skein/governance/langgraph'
 import { identity, reversed } from '../wire-bank.ts'
-import { gov, sign, task } from '../wire-desk.ts'
+import { gov, sign, task } from '../wire-governor.ts'
 import { type Call, ScriptedModel } from './scripted-model.ts'
 
 const calls: Call[] = [

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { page, vendorTable, withTable } from './vendor-table.ts'
 
-test('the README shows what the vendor pages say (mend with `node --conditions=@skein/source scripts/ai-vendor-table.ts`)', async () => {
+test('the README shows what the vendor pages say (fix with `node --conditions=@skein/source scripts/ai-vendor-table.ts`)', async () => {
   const text = readFileSync(page, 'utf8')
   expect(text).toBe(withTable(text, await vendorTable()))
 })

@@ -20,7 +20,7 @@ export async function buildPackages(packages: readonly WorkspacePackage[]): Prom
   if (code !== 0) throw new Error(`tsc fails:\n${output}`)
 }
 
-/** Writes the page of Studio, which `studioFiles()` reads, beside the built entry of its package. */
+/** Writes the page of Studio, which `studioFiles()` reads, next to the built entry of its package. */
 export async function buildPage(): Promise<void> {
   const cwd = join(root, 'packages', 'studio')
   const { code, output } = await run('vite', ['build', '--logLevel', 'warn'], { cwd, quiet: true })
@@ -45,13 +45,13 @@ export async function bundlePackage({ folder, manifest }: WorkspacePackage): Pro
     plugins: [
       {
         name: 'entries',
-        // The option for all entries cannot be `strict` beside a plan of chunks; for each entry it can.
+        // The option for all entries cannot be `strict` together with a plan of chunks; for each entry it can.
         buildStart() {
           for (const [file, id] of Object.entries(sources))
             this.emitFile({ type: 'chunk', id, fileName: file, preserveSignature: 'strict' })
         },
       },
-      // Marks stand within lines, so the lines of the maps stay right.
+      // Marks are within lines, so the lines of the maps stay right.
       { name: 'pure', transform: (code, id) => ({ code: markPure(id, code), map: null }) },
     ],
     platform: 'neutral',

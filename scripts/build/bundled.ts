@@ -191,7 +191,7 @@ async function loadedEarly(consumer: string, entry: string): Promise<string[]> {
   )
 }
 
-/** What stands behind `#http-client`, by the conditions that each platform sets. */
+/** What is behind `#http-client`, by the conditions that each platform sets. */
 const clientsByPlatform: Readonly<
   Record<string, readonly [file: string, ...conditions: string[]]>
 > = {

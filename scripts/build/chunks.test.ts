@@ -61,7 +61,7 @@ test('what the main entry loads is one chunk, except where an entry for browsers
   expect(chunksOf(planOf(['a', 'b', 'c', 'd'], forNode, large, 'a')).size).toBe(3)
 })
 
-test('law: chunks never import each other in a circle, and each module has one place', () => {
+test('chunks never import each other in a circle, and each module has one place', () => {
   const edges = fc.array(fc.tuple(fc.nat(11), fc.nat(11)), { maxLength: 40 })
   fc.assert(
     fc.property(

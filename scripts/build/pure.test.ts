@@ -15,7 +15,7 @@ async function leftOf(source: string): Promise<string> {
     .trim()
 }
 
-test('a constant that nobody uses is dropped with the calls and properties in its value', async () => {
+test('a constant that no one uses is dropped with the calls and properties in its value', async () => {
   expect(
     await leftOf(`
       const Code = { A: 'a' } as const

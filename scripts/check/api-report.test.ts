@@ -111,7 +111,7 @@ test.each<[what: string, change: Partial<typeof files>, line: string]>([
   expect(problem?.split('\n')).toContainEqual(`  ${line}`)
 })
 
-test('comments, members of types and what nobody can reach may change', () => {
+test('comments, members of types and what no one can reach may change', () => {
   write({
     'send.d.ts': files['send.d.ts']
       .replace('/** When. */', '/** At what time. */')

@@ -166,7 +166,7 @@ interface Range {
 }
 
 /**
- * A declaration on one line, without comments and `declare`: of an interface or class what stands before its
+ * A declaration on one line, without comments and `declare`: of an interface or class what comes before its
  * members, of a function all, of other types and constants `{ … }` in the place of members.
  */
 function signatureOf(source: string, node: Node, comments: readonly Range[]): string {

@@ -32,7 +32,7 @@ import { entriesOf, referencePage } from './reference.ts'
 /** What the site is made with; installed on demand. */
 const siteFolder = 'docs/site'
 
-/** Where the site stands: in the package that serves it. */
+/** Where the site is: in the package that serves it. */
 export const builtDocs: string = join(root, 'packages/studio/dist/docs')
 
 export interface BuiltDocs {
@@ -102,7 +102,7 @@ function withContents(sections: readonly Section[]): Section[] {
   return sections.map((section) => ({ ...section, pages: section.pages.map(add) }))
 }
 
-/** Each page as Markdown beside its HTML, the images, and the files for coding agents. */
+/** Each page as Markdown next to its HTML, the images, and the files for coding agents. */
 function writeTwins(sections: readonly Section[], out: string, bundles: Bundles): void {
   const pages = pagesByLink(sections)
   for (const page of sections.flatMap((section) => section.pages)) {

@@ -12,7 +12,7 @@ export interface Heading {
   readonly end: number
 }
 
-/** A part of a text: a code fence, or what stands between two. */
+/** A part of a text: a code fence, or the text between two. */
 interface Part {
   readonly isCode: boolean
   readonly text: string

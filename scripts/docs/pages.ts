@@ -86,7 +86,7 @@ function pageOf(source: string, file: string): Omit<Page, 'section' | 'isSearche
   return { source, path: addressOf(source), title: own, text }
 }
 
-/** Where a source stands on the site. */
+/** Where a source is on the site. */
 function addressOf(source: string): string {
   const bare = source.replace(/\.(?:md|ts)$/, '')
   if (bare.startsWith('docs/decisions/README')) return 'decisions/index'

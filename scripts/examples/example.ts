@@ -22,10 +22,10 @@ export function findExamples(folder: string = join(root, 'examples')): Example[]
     }))
 }
 
-/** The indented block after `Prints:` in the header comment, or a `.txt` file beside the program. */
+/** The indented block after `Prints:` in the header comment, or a `.txt` file next to the program. */
 function expectedOutput(file: string): string | undefined {
-  const beside = file.replace(/\.ts$/, '.txt')
-  if (existsSync(beside)) return readFileSync(beside, 'utf8').trimEnd()
+  const textFile = file.replace(/\.ts$/, '.txt')
+  if (existsSync(textFile)) return readFileSync(textFile, 'utf8').trimEnd()
   const header = /^\/\*\*([\s\S]*?)\*\//.exec(readFileSync(file, 'utf8'))?.[1] ?? ''
   const block = /^ \* Prints:\n \*\n((?: \*(?: {5}.*)?\n?)+)/m.exec(header)?.[1]
   return block?.replaceAll(/^ \*(?: {5})?/gm, '').trimEnd()

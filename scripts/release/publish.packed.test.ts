@@ -185,7 +185,7 @@ describe('publishing to a registry', { timeout: 60_000 }, () => {
     mkdirSync(user)
     writeFileSync(join(user, 'package.json'), '{ "private": true, "type": "module" }')
     const install = ['install', '@x/top@next', `--registry=${address}`, '--no-audit', '--no-fund']
-    install.push('--loglevel=notice') // npm may have been told to be silent by the command that runs the tests
+    install.push('--loglevel=notice') // npm may have been made silent by the command that runs the tests
     const { code, output } = await run('npm', install, { cwd: user, quiet: true })
     expect([code, output.includes('added 3 packages')]).toEqual([0, true])
   })

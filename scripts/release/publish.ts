@@ -15,7 +15,7 @@ export interface PublishOptions {
   readonly registry: string
   /** The tag under which the version can be installed, `latest` or `next`. */
   readonly tag: string
-  /** Signs where and from what the tarballs were built; works in CI only. */
+  /** Signs the provenance of the tarballs; works in CI only. */
   readonly provenance?: boolean
   /** Asks the registry and says what would be published. */
   readonly isDryRun?: boolean

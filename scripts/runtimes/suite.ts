@@ -165,7 +165,7 @@ for (const [name, vendor] of Object.entries(models) as Array<
     )
     if (pieces < 3) throw new Error(`the text came in ${pieces} pieces`)
   })
-  await check(`ai: ${name} over a socket, at once`, async () => {
+  await check(`ai: ${name} over a socket, in one piece`, async () => {
     const turn = await llm({ model: vendor('m'), config, tools: [add] }).generate('2 + 3?')
     equal(turn.response.text, 'It is 5. Grüße!')
   })
@@ -204,7 +204,7 @@ await check(
   },
 )
 
-await check('agents: a run that waits for a person goes on from JSON', async () => {
+await check('agents: a run that waits for a person continues from JSON', async () => {
   const ran: string[] = []
   const remove = tool({
     name: 'remove',

@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { publicNames } from '../source/public-names.ts'
 import { root } from '../workspace.ts'
+import { linksOf } from '../docs/markdown.ts'
 import { findPages, isPasted } from './pages.ts'
 import {
   countUnnamedFences,
@@ -50,7 +51,7 @@ test('updating makes a stale page fresh and leaves the rest alone', () => {
   expect(updated).toBe(fence('a.ts#two', 'const b = 2\n'))
 })
 
-describe('pages show what runs (mend with `node scripts/snippets.ts`)', () => {
+describe('pages show what runs (fix with `node scripts/snippets.ts`)', () => {
   test.each(findPages().map((file) => [relative(root, file), file] as const))('%s', (_, file) => {
     expect(
       findStaleSnippets(readFileSync(file, 'utf8'), root, { hasImports: isPasted(file) }),
@@ -133,6 +134,18 @@ describe('code of pages can be pasted', () => {
   })
 })
 
-test('the front page shows no code that nobody runs', () => {
+describe('a guide links to the whole program of each part that it shows', () => {
+  const pages = findPages().filter(
+    (file) => isPasted(file) && !file.startsWith(join(root, 'docs', 'site')),
+  )
+  test.each(pages.map((file) => [relative(root, file), file] as const))('%s', (_, file) => {
+    const text = readFileSync(file, 'utf8')
+    const shown = [...text.matchAll(/^```\w+ file=([^#\s]+)#/gm)].map(([, path = '']) => path)
+    const links = linksOf(text).map(({ href }) => relative(root, join(dirname(file), href)))
+    expect(shown.filter((path) => !links.includes(path))).toEqual([])
+  })
+})
+
+test('the front page shows no code that no one runs', () => {
   expect(countUnnamedFences(readFileSync(join(root, 'README.md'), 'utf8'))).toBe(0)
 })

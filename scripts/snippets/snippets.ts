@@ -56,7 +56,7 @@ export function programOf(
   return { path, text: text.replaceAll(/^ *\/\/ #(?:end)?region .*\n/gm, '') }
 }
 
-/** TypeScript fences that name no file, and so are checked by nobody. */
+/** TypeScript fences that name no file, and so are checked by nothing. */
 export function countUnnamedFences(page: string): number {
   return [...page.matchAll(/^```(?:ts|tsx|typescript|js)\s*$/gm)].length
 }

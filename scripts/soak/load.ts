@@ -5,7 +5,7 @@ import { KEY } from './protocol.ts'
 
 /** How long one job of the load may take before it counts as failed. */
 const JOB_MS = 90_000
-/** Jobs at once; the load leaves out a job rather than pile them up. */
+/** Concurrent jobs; the load leaves out a job rather than pile them up. */
 const MOST_AT_ONCE = 64
 const THREADS = 150
 /** A thread is left after this many turns: removed, erased, or forgotten in the store. */
@@ -25,7 +25,7 @@ export interface LoadReport {
 
 export interface Load {
   readonly report: () => LoadReport
-  /** Begins no more jobs and waits for those that run; `resume` goes on. */
+  /** Begins no more jobs and waits for those that run; `resume` continues. */
   rest(): Promise<void>
   resume(): void
 }
@@ -289,7 +289,7 @@ export async function unread(
   )
   try {
     const { outcome } = await client.threads.run(id, 'long')
-    must(outcome === 'completed', `beside a slow reader: ${outcome}`)
+    must(outcome === 'completed', `with a slow reader: ${outcome}`)
     await new Promise((resolve) => setTimeout(resolve, holdMs))
   } finally {
     socket.destroy()

@@ -12,7 +12,7 @@ export interface Held {
   /** The longest stall of the event loop since the last question. */
   readonly stallMs: number
   readonly cpuMs: number
-  /** Errors that no client was told of. */
+  /** Errors that no client was notified of. */
   readonly errors: number
 }
 

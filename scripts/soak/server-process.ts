@@ -39,7 +39,7 @@ export class Server {
     return answer.held
   }
 
-  /** A heap snapshot, summed up; the file itself is removed. */
+  /** Summarises a heap snapshot, and removes the file. */
   async picture(): Promise<ConstructorTotal[]> {
     const path = join(this.#place, 'heap.heapsnapshot')
     await this.#ask({ type: 'snapshot', path })

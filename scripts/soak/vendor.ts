@@ -45,7 +45,7 @@ export async function startVendor(): Promise<{
 function answerTo({ model, messages }: Asked): Answer {
   const last = messages.at(-1)
   if (model === 'worker') return call('finish', { text: 'The work is done.' })
-  if (model === 'reviewer') return says('Go on.')
+  if (model === 'reviewer') return says('Continue.')
   if (last?.role === 'tool') return says('That is done.')
   const text = JSON.stringify(last?.content ?? '')
   if (text.includes('pay')) return call('pay', { amount: 5 })

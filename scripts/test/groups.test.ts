@@ -26,7 +26,7 @@ test('every file with a group in its name has one that exists, and every group h
   expect([...suffixes].toSorted()).toEqual(groups.map(({ name }) => name).toSorted())
 })
 
-test('the group of a program has the packages of the files beside it that it imports, too', () => {
+test('the group of a program has the packages of the files next to it that it imports, too', () => {
   const folder = `${root}/packages/governance/test`
   expect(groupOfProgram(`${folder}/use-chat-app.ts`)).toBe('frameworks')
   expect(groupOfProgram(`${root}/packages/studio/test/studio-kit.ts`)).toBe('browser')

@@ -79,7 +79,7 @@ export const groups: readonly Group[] = [
   },
   {
     name: 'shared',
-    what: 'the conformance data that may lie beside the repository (SKEIN_SHARED, otherwise ../shared)',
+    what: 'the conformance data that may be next to the repository (SKEIN_SHARED, otherwise ../shared)',
     peers: ['sdks'],
     minutes: 1,
     testTimeoutMs: 120_000,
@@ -87,7 +87,7 @@ export const groups: readonly Group[] = [
   },
 ]
 
-/** The group that the name of a file says; undefined for a file of `npm test`. */
+/** The group that a file name contains; undefined for a file of `npm test`. */
 export function groupOf(file: string): Group | undefined {
   const suffix = /\.([a-z]+)\.test(?:-d)?\.tsx?$/.exec(file)?.[1]
   return groups.find(({ name }) => name === suffix)

@@ -54,7 +54,7 @@ export async function tracedRequest(step: Step): Promise<string> {
     agents: [defineAgent({ name: 'refunds', sideA: { prompt } })],
     tools: [charge],
     store: memoryStore(),
-    // On a busy machine the event loop may stand still; the report of that is no part of the trace.
+    // On a busy machine the event loop may be blocked; the report of that is no part of the trace.
     limits: { loopBlockedMs: 60_000 },
   })
   await runtime.start()

@@ -62,7 +62,7 @@ const runners: Readonly<Record<string, Entry>> = {
   },
 }
 
-/** A run of so many rounds with so many calls at once, for every runner but some. */
+/** A run of so many rounds with so many concurrent calls, for every runner but some. */
 export function runs(
   { rounds, calls }: { readonly rounds: number; readonly calls: number },
   without: readonly string[] = [],

@@ -2,7 +2,7 @@ import { Agent, request, type IncomingMessage } from 'node:http'
 import type { Client } from './client.ts'
 import { type RawFormat, rawFormats, tools } from './raw.ts'
 
-/** As far as one can go by hand: `node:http`, kept alive, one pass per read, the history as text. */
+/** The fastest client that we could write by hand: `node:http`, kept alive, one pass per read, the history as text. */
 export async function rawBestClient(baseUrl: string): Promise<Client> {
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
   const { origin } = new URL(baseUrl)

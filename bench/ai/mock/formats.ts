@@ -1,5 +1,5 @@
 /**
- * The streamed answers of five vendors, frame by frame, with what real ones carry beside the text: random
+ * The streamed answers of five vendors, frame by frame, with what real ones carry next to the text: random
  * padding, numbers and times that change, usage in each frame.
  */
 export interface Format {

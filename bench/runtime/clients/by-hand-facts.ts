@@ -14,7 +14,7 @@ interface Thread {
 /**
  * By hand, with the facts that our log has: what a floor for a durable turn costs. It writes the same events, audit
  * lines and contents in the same commits, four of them synced and two not, in the plainest way: no checks, no
- * fences, no recovery, no packing, nobody who is told.
+ * fences, no recovery, no packing, no notifications.
  */
 export async function byHandFactsClient(options: ClientOptions): Promise<Client> {
   const { baseUrl, folder, lookUp } = options

@@ -116,7 +116,7 @@ export function linesOf(request: LLMRequest | undefined): string[] {
   })
 }
 
-/** The tool with which a `child` ends its session. What it returns must reach nobody. */
+/** The tool with which a `child` ends its session. What it returns must reach no one. */
 export const finish: ToolDefinition = tool('finish', () => 'the tool says this')
 const fail = tool('fail', () => 'the tool says this')
 

@@ -4,7 +4,7 @@ export interface Latch<T = void> {
   open(value: T): void
 }
 
-/** A door that is opened once. */
+/** A latch that is opened once. */
 export function latch<T = void>(): Latch<T> {
   let open!: (value: T) => void // set before the constructor of the promise returns
   const reached = new Promise<T>((resolve) => {

@@ -60,7 +60,7 @@ interface World {
 /** The store of a simulation, with the keys that a lasting store needs, and the dispatcher if it is not the default. */
 interface Ground extends Pick<RuntimeOptions, 'keys' | 'secretKey' | 'dispatcher'> {
   readonly store: Store
-  /** Resolves when the store has answered everything. Time stands still until then. */
+  /** Resolves when the store has answered everything. Time does not pass until then. */
   readonly settled?: () => Promise<void>
 }
 

@@ -42,7 +42,7 @@ export async function live(mortal: Mortal, diesAfter: number): Promise<GenerateR
   const never = new Promise<never>(() => {})
   const isDead = (): boolean => left <= 0
 
-  /** After the last write the process is gone: whoever waits for it waits for ever. */
+  /** After the last write the process is gone: a caller that waits for it waits for ever. */
   const once = async (write: () => Promise<unknown>): Promise<void> => {
     if (isDead()) return never
     await write()

@@ -117,7 +117,7 @@ export function plantTree(world: TreeWorld): Agent {
 }
 
 /**
- * One life of a process: starts or resumes the session, asks a person about every interrupt, and goes on
+ * One life of a process: starts or resumes the session, asks a person about every interrupt, and continues
  * until the work is done. `asked` is the person's own memory: it survives.
  */
 export async function liveTree(world: TreeWorld, asked: string[]): Promise<GenerateResult> {

@@ -104,7 +104,7 @@ const calls = (whole: JsonObject, ...pieces: string[]): Block => [
 ]
 const given = (block: JsonObject): Block => [block, block]
 
-/** Blocks nobody knows, signatures and callers go back verbatim, in their places. */
+/** Blocks no one knows, signatures and callers go back verbatim, in their places. */
 const thinking = { type: 'thinking', thinking: 'Hm', signature: 'sig' }
 const future = { type: 'block_of_2027', payload: { a: [1, null] } }
 const called = { ...call('callOslo1', 'Oslo'), caller: { type: 'direct' } }

@@ -67,7 +67,7 @@ const bodies: VendorCase['bodies'] = {
 const head = { modelVersion: 'm-2026', responseId: 'r1' }
 const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 }
 
-/** A whole answer and the stream that says the same: a frame for each list of parts. */
+/** A complete answer, and a stream with the same content: one frame for each list of parts. */
 function answer(
   whole: readonly JsonObject[],
   frames: readonly (readonly JsonObject[])[],
@@ -84,7 +84,7 @@ function answer(
   }
 }
 
-/** Signatures and parts nobody knows go back verbatim, all calls of a step in one entry. */
+/** Signatures and parts no one knows go back verbatim, all calls of a step in one entry. */
 const parts = [
   { text: 'Hm', thought: true },
   { text: 'Hi', thoughtSignature: 'sig-1', partMetadata: { a: [1, null] } },

@@ -73,7 +73,7 @@ const noDocuments = refusing('documentBase64', 'documentUrl', 'documentText')
 const imagesOnly = { ...noDocuments, ...refusing('audio') }
 const textOnly = { ...imagesOnly, ...refusing('imageBase64', 'imageBytes', 'imageUrl') }
 
-/** Vendors whose JSON mode takes no schema: the model is told it. */
+/** Vendors whose JSON mode takes no schema: it goes into the prompt. */
 const toldSchema: Partial<Bodies> = {
   structure: {
     ...said(
@@ -240,7 +240,7 @@ const errors: readonly ErrorCase[] = [
   },
 ]
 
-/** Of the format; what a vendor did is told in its answer's own fields. */
+/** Of the format; what a vendor did appears in its answer's own fields. */
 const native: NonNullable<VendorCase['native']> = {
   ...answer(
     { content: 'Sunny.', annotations: [{ type: 'url_citation', url: 'https://x.test' }] },

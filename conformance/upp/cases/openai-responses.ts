@@ -153,7 +153,7 @@ const answers: Answers = {
   },
 }
 
-/** Reasoning and items nobody knows go back verbatim, in their places. */
+/** Reasoning and items no one knows go back verbatim, in their places. */
 const items = [
   { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA', brand_new: 1 },
   { ...message({ ...output('Hi'), brand_new: { a: [1] } }), phase: 'final_answer' },

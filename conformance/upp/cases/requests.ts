@@ -74,7 +74,7 @@ const ask = (input: string | readonly UserContent[], options: object = {}): Stan
   input: typeof input === 'string' ? input : new UserMessage(input),
 })
 
-/** Two calls at once and their results, one of them an error. */
+/** Two calls in one message and their results, one of them an error. */
 const answered: readonly Message[] = [
   new UserMessage('Weather?'),
   new AssistantMessage('Let me see.', [

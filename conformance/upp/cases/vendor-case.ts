@@ -36,7 +36,7 @@ export interface VendorAnswer {
 export interface Answers {
   /** "Hello there", 3 tokens in, 2 out. */
   readonly text: VendorAnswer
-  /** Calls `weather` for Oslo and Rome at once, ids `callOslo1` and `callRome2` where it has ids. */
+  /** Calls `weather` for Oslo and Rome in one message, ids `callOslo1` and `callRome2` where it has ids. */
   readonly calls: VendorAnswer
   /** Nothing but an end. */
   readonly empty: VendorAnswer
@@ -46,7 +46,7 @@ export interface Answers {
   readonly refusal?: VendorAnswer & { readonly text: string; readonly stopReason: StopReason }
 }
 
-/** An answer with fields nobody knows, and where they must be in the next request. */
+/** An answer with fields no one knows, and where they must be in the next request. */
 export interface UnknownFields extends VendorAnswer {
   /** Kept in `response.metadata[provider]`. */
   readonly metadata: JsonObject

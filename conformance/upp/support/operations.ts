@@ -96,6 +96,6 @@ export const operations: readonly Operation[] = [
   }),
 ]
 
-/** What each operation gives when the stub says hello. */
+/** The result of each operation when the stub answers "hello". */
 export const expectedOf = ({ modality }: Operation): unknown =>
   modality === 'llm' ? 'Hello' : modality === 'embedding' ? [5, 2.5] : 70

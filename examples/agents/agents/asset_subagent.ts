@@ -1,6 +1,6 @@
 import { defineAgent, type AgentDefinition } from '@skein/runtime'
 
-/** Two models: one writes, the other reviews until it accepts. Works alone or as somebody's subagent. */
+/** Two models: one writes, the other reviews until it accepts. Works alone or as someone's subagent. */
 const assetSubagent: AgentDefinition = defineAgent({
   name: 'asset_subagent',
   title: 'Worker and reviewer',

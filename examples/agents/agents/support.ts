@@ -1,6 +1,6 @@
 import { defineAgent, type AgentDefinition } from '@skein/runtime'
 
-/** The desk that everybody meets first. */
+/** The desk that everyone meets first. */
 const support: AgentDefinition = defineAgent({
   name: 'support',
   title: 'Support desk',

@@ -6,7 +6,7 @@ const assetReviewer: PromptDefinition = definePrompt({
   name: 'asset_reviewer',
   prompt:
     'You review labels. A good one names the thing and has at most ten words. ' +
-    'Say in one sentence what to mend, or accept it with approve_asset.',
+    'Say in one sentence what to fix, or accept it with approve_asset.',
   model: exampleModel('asset_reviewer_script', reviewerScript),
   tools: ['approve_asset'],
 })

@@ -1,7 +1,7 @@
 import { toolFrom, type ToolDefinition } from '@skein/runtime'
 import { findOrder } from '../orders.ts'
 
-/** Reading needs nobody's permission. Plain JSON Schema here; `defineTool` takes Zod and others. */
+/** Reading needs no one's permission. Plain JSON Schema here; `defineTool` takes Zod and others. */
 const lookUpOrder: ToolDefinition = toolFrom(
   {
     name: 'look_up_order',

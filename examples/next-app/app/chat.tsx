@@ -41,7 +41,7 @@ function Conversation({ past: { id, messages: past, seq } }: { past: Past }) {
     id,
     transport,
     messages: past,
-    resume: seq > 0, // an answer that is being given goes on after a reload
+    resume: seq > 0, // an answer that is being given continues after a reload
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   })
   return (

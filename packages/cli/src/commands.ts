@@ -75,7 +75,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
         load: async () => (await copy()).threadExport,
       },
       import: {
-        summary: 'Makes a new thread from an exported log.',
+        summary: 'Creates a thread from an exported log.',
         load: async () => (await copy()).threadImport,
       },
       stop: {
@@ -95,7 +95,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
         load: async () => (await tail()).threadResume,
       },
       fork: {
-        summary: 'Makes a new thread with the same history.',
+        summary: 'Creates a thread with the same history.',
         load: async () => (await copy()).threadFork,
       },
       diff: {
@@ -138,7 +138,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     load: async () => (await inbox()).settleCommand,
   },
   provide: {
-    summary: 'Gives a subagent the variables that it waits for.',
+    summary: 'Gives a subagent the variables that it is waiting for.',
     load: async () => (await inbox()).provideCommand,
   },
   serve: {
@@ -154,7 +154,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     load: async () => (await check()).check,
   },
   limits: {
-    summary: 'Shows what was spent of the limits, refused and removed.',
+    summary: 'Shows what was spent under the limits, refused and removed.',
     load: async () => (await limits()).limits,
   },
   store: {
@@ -179,7 +179,7 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     load: async () => (await store()).restoreCommand,
   },
   keys: {
-    summary: 'Makes the keys that sign approvals and audit logs.',
+    summary: 'Creates the keys that sign approvals and audit logs.',
     load: async () => (await keys()).keys,
   },
   api: {

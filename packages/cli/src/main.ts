@@ -133,7 +133,7 @@ function parseWords(
       const phrase = [positionals[operands.length - 1], extra].filter((word) => word !== undefined)
       const hint =
         phrase.length < 2 ? '' : ` Put words that belong together in quotes: "${phrase.join(' ')}".`
-      return `"${extra}" is one word too many.${hint}`
+      return `"${extra}" is one argument too many.${hint}`
     }
     return { values, operands: positionals }
   } catch (error) {
@@ -145,7 +145,7 @@ function parseWords(
     if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' && option)
       return option.type === 'boolean'
         ? `${flag} takes no value.`
-        : `${flag} has no value. Write a value behind it: ${flag} <${option.value}>`
+        : `${flag} has no value. Write one after it: ${flag} <${option.value}>`
     if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION' || flag === '') return messageOf(error)
     return `\`${name}\` has no flag ${flag}. ${flagHint(name, word, { options, operands })}`
   }

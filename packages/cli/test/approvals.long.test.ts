@@ -111,7 +111,7 @@ describe('approvals from a terminal', { timeout }, () => {
     expect(approved.stderr).toContain('approved: refund {"order":"O-7","amount":25}')
   })
 
-  test('a thread is renamed, and deleted only by somebody who says so', async () => {
+  test('a thread is renamed, and deleted only by someone who says so', async () => {
     const cwd = tempFolder()
     const thread = threadIn((await skein(['run', 'refunds', 'Refund O-7'], { cwd })).stderr)
     const renamed = await skein(['thread', 'rename', thread, 'The lamp'], { cwd })

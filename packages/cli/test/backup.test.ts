@@ -26,7 +26,7 @@ describe('backup', { timeout: 120_000 }, () => {
         expect(await store.check()).toEqual([])
         const old = sqliteStore({ path: from })
         expect(await store.totals()).toEqual(await old.totals())
-        // The versions of values go on where they were, so that no reader takes a new one for an old one.
+        // The versions of values continue where they were, so that no reader takes a new one for an old one.
         const of = { tenant: 'acme', user: 'ann' }
         const last = Math.max(0, ...(await old.userValues(of)).map(({ version }) => version))
         const userValues = [{ ...of, key: 'z', value: 1, at: about.at }]

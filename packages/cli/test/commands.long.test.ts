@@ -128,7 +128,7 @@ describe('thread diff', { timeout }, () => {
 
     // As `diff` does: 0 is the same, 1 is different, 2 is trouble.
     const asked = JSON.parse((await skein(['run', 'support', 'O-8?', '--json'], { cwd })).stdout)
-    const [same, branch, differs, data, alone, nobody, cut] = await Promise.all([
+    const [same, branch, differs, data, alone, unknown, cut] = await Promise.all([
       thread('diff', id, fork),
       thread('diff', fork),
       thread('diff', id, asked.thread.id),
@@ -160,8 +160,8 @@ describe('thread diff', { timeout }, () => {
     expect(steps[0]).toMatchObject({ before: { text: 'O-7?' }, after: { text: 'O-8?' } })
     expect(alone).toMatchObject({ code: 2, stdout: '' })
     expect(alone.stderr).toContain('is not a fork')
-    expect(nobody).toMatchObject({ code: 2, stdout: '' })
-    expect(nobody.stderr).toContain('[THREAD_NOT_FOUND]')
+    expect(unknown).toMatchObject({ code: 2, stdout: '' })
+    expect(unknown.stderr).toContain('[THREAD_NOT_FOUND]')
     expect(cut.code).toBe(0) // a reader that goes away is no trouble
     expect(cut.stderr).toBe('')
   })

@@ -93,12 +93,12 @@ describe('skein demo', { timeout }, () => {
     const broken = play({ skein: join(root, 'no-such-program.js') })
     await expect(broken).rejects.toMatchObject({
       code: 'DEMO_START',
-      message: 'The process of the agents ended before it served anything: exit code 1.',
+      message: 'The process of the agents ended before it was ready: exit code 1.',
       hint: expect.stringContaining('no-such-program.js'),
     })
     await expect(play({ sceneMs: 1 })).rejects.toMatchObject({
       code: 'DEMO_TIMED_OUT',
-      message: 'The scene "crash" has not ended after 0.001 seconds.',
+      message: 'The scene "crash" did not end within 0.001 seconds.',
       hint: 'The machine may be busy. Run the demo again.',
     })
   })

@@ -107,7 +107,7 @@ describe('dev', { timeout }, () => {
     await saved(() => appendFileSync(file, '// again\n'))
     expect(await ask()).toBe('Checked out.\n')
 
-    // A module that a definition imports is a part of it; the tools of a page beside it are not.
+    // A module that a definition imports is a part of it; the tools of a page next to it are not.
     mkdirSync(join(cwd, 'web'))
     writeFileSync(join(cwd, 'web', 'vite.config.ts'), 'export default {}\n')
     writeFileSync(join(cwd, 'tsconfig.json'), '{}\n')
@@ -121,7 +121,7 @@ describe('dev', { timeout }, () => {
       expect(running.stderr).not.toContain(name)
   })
 
-  test('a run that a SIGTERM parks goes on at the next start', async () => {
+  test('a run that a SIGTERM parks continues at the next start', async () => {
     const cwd = tempFolder()
     const first = await startDev([badAgents], { cwd, env: { SKEIN_TEST_HANGS: '1' } })
     const created = await post(`${first.url}/threads`, { agent: 'slow', message: 'Go' })
@@ -141,7 +141,7 @@ describe('dev', { timeout }, () => {
     expect(messages.at(-1).message.content).toEqual([{ type: 'text', text: 'Finished.' }])
   })
 
-  test('a store in use by a process that serves nobody is an error that says so', async () => {
+  test('a store in use by a process that serves no one is an error that says so', async () => {
     const cwd = tempFolder()
     const { running } = await startDev([], { cwd })
     rmSync(join(cwd, '.skein', 'server.json'))

@@ -13,10 +13,10 @@ const pages = globSync('{guides,migrate}/*.md', { cwd: docs })
 
 /** Fences that neither name a file nor are run here, and what runs them. */
 const runElsewhere = new Map([
-  ['npm create skein@latest my-app', 'packages/create-skein/test/stranger.packed.test.ts'],
+  ['npm create skein@latest my-app', 'packages/create-skein/test/new-user.packed.test.ts'],
 ])
 
-test('a guide shows nothing that nobody runs', () => {
+test('a guide shows nothing that no one runs', () => {
   expect(pages.length).toBeGreaterThanOrEqual(25)
   const strays = pages.flatMap((page) => {
     const text = readFileSync(join(docs, page), 'utf8')

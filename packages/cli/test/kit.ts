@@ -32,7 +32,7 @@ export interface SpawnOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Another program than `skein`. It may start others, and signals reach all of them. */
   readonly program?: string
-  /** Whether the reader of the output goes away at once, as `| head -0` does. */
+  /** Whether the reader of the output goes away immediately, as `| head -0` does. */
   readonly closesStdout?: boolean
 }
 

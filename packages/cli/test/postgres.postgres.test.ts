@@ -66,7 +66,7 @@ describe.skipIf(noPostgres !== undefined)('PostgreSQL', { timeout }, () => {
         const to = newPath('db')
         await loadSqliteStore(to, readBackup(file))
         expect(inOrder(rowsOf(to))).toEqual(inOrder(rowsOf(from)))
-        // The store goes on: events, audit lines and versions follow those that were loaded.
+        // The store continues: events, audit lines and versions follow those that were loaded.
         for (const { id, seq } of await store.list({ limit: 10 })) {
           const at = '2026-02-02T00:00:00.000Z'
           const event = { type: 'value_set', key: 'k', value: 1, at } as never

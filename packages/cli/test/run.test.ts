@@ -86,7 +86,7 @@ export default defineAgent({ name: 'keyless', sideA: { prompt } })
     expect(stderr.match(/ANTHROPIC_API_KEY/g)).toHaveLength(1)
   })
 
-  test('what waits for a person ends with 3 and names thread and command; approving goes on', async () => {
+  test('what waits for a person ends with 3 and names thread and command; approving continues', async () => {
     const cwd = tempFolder()
     const asked = await skein(['run', 'refunds', 'Refund O-7'], { cwd })
     expect(asked).toMatchObject({ code: 3, stdout: '' })
@@ -102,7 +102,7 @@ export default defineAgent({ name: 'keyless', sideA: { prompt } })
     })
   })
 
-  test('--timeout parks the run and ends with 124; resume goes on', async () => {
+  test('--timeout parks the run and ends with 124; resume continues', async () => {
     const cwd = tempFolder()
     const args = ['--folder', badAgents]
     const late = await skein(['run', 'slow', 'Go', '--timeout', '300ms', ...args], {
@@ -116,7 +116,7 @@ export default defineAgent({ name: 'keyless', sideA: { prompt } })
     expect(resumed).toMatchObject({ code: 0, stdout: 'Finished.\n' })
   })
 
-  test('the first Ctrl-C parks and ends with 130; resume goes on', async () => {
+  test('the first Ctrl-C parks and ends with 130; resume continues', async () => {
     const cwd = tempFolder()
     const args = ['--folder', badAgents]
     const running = new Running(['run', 'slow', 'Go', '--jsonl', ...args], {
@@ -132,7 +132,7 @@ export default defineAgent({ name: 'keyless', sideA: { prompt } })
     expect(resumed).toMatchObject({ code: 0, stdout: 'Finished.\n' })
   })
 
-  test('the second Ctrl-C ends at once, also when a tool does not listen', async () => {
+  test('the second Ctrl-C ends immediately, also when a tool does not listen', async () => {
     const running = new Running(['run', 'stuck', 'Go', '--folder', badAgents], {
       cwd: tempFolder(),
     })

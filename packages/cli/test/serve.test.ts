@@ -121,7 +121,7 @@ describe('serve', { timeout: 90_000 }, () => {
     expect(refused.code).toBe(2)
   })
 
-  test('drains: a run that does not end in time is parked, and goes on at the next start', async () => {
+  test('drains: a run that does not end in time is parked, and continues at the next start', async () => {
     const cwd = await safeFolder(badAgents, { drainSeconds: 2 })
     const { running, url } = await start(cwd)
     const id = await createThread(url, { agent: 'stuck', message: 'begin' })
@@ -141,10 +141,10 @@ describe('serve', { timeout: 90_000 }, () => {
     await again.running.until('stderr', '"draining"')
     again.running.signal('SIGTERM')
     expect((await again.running.ended).code).toBe(130)
-    expect(again.running.stderr).toContain('ended at once by a second signal')
+    expect(again.running.stderr).toContain('ended immediately by a second signal')
   })
 
-  test('refuses every unsafe setting at once, with reasons', async () => {
+  test('refuses all unsafe settings together, with reasons', async () => {
     const cwd = tempFolder()
     writeFileSync(join(cwd, 'open.key'), secretKey, { mode: 0o600 })
     chmodSync(join(cwd, 'open.key'), 0o644)
@@ -178,7 +178,7 @@ describe('serve', { timeout: 90_000 }, () => {
       'origins: "*" lets every page',
       'origins: "http://app.example" is not https',
       'origins: "https://app.example/path" is not an origin',
-      'auth: "none" lets everybody in',
+      'auth: "none" lets in anyone',
       'authKeys[0]: has no tenant.',
       'authKeys[0]: has the unknown scope "everything".',
       'authKeys[0]: is shorter than 24 characters',

@@ -35,7 +35,7 @@ describe('store verify', { timeout: 60_000 }, () => {
 })
 
 test(
-  'the key of stored secrets comes from SKEIN_SECRET_KEY, else it is kept beside the store',
+  'the key of stored secrets comes from SKEIN_SECRET_KEY, else it is kept next to the store',
   { timeout: 60_000 },
   async () => {
     const cwd = tempFolder()

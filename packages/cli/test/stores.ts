@@ -48,7 +48,7 @@ export const givenArbitrary: fc.Arbitrary<Given> = fc.record({
   counter: fc.double({ min: 0, max: 1e9, noNaN: true }),
 })
 
-/** Writes a store through its public door, with everything that a runtime writes. */
+/** Writes a store through its public API, with everything that a runtime writes. */
 export async function storeOf(given: Given): Promise<string> {
   const path = newPath('db')
   const store = sqliteStore({ path })
@@ -84,7 +84,7 @@ export async function storeOf(given: Given): Promise<string> {
       spent: Array.from({ length: given.spent }, (_, n) => ({ jti: `${id}-${n}`, exp: 5 })),
     })
     for (let claim = 0; claim < thread.claims; claim++)
-      await store.claim(id, { owner: 'somebody', leaseMs: 1000 })
+      await store.claim(id, { owner: 'someone', leaseMs: 1000 })
   }
   for (const { key, value } of given.userValues)
     await store.commit({

@@ -73,16 +73,16 @@ describe('usage', { timeout: 60_000 }, () => {
     { args: ['run', 'support', 'Hi', '-v'], says: '`run` has no flag -v.' },
     {
       args: ['run', 'support', 'Hi', 'there'],
-      says: '"there" is one word too many. Put words that belong together in quotes: "Hi there".',
+      says: '"there" is one argument too many. Put words that belong together in quotes: "Hi there".',
     },
     { args: ['run', 'support', 'Hi', '--timeout', 'soon'], says: 'E.g. 500ms, 30s, 5m.' },
     {
       args: ['run', 'support', 'Hi', '--timeout'],
-      says: 'Write a value behind it: --timeout <time>',
+      says: 'Write one after it: --timeout <time>',
     },
     {
       args: ['run', 'support', 'Hi', '--timeout', '--json'],
-      says: 'Write a value behind it: --timeout <time>',
+      says: 'Write one after it: --timeout <time>',
     },
     { args: ['run', 'support', 'Hi', '--json=yes'], says: '--json takes no value.' },
     { args: ['run', 'support', 'Hi', '--if-busy', 'cut'], says: 'Give --thread, and one of' },
@@ -143,7 +143,7 @@ describe('the words around commands', { timeout: 60_000 }, () => {
     expect(dead.stderr).toContain('No server answers at http://127.0.0.1:1. [NOT_REACHED]')
     expect(dead.stderr).not.toContain('canary')
     expect(foreign.stderr).toContain(
-      `What answers at http://127.0.0.1:${port}/api is not a server of Skein (status 404). [NOT_SKEIN]`,
+      `The server at http://127.0.0.1:${port}/api is not a Skein server (status 404). [NOT_SKEIN]`,
     )
     expect(wrong).toMatchObject({ code: 2 })
     expect(wrong.stderr).toContain('Write it as http://127.0.0.1:4111.')

@@ -66,7 +66,7 @@ describe('without a terminal', () => {
       'There is no template "chart".',
       'chat, worker, backoffice, library',
     ],
-    [['a', 'b', '--yes'], 'One folder is enough, not a b.', '[folder]'],
+    [['a', 'b', '--yes'], 'Give one folder, not a b.', '[folder]'],
     [['app', '--templat', 'chat'], "Unknown option '--templat'.", '--template <name>'],
     [
       ['app', '--template'],

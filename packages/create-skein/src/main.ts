@@ -12,7 +12,7 @@ const NAMES = Object.keys(TEMPLATES) as TemplateName[]
 const DEFAULT_FOLDER = 'skein-app'
 const DEFAULT_TEMPLATE = 'chat'
 
-const HELP = `Creates a project with an agent and a test that work at once, without a key.
+const HELP = `Creates a project with an agent and a test that work without a key.
 
 Usage: npm create skein@latest [folder] -- [--template <name>] [--yes]
 
@@ -69,8 +69,7 @@ function readWords(args: readonly string[]): Words {
     const [message = ''] = (error as Error).message.split(/\. (?=[A-Z])/)
     throw usage(`${message.replace(/\.$/, '')}.`)
   }
-  if (words.operands.length > 1)
-    throw usage(`One folder is enough, not ${words.operands.join(' ')}.`)
+  if (words.operands.length > 1) throw usage(`Give one folder, not ${words.operands.join(' ')}.`)
   return words
 }
 
@@ -106,7 +105,7 @@ async function choose(
   if (process.stdin.isTTY && process.stdout.isTTY) return ask(folder, named)
   const missing = folder === undefined ? 'The folder is missing' : '--template is missing'
   throw usage(
-    `${missing}, and there is no terminal to ask; name it, or take the defaults with --yes.`,
+    `${missing}, and there is no terminal to ask; name it, or accept the defaults with --yes.`,
   )
 }
 

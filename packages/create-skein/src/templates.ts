@@ -50,7 +50,7 @@ export const TEMPLATES: Readonly<Record<TemplateName, Template>> = {
   },
 }
 
-/** An error that the user can mend; `hint` says how. */
+/** An error that the user can fix; `hint` says how. */
 export class CreateError extends Error {
   readonly code: string
   readonly hint: string

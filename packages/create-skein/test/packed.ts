@@ -17,7 +17,7 @@ const inputs = [
 ]
 
 /**
- * Builds and packs every package in a copy of the repository, so that the working tree and tests beside this one
+ * Builds and packs every package in a copy of the repository, so that the working tree and tests next to this one
  * are not touched. The tarballs are kept under `.cache` until something that goes into them changes.
  */
 async function packedPackages(): Promise<string> {
@@ -33,7 +33,7 @@ async function packedPackages(): Promise<string> {
   const copy = copyWorkspace((path) =>
     /^(?:packages|examples|scripts|conformance|peers|[^/]*$)/.test(path),
   )
-  // Beside its final place, because a folder cannot be moved to another disk.
+  // Next to its final place, because a folder cannot be moved to another disk.
   const packing = `${folder}-${process.pid}`
   try {
     const options = { cwd: copy.folder, quiet: true, timeoutMs: 300_000 }

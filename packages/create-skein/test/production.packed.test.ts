@@ -8,35 +8,35 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launchBrowser } from '../../../scripts/browser.ts'
 import { Running } from '../../cli/test/kit.ts'
 import { buildWithoutDocker, hasDocker } from './container.ts'
-import { addressOf, startStranger, type Stranger } from './stranger.ts'
+import { addressOf, startNewUser, type NewUser } from './new-user.ts'
 
 /** From `npm create` to signed-in users of a page, and to an image: as the README of the project says. */
 const timeout = 300_000
 const home = mkdtempSync(join(tmpdir(), 'skein-production-'))
 const cwd = join(home, 'shop')
-let stranger: Stranger
+let newUser: NewUser
 let browser: Browser
 
 beforeAll(async () => {
-  stranger = await startStranger(home)
+  newUser = await startNewUser(home)
   browser = await launchBrowser()
 }, timeout)
 
 afterAll(async () => {
   await browser?.close()
-  stranger?.close()
+  newUser?.close()
   await rm(home, { recursive: true, force: true })
 }, 60_000)
 
 describe('the template chat in production', { timeout }, () => {
   test('from npm create to a signed-in user who chats with Markdown on a phone, behind skein serve', async () => {
-    await stranger.done('npm create skein@latest shop -- --template chat', { cwd: home })
-    await stranger.done('npm install', { cwd })
+    await newUser.done('npm create skein@latest shop -- --template chat', { cwd: home })
+    await newUser.done('npm install', { cwd })
     const passwordOfAda = await followReadme()
     const passwordOfBob = await addUser('bob')
     const { page, agents, stop } = await startBoth()
 
-    // Nobody gets anything without a token, neither here nor there.
+    // No one gets anything without a token, neither here nor there.
     for (const address of [page, agents])
       expect((await fetch(new URL('/agents/assistant/chat/x', address))).status).toBe(401)
 
@@ -105,7 +105,7 @@ describe('the template chat in production', { timeout }, () => {
     process.stderr.write(
       'no Docker daemon runs here: the steps of the Dockerfile run without one\n',
     )
-    const image = await buildWithoutDocker(cwd, stranger.machine())
+    const image = await buildWithoutDocker(cwd, newUser.machine())
     const files = readdirSync(image.workdir)
     expect(files).toEqual(expect.arrayContaining(['agents', 'dist', 'node_modules', 'server']))
     for (const secret of ['.env', '.skein', 'secrets']) expect(files).not.toContain(secret)
@@ -133,7 +133,7 @@ describe('the template chat in production', { timeout }, () => {
   })
 })
 
-/** The commands of "In production" in the README, except the two that go on for ever. Returns the password of ada. */
+/** The commands of "In production" in the README, except the two that run for ever. Returns the password of ada. */
 async function followReadme(): Promise<string> {
   const readme = readFileSync(join(cwd, 'README.md'), 'utf8')
   const [, block = ''] = /## In production\n\n```sh\n([^]*?)```/.exec(readme)!
@@ -141,12 +141,12 @@ async function followReadme(): Promise<string> {
   expect(block.length - script.length).toBeGreaterThan(40)
   const file = join(home, 'production.sh')
   writeFileSync(file, `set -e\n${script}`)
-  const { stdout } = await stranger.done(`sh ${file}`, { cwd })
+  const { stdout } = await newUser.done(`sh ${file}`, { cwd })
   return passwordIn(stdout)
 }
 
 async function addUser(name: string): Promise<string> {
-  return passwordIn((await stranger.done(`npm run add-user -- ${name}`, { cwd })).stdout)
+  return passwordIn((await newUser.done(`npm run add-user -- ${name}`, { cwd })).stdout)
 }
 
 function passwordIn(output: string): string {
@@ -160,10 +160,10 @@ function readEnv(): Record<string, string> {
 
 /** Starts what the README calls `npm start` and `npm run page`, at free ports. */
 async function startBoth(): Promise<{ page: string; agents: string; stop: () => Promise<void> }> {
-  const serve = stranger.type('npm start -- --scripted', { cwd, env: { SKEIN_PORT: '0' } })
+  const serve = newUser.type('npm start -- --scripted', { cwd, env: { SKEIN_PORT: '0' } })
   await serve.until('stderr', '"listening"')
   const agents = /"url":"([^"]+)"/.exec(serve.stderr)![1]!
-  const pages = stranger.type('npm run page', { cwd, env: { PORT: '0', AGENTS_URL: agents } })
+  const pages = newUser.type('npm run page', { cwd, env: { PORT: '0', AGENTS_URL: agents } })
   const page = await addressOf(pages, 'page')
   return {
     page,
@@ -228,7 +228,7 @@ async function expectNoBarrier(page: Page): Promise<void> {
 
 /** Builds and runs the image with Docker. The registry of this test is on loopback, so the build uses its network. */
 async function expectImage(env: Readonly<Record<string, string>>): Promise<void> {
-  writeFileSync(join(cwd, '.npmrc'), `registry=${stranger.machine()['npm_config_registry']}\n`)
+  writeFileSync(join(cwd, '.npmrc'), `registry=${newUser.machine()['npm_config_registry']}\n`)
   const docker = (...args: string[]): string => {
     const { status, stdout, stderr } = spawnSync('docker', args, { cwd, encoding: 'utf8' })
     if (status !== 0)

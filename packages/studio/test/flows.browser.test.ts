@@ -60,7 +60,7 @@ function nested(depth: number): AgentDefinition {
       prompt: definePrompt({
         name: `${name}_b`,
         prompt: 'Review.',
-        model: scripted(() => says('Go on.')),
+        model: scripted(() => says('Continue.')),
       }),
     },
   })
@@ -139,7 +139,7 @@ describe('a thread', () => {
     })
   })
 
-  test('goes on while the tab is closed, and nothing is there twice', async () => {
+  test('continues while the tab is closed, and nothing is there twice', async () => {
     await withStudio(agents, async ({ open, runtime }) => {
       const { id } = await runtime.threads.create({ agent: 'desk', message: 'count slowly' })
       const page = await open(`/threads/${id}`)
@@ -264,7 +264,7 @@ describe('the inbox', () => {
     })
   })
 
-  test('a second person is told who was first, and a second press does not meet the next decision', async () => {
+  test('a second person sees who was first, and a second press does not meet the next decision', async () => {
     refunded.length = 0
     const local = { tenant: 'default', user: 'ada', scopes: ['admin'] } as const
     await withStudio({ ...agents, serve: { local } }, async ({ open, runtime }) => {
@@ -281,7 +281,7 @@ describe('the inbox', () => {
       for (let press = 0; press < 3; press++) await page.keyboard.press('Enter')
       await page.getByText('Approved.').waitFor()
       await expect.poll(() => refunded).toEqual([5])
-      // The other window has heard of it, and says so at the place of the buttons.
+      // The other window knows, and says so at the place of the buttons.
       await other.getByText('1 decision to make').waitFor()
       await other.getByText(/ada was first and approved it/).waitFor()
       expect(await approve.count()).toBe(0)

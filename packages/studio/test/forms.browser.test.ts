@@ -27,13 +27,13 @@ const undo = defineTool({
 
 const pay = defineTool({
   name: 'pay',
-  description: 'Pays somebody.',
+  description: 'Pays a customer.',
   risk: 'write_high_risk',
   args: z.object({ to: z.string() }),
   rollback: (payload) => ({ type: 'tool_call', target: 'undo', payload }),
   async execute(_, { to }) {
     paid.push(to)
-    // The first process dies here, so that nobody knows whether it was paid.
+    // The first process dies here, so that no one knows whether it was paid.
     if (paid.length === 1) await new Promise(() => {})
     return `paid ${to}`
   },
@@ -41,7 +41,7 @@ const pay = defineTool({
 
 const ask = defineTool({
   name: 'ask',
-  description: 'Asks whoever is at the other end.',
+  description: 'Asks the person at the other end.',
   args: z.object({ question: z.string() }),
   risk: 'read_only',
 })
@@ -89,7 +89,7 @@ const vault = defineAgent({
     prompt: definePrompt({
       name: 'vault_b',
       prompt: 'Review.',
-      model: scripted(() => says('Go on.')),
+      model: scripted(() => says('Continue.')),
     }),
   },
 })
@@ -276,7 +276,7 @@ describe('a thread', () => {
         await route.continue()
       })
       await other.getByRole('button', give).click()
-      await other.getByText(/was first and gave the values\. Yours were not stored\./).waitFor()
+      await other.getByText(/was first\. Your values were not stored\./).waitFor()
       for (const one of [page, other]) expect(await one.content()).not.toContain('sesame')
       const waiting = async () => (await runtime.inbox.list()).map(({ interruptId }) => interruptId)
       await expect.poll(waiting).not.toContain(asked!.interruptId)
@@ -370,7 +370,7 @@ describe('an agent', () => {
         weight: 12,
       })
       // A call with a high risk waits for a person here, too.
-      await page.locator('summary').filter({ hasText: 'Pays somebody' }).click()
+      await page.locator('summary').filter({ hasText: 'Pays a customer' }).click()
       const risky = page.locator('.try-tool').filter({ visible: true }).first()
       await risky.getByLabel('to').fill('eve')
       await risky.getByRole('button', { name: 'Run this tool once' }).click()
@@ -414,7 +414,7 @@ describe('an agent', () => {
   })
 })
 
-test('the list goes on beyond its first part, and a search says how far it has looked', async () => {
+test('the list continues beyond its first part, and a search says how far it has looked', async () => {
   await withStudio(agents, async ({ open, runtime }) => {
     await runtime.threads.create({ agent: 'desk', title: 'The oldest of all' })
     for (let count = 0; count < 1250; count++)
@@ -470,7 +470,7 @@ test('tool: finds threads that have called a tool, themselves or through a child
       await page.getByText('About open the vault').waitFor()
       await page.getByText(/^Threads that have called this tool/).waitFor()
     }
-    // The desk has this tool, but nobody has called it yet.
+    // The desk has this tool, but no one has called it yet.
     await search.fill('tool:ask')
     await page.getByText('No thread matches').waitFor()
     expect(await page.locator('.list .row').count()).toBe(0)

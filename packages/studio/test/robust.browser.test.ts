@@ -153,7 +153,7 @@ async function startSlow(
   return { server, url: line.toString().trim() }
 }
 
-test('kill -9 in mid-stream and a new start: the page goes on by itself, and nothing is there twice', async () => {
+test('kill -9 in mid-stream and a new start: the page continues by itself, and nothing is there twice', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'studio-kill-'))
   let { server, url } = await startSlow(0, folder)
   const pages = pagesOf({ url })

@@ -111,7 +111,7 @@ async function seed({ threads }: EmbeddedRuntime): Promise<string> {
   return id
 }
 
-test('a thread of 10,000 events, 500 children and 5 MB in one result opens at its end, scrolls, and takes words at once', async () => {
+test('a thread of 10,000 events, 500 children and 5 MB in one result opens at its end, scrolls, and takes words immediately', async () => {
   const [boss, child] = agentsOf()
   await withStudio({ runtime: { agents: [boss!, child!] } }, async ({ runtime, open }) => {
     const id = await seed(runtime)
@@ -305,7 +305,7 @@ test(
       )
       let isOver = false
       const talking = ids.map(async (id) => {
-        while (!isOver) await runtime.threads.run(id, 'go on')
+        while (!isOver) await runtime.threads.run(id, 'continue')
       })
       const page = await open('/threads')
       const session = await page.context().newCDPSession(page)

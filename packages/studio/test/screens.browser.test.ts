@@ -385,7 +385,7 @@ const SCREENS: readonly {
 const tooWide = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
-/** What a person could want to read or press, and of which a part is outside the window or cut off beside it. */
+/** What a person could want to read or press, and of which a part is outside the window or cut off at its side. */
 const cutOff = (page: Page): Promise<string[]> =>
   page.evaluate(() => {
     const isCut = (element: Element): boolean => {

@@ -74,7 +74,7 @@ test(
       await page.waitForURL('**view=timeline**')
       await page.keyboard.press('Control+k')
       await page.keyboard.type('approve with changes')
-      await page.getByText('Nothing is called “approve with changes”.').waitFor()
+      await page.getByText('No results for “approve with changes”.').waitFor()
       await page.keyboard.press('Enter') // nothing to choose, nothing happens
       await box.waitFor()
       await page.keyboard.press('Control+k')
@@ -240,7 +240,7 @@ test(
       await page.getByRole('button', { name: 'Approve temporarily' }).waitFor()
       await page.keyboard.press('Control+k')
       await page.getByRole('combobox', { name: 'Search and commands' }).fill('approve')
-      await page.getByText('Nothing is called “approve”.').waitFor() // decisions are made where they are read
+      await page.getByText('No results for “approve”.').waitFor() // decisions are made where they are read
       await page.keyboard.press('Escape')
       await page.getByRole('button', { name: 'Approve temporarily' }).click()
       await page.getByRole('button', { name: /^Approve for 1 hour/ }).click()
@@ -252,7 +252,7 @@ test(
       await page.goto(page.url().replace(/inbox.*/, `threads/${id}`))
       await page.getByText('Paid 1.').first().waitFor()
       await runtime.threads.run(id, 'pay again')
-      await page.getByText('Paid 2.').first().waitFor() // nobody was asked
+      await page.getByText('Paid 2.').first().waitFor() // no one was asked
       await page.getByRole('button', { name: '1 tool temporarily approved' }).click()
       await page.getByText(/ends in \d+ min|ends in 1 h/).waitFor()
       await page.getByRole('button', { name: 'Revoke' }).click()
@@ -279,7 +279,7 @@ async function startCommand(path: string): Promise<string> {
     await ended
   })
   for await (const chunk of command.stdout) return JSON.parse(String(chunk)).url as string
-  throw new Error('The command ended at once.')
+  throw new Error('The command ended immediately.')
 }
 
 test(

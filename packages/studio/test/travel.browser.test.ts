@@ -133,7 +133,9 @@ test('at any event, totals, tree and chat agree with a fold of the log to that n
     }
     // Nothing can be done with the past, and nothing has run.
     await slider.fill(String(events.length - 3))
-    await page.getByText('You are looking at an earlier state. Go back to now to write.').waitFor()
+    await page
+      .getByText('You are looking at an earlier state. Return to the present to write.')
+      .waitFor()
     expect((await runtime.threads.events(id)).length).toBe(events.length)
     // Keys step event by event, and the way back removes the place from the address.
     await page.locator('h1').click()

@@ -4,7 +4,7 @@ import { violations, withBrowser, withStudio } from './studio-kit.ts'
 
 withBrowser()
 
-test('a call that ran a child has no decision: nothing says that somebody denied it, and every view has the same word', async () => {
+test('a call that ran a child has no decision: nothing says that someone denied it, and every view has the same word', async () => {
   await withStudio({}, async ({ open, runtime }) => {
     const { id } = await runtime.threads.create({
       agent: 'support',
@@ -83,7 +83,7 @@ test('the inbox shows what the person wrote, what the tool returned, and that th
 })
 
 describe('threads', () => {
-  test('are renamed and deleted, one and several at once', async () => {
+  test('are renamed and deleted, one and several together', async () => {
     const { agent } = refundDesk()
     await withStudio({ runtime: { agents: [agent] } }, async ({ open, runtime }) => {
       const ids: string[] = []
@@ -138,7 +138,7 @@ test('a first message of the demo is one click away', async () => {
   })
 })
 
-test('at 390 px every page is in the navigation, and no screen hides a part beside it', async () => {
+test('at 390 px every page is in the navigation, and no screen hides a part at its side', async () => {
   await withStudio({}, async ({ open, runtime }) => {
     const { id } = await runtime.threads.create({
       agent: 'support',

@@ -104,7 +104,7 @@ export async function writeBackup(
   if (existsSync(path)) throw existingFile(path, 'Name a new file; a backup is never overwritten.')
   const isPacked = path.endsWith('.gz')
   const part = `${path}.part`
-  create(part, 'Another backup writes it, or was killed; in that case, remove the file.')
+  create(part, 'Another backup is writing it, or was killed; if it was killed, remove the file.')
   try {
     const file = createWriteStream(part, { mode: 0o600, flush: true })
     const lines = Readable.from(chunksOf(backupLines(digest, rows, about)))
@@ -112,7 +112,7 @@ export async function writeBackup(
     else await pipeline(lines, file, { signal })
     // What is on the disk may differ from what was written.
     for await (const _ of readBackup(part, { isPacked, onRead: onCheck })) signal?.throwIfAborted()
-    create(path, 'Another program has created it meanwhile. Name a new file.')
+    create(path, 'Another program created it in the meantime. Name a new file.')
     renameSync(part, path)
     return digest
   } catch (error) {
@@ -204,7 +204,7 @@ export async function* readBackup(
   let isComplete = false
   for await (const line of fileLines(path, isPacked, onRead)) {
     const value = checkedLine(line, ++number)
-    if (isComplete) throw damagedFile(`Line ${number} stands behind the end of the backup.`)
+    if (isComplete) throw damagedFile(`Line ${number} follows the end of the backup.`)
     if (number === 1) checkFirst(value, path)
     else if (value['type'] === 'end') {
       const { counts, sums } = value as unknown as Pick<RowDigest, 'counts' | 'sums'>
@@ -253,7 +253,7 @@ function wholeBlob(
   number: number,
 ): Extract<StoreRow, { type: 'blob' }> | undefined {
   if (line['from'] !== parts.bytes)
-    throw damagedFile(`Line ${number} of the backup belongs to another place.`)
+    throw damagedFile(`Line ${number} of the backup is out of place.`)
   const part = Buffer.from(String(line['data']), 'base64')
   parts.list.push(part)
   parts.bytes += part.length

@@ -104,7 +104,7 @@ class Chat {
         // `//` at the start stands for one slash, so that a message can begin with a slash.
         await this.#say(this.#isPerson && line.startsWith('//') ? line.slice(1) : line)
         await this.#decideAll(lines)
-        // Nobody can approve a call through a pipe, so the first turn that does not succeed ends the chat.
+        // No one can approve a call through a pipe, so the first turn that does not succeed ends the chat.
         if (!this.#isPerson && this.#code !== ExitCode.Done) break
       }
     } finally {
@@ -283,7 +283,7 @@ export const run: Command = defineCommand({
     'if-busy': {
       type: 'string',
       value: IF_BUSY.join('|'),
-      description: 'What the message does to a --thread that works or waits. Default: enqueue.',
+      description: 'What the message does if the --thread is busy. Default: enqueue.',
     },
     ...RUN_OPTIONS,
   },
@@ -308,7 +308,7 @@ export const run: Command = defineCommand({
       )
     const isPiped = given === undefined || given === '-'
     const text = isPiped ? (await readAll(process.stdin)).trim() : given
-    if (isPiped && text === '') throw usageError('<text> is empty.', 'Standard input held no text.')
+    if (isPiped && text === '') throw usageError('<text> is empty.', 'Standard input is empty.')
     return withConnection(
       values,
       output,

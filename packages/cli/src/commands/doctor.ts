@@ -24,7 +24,7 @@ type Look = (config: SkeinConfig) => Finding | undefined | Promise<Finding | und
 
 /** If less disk space is free, the check warns: the store will soon be unable to write. */
 const LITTLE_BYTES = 256 * 1024 * 1024
-/** If the clocks of two machines differ by more, the check warns: threads that wait go on late or early. */
+/** If the clocks of two machines differ by more, the check warns: waiting threads continue late or early. */
 const SKEW_MS = 2000
 
 /** The checks of `skein doctor`, in the order of its report. A check that does not apply returns undefined. */
@@ -96,7 +96,7 @@ const CHECKS: Readonly<Record<string, Look>> = {
 
   async server() {
     const server = readServerFile()
-    if (!server) return { ok: true, text: 'none runs in this folder' }
+    if (!server) return { ok: true, text: 'none is running in this folder' }
     const ok = await isAnswering(server.url)
     const what = ok ? 'owns the store' : 'does not answer'
     return { ok, text: `${server.url} (process ${server.pid}) ${what}` }

@@ -25,7 +25,7 @@ export const grantList: Command = defineCommand({
       const grants = one ? await api.list(one.id) : await api.all()
       if (values.json) output.json({ grants })
       else if (grants.length === 0)
-        output.say(`Nobody has allowed a tool in ${one ? 'this thread' : 'any thread'}.`)
+        output.say(`No one has allowed a tool in ${one ? 'this thread' : 'any thread'}.`)
       if (values.json) return ExitCode.Done
       const rows = grants.map((grant) => [
         ...('threadId' in grant ? [String(grant.threadId)] : []),

@@ -25,7 +25,7 @@ export const limits: Command = defineCommand({
         for (const line of textTable(spending.map(spendingRow))) output.line(line)
         for (const { tenant, erased, removed, kept, failed } of retention)
           output.line(
-            `tenant ${lineText(tenant)}: ${erased} threads erased, ${removed} removed, ${kept} kept because they worked, ${failed} failed`,
+            `tenant ${lineText(tenant)}: ${erased} threads erased, ${removed} removed, ${kept} kept because they were running, ${failed} failed`,
           )
       }
       return ExitCode.Done

@@ -55,7 +55,7 @@ async function chooseAgent({ client }: ServerConnection, named?: string): Promis
 const MAX_MESSAGE_BYTES = 1024 * 1024
 /** The longest line that is read at all. A longer message than allowed is read to find the request that it belongs to. */
 const MAX_LINE_BYTES = 64 * MAX_MESSAGE_BYTES
-/** How long running requests may go on after the input has ended, in ms. */
+/** How long running requests may continue after the input has ended, in ms. */
 const GRACE_MS = 500
 const RETRY_MS = 1000
 const MAX_RETRIES = 30
@@ -89,7 +89,7 @@ class Bridge {
         work.add(pass)
       }
     }
-    // Requests that take longer are aborted, because their client is gone; their threads go on at the next start.
+    // Requests that take longer are aborted, because their client is gone; their threads continue at the next start.
     const timer = setTimeout(() => this.#ended.abort(), GRACE_MS)
     await Promise.all(work)
     clearTimeout(timer)
@@ -148,7 +148,7 @@ class Bridge {
         this.#ended.signal.throwIfAborted()
         if (last === '' || tries >= MAX_RETRIES) throw error
       }
-      if (last === '' || tries++ >= MAX_RETRIES) throw new Error('The answer broke off.')
+      if (last === '' || tries++ >= MAX_RETRIES) throw new Error('The answer was cut off.')
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       response = await this.#send({ method: 'GET', headers: { 'last-event-id': last } }).catch(
         () => new Response(null),

@@ -38,7 +38,7 @@ export const serveCommand: Command = defineCommand({
     },
     host: { type: 'string', value: 'address', description: 'Address to listen on.' },
     port: { type: 'string', value: 'number', description: 'Port to listen on.' },
-    check: { type: 'boolean', description: 'Only checks the configuration, and ends.' },
+    check: { type: 'boolean', description: 'Checks the configuration and exits.' },
     scripted: {
       type: 'boolean',
       description:
@@ -94,7 +94,7 @@ function refuseToStart(problems: readonly ConfigProblem[]): void {
   })
 }
 
-/** The definitions that are served, and those of the previous version, with which older sessions go on. */
+/** The definitions that are served, and those of the previous version, with which older sessions continue. */
 interface Definitions {
   readonly current: Registry
   readonly previous: Registry | undefined
@@ -156,7 +156,7 @@ async function serveUntilStopped(
     await runtime.stop({ graceMs: 0 })
     throw error
   }
-  const text = 'ended at once by a second signal'
+  const text = 'ended immediately by a second signal'
   const stopSignal = untilSignal((signal) => logger.warn({ signal }, text))
   logger.info(
     {
@@ -173,7 +173,7 @@ async function serveUntilStopped(
   const startedAt = performance.now()
   drainState.working = await threadsOf(store, owner).catch(() => [])
   logger.info({ signal, threads: drainState.working.length, graceMs }, 'draining')
-  // Requests may wait for the result of a thread, so the threads go on while the open requests are finished.
+  // Requests may wait for the result of a thread, so the threads continue while the open requests are finished.
   await serving.close({ graceMs })
   const leftMs = Math.max(graceMs - (performance.now() - startedAt), 0)
   await runtime.stop({ graceMs: leftMs })
@@ -236,7 +236,7 @@ async function startRuntime(
       id,
       secretKey,
       oldSecretKeys,
-      keys: await readGovernanceKeys(config.governanceKeys!), // `checkSettings` refuses to go on without
+      keys: await readGovernanceKeys(config.governanceKeys!), // `checkSettings` requires them
       limits,
       maxConcurrent,
       spending,

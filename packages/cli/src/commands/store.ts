@@ -51,7 +51,7 @@ const STORE_OPTION: { readonly store: TextOption } = {
     type: 'string',
     value: 'address',
     description:
-      'sqlite:<file> or postgres://…; its password may stand in PGPASSWORD. Default: that of the configuration.',
+      'sqlite:<file> or postgres://…; its password may be in PGPASSWORD. Default: that of the configuration.',
   },
 }
 
@@ -122,7 +122,7 @@ export const restoreCommand: Command = defineCommand({
 export const copyCommand: Command = defineCommand({
   operands: [
     { name: 'from', description: 'sqlite:<file> or postgres://…' },
-    { name: 'to', description: 'sqlite:<file> or postgres://…; it must not have threads.' },
+    { name: 'to', description: 'sqlite:<file> or postgres://…; it must contain no threads.' },
   ],
   options: JSON_OPTION,
   examples: [
@@ -233,7 +233,7 @@ async function fill(
   if (to.type === 'sqlite') removeFile(to.path)
   throw new CommandError(`The copy differs from its source: it has ${differences.join(', ')}.`, {
     code: 'COPY_DIFFERS',
-    hint: 'Do not use the copy. Check the disk, and whether somebody else writes to that store.',
+    hint: 'Do not use the copy. Check the disk, and whether someone else writes to that store.',
   })
 }
 

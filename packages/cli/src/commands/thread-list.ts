@@ -37,7 +37,7 @@ export const threadList: Command = defineCommand({
       const threads = await client.threads.list({ limit, agent, tool, parentId })
       if (json) output.json({ threads })
       else if (threads.length === 0)
-        output.say('No threads yet. `skein run <agent> "text"` makes one.')
+        output.say('No threads yet. `skein run <agent> "text"` creates one.')
       if (json) return ExitCode.Done
       const shortIds = shortIdsOf(threads.map(({ id }) => id))
       const rows = threads.map((thread, index) => [

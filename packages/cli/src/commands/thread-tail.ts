@@ -129,7 +129,7 @@ export const threadTail: Command = defineCommand({
     after: { type: 'string', value: 'id', description: 'Prints only events after this one.' },
     'until-parked': {
       type: 'boolean',
-      description: 'Ends when neither the thread nor a subagent of it works any more.',
+      description: 'Ends when neither the thread nor any of its subagents is running.',
     },
     ...SERVER_OPTIONS,
   },

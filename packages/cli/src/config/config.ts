@@ -278,7 +278,7 @@ function typeProblem(name: keyof SkeinConfig, value: unknown): string | undefine
     case 'number':
       return Number.isInteger(value) && Number(value) >= 0 ? undefined : 'is not a whole number.'
     case 'list':
-      return isList(value, 'string') ? undefined : 'is not a list of texts.'
+      return isList(value, 'string') ? undefined : 'is not a list of strings.'
     case 'json': {
       const isArray = name === 'authKeys' || name === 'spending'
       if (isArray) return isList(value, 'object') ? undefined : 'is not a list of objects.'
@@ -289,7 +289,7 @@ function typeProblem(name: keyof SkeinConfig, value: unknown): string | undefine
         ? undefined
         : 'is not a function.'
     default:
-      return typeof value === 'string' ? undefined : 'is not a text.'
+      return typeof value === 'string' ? undefined : 'is not a string.'
   }
 }
 

@@ -115,7 +115,10 @@ function checkReach(config: SkeinConfig, host: string, refuse: Refuse): void {
     else if (URL.parse(origin)?.origin !== origin)
       refuse('origins', `"${origin}" is not an origin; write it as https://app.example.`)
     else if (!origin.startsWith('https://'))
-      refuse('origins', `"${origin}" is not https, so anybody on the way can change that page.`)
+      refuse(
+        'origins',
+        `"${origin}" is not https, so anyone on the network path can change that page.`,
+      )
   }
   if (prefix !== undefined && !/^(?:\/[\w.~-]+)+$/.test(prefix))
     refuse('prefix', `"${prefix}" is not a path such as /api.`)
@@ -141,7 +144,7 @@ function checkAuth(config: SkeinConfig, refuse: Refuse): readonly ApiKey[] {
   const { auth, authKeys = [], authKeysFile, jwt } = config
   const isFunction = typeof auth === 'function'
   if (auth === 'none')
-    refuse('auth', '"none" lets everybody in who reaches the port; that is for `skein dev`.')
+    refuse('auth', '"none" lets in anyone who can reach the port; that is for `skein dev`.')
   else if (auth !== undefined && !isFunction)
     refuse('auth', 'is not a function; it takes a request and returns its user, or null.')
   const text = secretFile('authKeysFile', authKeysFile, refuse)
@@ -153,7 +156,7 @@ function checkAuth(config: SkeinConfig, refuse: Refuse): readonly ApiKey[] {
   if (keys.length === 0 && !jwt && authKeysFile === undefined && !isFunction)
     refuse(
       'auth',
-      'Clients cannot be told apart: set authKeys, authKeysFile or jwt, or auth to a function.',
+      'Clients cannot be distinguished: set authKeys, authKeysFile or jwt, or auth to a function.',
     )
   for (const [index, key] of keys.entries()) {
     const name = `authKeys[${index}]`
@@ -182,7 +185,10 @@ function checkJwt(jwt: NonNullable<SkeinConfig['jwt']>, refuse: Refuse): void {
     const url = URL.parse(jwks)
     if (!url) refuse('jwt.jwks', 'is not an address.')
     else if (url.protocol !== 'https:' && !isLoopbackHost(url.hostname))
-      refuse('jwt.jwks', 'is not https, so anybody on the way can give the server other keys.')
+      refuse(
+        'jwt.jwks',
+        'is not https, so anyone on the network path can give the server other keys.',
+      )
   } else if (!isPlainObject(jwks)) refuse('jwt.jwks', 'is missing.')
 }
 
@@ -199,7 +205,7 @@ function checkSecretKey(
     if (config.secretKeyFile === undefined)
       refuse(
         'secretKey',
-        'is missing, so stored secrets would be encrypted with a key that lies beside them; make one with: openssl rand -base64 32',
+        'is missing, so stored secrets would be encrypted with a key that is stored next to them; make one with: openssl rand -base64 32',
       )
   } else
     for (const key of [secretKey, ...oldSecretKeys]) {
@@ -234,7 +240,7 @@ function checkGovernanceKeys({ governanceKeys: path, store }: SkeinConfig, refus
   if (isFolder && address?.type === 'sqlite' && path === join(dirname(address.path), 'keys'))
     refuse(
       'governanceKeys',
-      `${path} has keys of development, which \`skein dev\` made beside the store.`,
+      `${path} has keys of development, which \`skein dev\` made next to the store.`,
     )
   if (isFolder) for (const name of KEY_FILES) secretFile('governanceKeys', join(path, name), refuse)
   else {
@@ -329,7 +335,7 @@ function checkNodes(config: SkeinConfig, store: StoreAddress, refuse: Refuse): s
     if (!url || !/^https?:$/.test(url.protocol))
       refuse('nodeAddress', 'is not an address such as http://10.0.0.7:4111.')
     if (secret === undefined && nodeSecretFile === undefined)
-      refuse('nodeSecret', 'is missing, so nodes could not tell one another from strangers.')
+      refuse('nodeSecret', 'is missing, so nodes could not tell one another from other clients.')
   }
   if (secret !== undefined && secret.length < 32)
     refuse('nodeSecret', 'is shorter than 32 characters; make one with: openssl rand -base64 32')
@@ -404,8 +410,8 @@ function checkLimits(config: SkeinConfig, refuse: Refuse): void {
 /** Checks how the process itself was started. */
 function checkProcess(env: NodeJS.ProcessEnv, refuse: Refuse): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0')
-    refuse('NODE_TLS_REJECT_UNAUTHORIZED', 'is 0, so keys are sent to whoever answers.')
+    refuse('NODE_TLS_REJECT_UNAUTHORIZED', 'is 0, so keys are sent to anyone who answers.')
   const flags = [...process.execArgv, ...(env['NODE_OPTIONS'] ?? '').split(/\s+/)]
   if (flags.some((flag) => flag.startsWith('--inspect')))
-    refuse('--inspect', 'lets everybody who reaches that port run code in this process.')
+    refuse('--inspect', 'lets anyone who can reach that port run code in this process.')
 }

@@ -57,7 +57,7 @@ function withAddress(error: unknown, url: string): unknown {
     })
   if (code === 'UNKNOWN' || error instanceof SyntaxError)
     return new CommandError(
-      `What answers at ${address} is not a server of Skein${status === undefined ? '' : ` (status ${status})`}.`,
+      `The server at ${address} is not a Skein server${status === undefined ? '' : ` (status ${status})`}.`,
       {
         code: 'NOT_SKEIN',
         hint: 'Check --url and SKEIN_URL, with the prefix of the server.',

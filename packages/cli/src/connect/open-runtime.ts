@@ -37,7 +37,7 @@ export const SECRET_KEY_VARIABLE = 'SKEIN_SECRET_KEY'
 
 /**
  * Returns the keys that encrypt stored secrets, from the environment: the current one, then older ones after
- * commas. If the variable is not set, a key is created and kept beside the store, which is only for development.
+ * commas. If the variable is not set, a key is created and kept next to the store, which is only for development.
  */
 function secretKeys(): SecretKeyOptions {
   const [secretKey, ...oldSecretKeys] = (process.env[SECRET_KEY_VARIABLE] ?? '')

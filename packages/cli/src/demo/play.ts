@@ -56,7 +56,7 @@ async function inTime<Result>(
   const ended = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
     timer = setTimeout(() => {
-      const text = `The scene "${name}" has not ended after ${sceneMs / 1000} seconds.`
+      const text = `The scene "${name}" did not end within ${sceneMs / 1000} seconds.`
       const hint = 'The machine may be busy. Run the demo again.'
       reject(new CommandError(text, { code: 'DEMO_TIMED_OUT', hint }))
     }, sceneMs)

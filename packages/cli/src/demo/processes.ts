@@ -62,7 +62,7 @@ export class DemoProcess {
     signal.throwIfAborted()
     if (typeof first === 'object') return void (this.#url = first.url)
     await this.kill()
-    const what = first === undefined ? 'did not start' : 'ended before it served anything'
+    const what = first === undefined ? 'did not start' : 'ended before it was ready'
     const where = first === undefined ? ` within ${START_MS / 1000} seconds` : `: ${first}`
     throw new CommandError(`The process of ${name} ${what}${where}.`, {
       code: 'DEMO_START',

@@ -46,7 +46,9 @@ export async function follow(options: FollowOptions): Promise<Followed | undefin
     if (by === 'interrupt' && parkedBy === 'interrupt') process.exit(ExitCode.Interrupted)
     parkedBy ??= by
     if (by === 'interrupt')
-      output.say('Stopping the run so that it can be resumed; press Ctrl-C again to leave at once.')
+      output.say(
+        'Stopping the run so that it can be resumed; press Ctrl-C again to leave immediately.',
+      )
     const ask = (): void =>
       void parkTree(client, threadId).catch((error: unknown) => ending.abort(error))
     ask()
@@ -132,7 +134,7 @@ export class Tally {
   readonly #turns = new Set<string>()
   /** Null if the price of any request is unknown, because the sum would then be too low. */
   costUsd: number | null = 0
-  /** The model that the thread itself asked last, and the tokens of that request. */
+  /** The model of the thread's own last request, and the tokens of that request. */
   model: { readonly name: string; readonly contextTokens: number } | undefined
 
   add({ path, event }: TreeEvent): void {

@@ -160,7 +160,7 @@ export class CommandError extends SkeinError {
   }
 }
 
-/** Resolves at the first SIGINT or SIGTERM. A second signal calls `onSecond` and ends the process at once. */
+/** Resolves at the first SIGINT or SIGTERM. A second signal calls `onSecond` and ends the process immediately. */
 export function untilSignal(onSecond?: (signal: string) => void): Promise<string> {
   return new Promise((resolve) => {
     let isStopping = false

@@ -130,7 +130,7 @@ export class MarkdownWriter {
     }
   }
 
-  /** Takes the next span of the line; undefined if the span may go on in text that has not arrived yet. */
+  /** Takes the next span of the line; undefined if the span may continue in text that has not arrived yet. */
   #nextSpan(isWhole: boolean): Span | undefined {
     const text = this.#rest
     if (text === '') return undefined

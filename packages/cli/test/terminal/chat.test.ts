@@ -132,7 +132,7 @@ describe.skipIf(typeof pty === 'string')('chat in a terminal', { timeout }, () =
     await chat.until('> ')
     chat.type('/quit\r')
     expect(await chat.ended).toBe(0)
-    // The question stands there once, and the thread is named at the end alone.
+    // The question appears once, and the thread is named at the end alone.
     expect(chat.output).not.toContain('waiting for approval')
     expect(chat.output).not.toContain('skein approve')
     expect(plain(chat.output).match(/thread [\w-]{36}/g)).toHaveLength(1)
@@ -146,7 +146,7 @@ describe.skipIf(typeof pty === 'string')('chat in a terminal', { timeout }, () =
     )
   })
 
-  test('a chat that is left at once leaves no thread behind; /new begins another one', async () => {
+  test('a chat that is left immediately leaves no thread behind; /new begins another one', async () => {
     const cwd = tempFolder()
     const left = new Terminal(['chat', 'writer', '--folder', badAgents], { cwd })
     await left.until('> ')

@@ -260,7 +260,7 @@ function useDecision(item: WaitingItem): Deciding {
         lists.refresh()
         return true
       } catch (failure) {
-        // If somebody else has decided, or the call has ended, that is shown instead of the error.
+        // If someone else has decided, or the call has ended, that is shown instead of the error.
         const isOwn = (failure as { readonly code?: unknown }).code === 'INPUT_INVALID'
         const before = isOwn ? undefined : await firstDecision(client, item).catch(() => undefined)
         if (before === undefined) setError(failure)
@@ -273,7 +273,7 @@ function useDecision(item: WaitingItem): Deciding {
   }
 }
 
-/** Asks the server who has decided about the call, and how; undefined if nobody has. */
+/** Asks the server who has decided about the call, and how; undefined if no one has. */
 async function firstDecision(
   client: ReturnType<typeof useStudio>['client'],
   item: WaitingItem,
@@ -285,8 +285,7 @@ async function firstDecision(
       ? 'It no longer waits: the call has ended, the thread was stopped, or the time was over.'
       : 'Someone else was first.'
   const who = line(decision.by ?? 'Someone else', 60)
-  if (decision.type === 'provided')
-    return `${who} was first and gave the values. Yours were not stored.`
+  if (decision.type === 'provided') return `${who} was first. Your values were not stored.`
   const word = { approve: 'approved', deny: 'denied' }[decision.type as string] ?? 'answered'
   return `${who} was first and ${word} it. Nothing was changed.`
 }

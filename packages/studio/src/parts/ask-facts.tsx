@@ -10,7 +10,7 @@ const RISKS: Readonly<Record<string, string>> = {
   read_only: 'reads only',
   write_low_risk: 'low: writes',
   write_high_risk: 'high: writes, and needs a person',
-  destructive: 'high: cannot be taken back',
+  destructive: 'high: cannot be undone',
 }
 
 export function AskFacts({ item }: { readonly item: WaitingItem }): ReactNode {

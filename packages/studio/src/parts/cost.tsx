@@ -7,7 +7,7 @@ export function Cost({ usd }: { readonly usd: number | null | undefined }): Reac
   return (
     <span
       className="num"
-      title={isKnown ? `${usd} US dollars` : 'No price is known for a model that was used.'}
+      title={isKnown ? `${usd} US dollars` : 'A model that was used has no known price.'}
     >
       {money(usd)}
     </span>

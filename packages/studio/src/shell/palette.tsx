@@ -43,7 +43,7 @@ const SCREENS: readonly (readonly [string, Address, string])[] = [
   ['API', { screen: 'api' }, 'g p'],
 ]
 
-/** How many choices of a group are shown at once; typing finds the others. */
+/** How many choices of a group are shown together; typing finds the others. */
 const MAX_OF_GROUP = 8
 /** These keys are about a call on the screen. The palette does not offer them, because it covers the call. */
 const DECISIONS: ReadonlySet<string> = new Set(['a', 'e', 'd', 'Enter'])
@@ -117,7 +117,7 @@ export function Palette({ onHelp }: { readonly onHelp: () => void }): ReactNode 
       <Results id={id} choices={choices} current={current} onActive={setActive} onChoose={choose} />
       <p className="palette-foot soft small" role="status">
         {choices.length === 0
-          ? `Nothing is called “${line(text, 60)}”.`
+          ? `No results for “${line(text, 60)}”.`
           : plural(choices.length, 'result')}
       </p>
     </Dialog>

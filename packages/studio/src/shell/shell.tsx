@@ -219,7 +219,7 @@ function ConnectionPill(): ReactNode {
       {type === 'lost' && (
         <span
           className="pill"
-          title="The server does not answer. The page stays as it is and continues when the server is back."
+          title="The server is not responding. This page keeps its state and continues when the server is back."
         >
           <i className="dot stop" aria-hidden />
           disconnected, reconnecting

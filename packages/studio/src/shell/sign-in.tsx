@@ -28,8 +28,8 @@ export function SignIn(): ReactNode {
           <img src={iconUrl} alt="" /> Skein Studio
         </h1>
         <p className="soft">
-          This server asks who you are. Sign in with one of its keys; what you see and may do
-          follows from it.
+          This server asks who you are. Sign in with one of its keys, which decides what you can see
+          and do.
         </p>
         <label>
           <span>Key</span>
@@ -55,7 +55,7 @@ export function SignIn(): ReactNode {
   )
 }
 
-/** Shows who is signed in, with a button to sign out; nothing if the server asks nobody to sign in. */
+/** Shows who is signed in, with a button to sign out; nothing if the server asks no one to sign in. */
 export function Account(): ReactNode {
   const { me, signOut } = useStudio()
   const who = useStore(me)

@@ -42,7 +42,7 @@ test('an address that is written is read again as it was', () => {
   )
 })
 
-test('an address of nobody is unknown, and a number that is none is ignored', () => {
+test('an unknown address is recognised, and a number that is none is ignored', () => {
   expect(readAddress('/threads/a/b', '')).toMatchObject({ screen: 'unknown' })
   expect(readAddress('/elsewhere', '')).toMatchObject({ screen: 'unknown' })
   expect(readAddress('/threads/a', 'at=x&view=none')).toEqual({ screen: 'thread', threadId: 'a' })

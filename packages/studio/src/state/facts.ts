@@ -120,7 +120,7 @@ export interface Facts {
   readonly files: ReadonlyMap<string, { readonly mediaType: string; readonly sizeBytes: number }>
   /** Tokens that came from caches of vendors. */
   readonly cachedTokens: number
-  /** How often grants (standing permissions for a tool) were made or revoked. */
+  /** How often grants (permissions for a tool that last) were made or revoked. */
   readonly grantChanges: number
 }
 

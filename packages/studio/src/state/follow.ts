@@ -23,7 +23,7 @@ const SHOW_MS = 500
 /** How many streamed events are kept at most for a thread that is not loaded yet. */
 const MAX_WAITING = 2000
 
-/** A thread and its descendants, kept up to date while somebody looks at them. */
+/** A thread and its descendants, kept up to date while someone looks at them. */
 export interface FollowedTree extends Pick<PageStore<TreeState>, 'get' | 'subscribe'> {
   close(): void
 }
@@ -103,7 +103,7 @@ class Follower {
 
   async #begin(): Promise<void> {
     const { threads } = this.#client
-    // The first events are requested at once too: most threads are shorter than `TAIL`, and then
+    // The first events are requested right away too: most threads are shorter than `TAIL`, and then
     // nothing else is needed.
     const [info, first] = await Promise.all([
       threads.get(this.#rootId),

@@ -155,7 +155,7 @@ describe('a decision by key', () => {
     expect(last([placed(0), focused(0), enter(300), enter(1000)]).type).toBe('decide')
   })
 
-  test('takes the presses that follow at once with it', () => {
+  test('takes the presses that follow immediately with it', () => {
     const decided = feed([placed(0), focused(0), enter(800)]).state
     expect(last([key('Enter', 900), key('j', 1000)], decided)).toEqual({ type: 'drop' })
     expect(last([key('Enter', 900)], decided)).toEqual({ type: 'drop' })

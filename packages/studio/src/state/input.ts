@@ -128,7 +128,7 @@ export type Reaction =
   | { readonly type: 'drop' }
   | { readonly type: 'run'; readonly keys: string }
   | { readonly type: 'decide'; readonly button: string }
-  /** The button was not yet in place, or had not yet had the focus, for long enough. */
+  /** The button had not been in place, or in focus, for long enough. */
   | { readonly type: 'too_soon'; readonly button: string }
   | { readonly type: 'focus'; readonly button: string }
 
@@ -244,7 +244,7 @@ function onKey(before: InputState, input: KeyInput): InputStep {
     const isActivation = (key === 'Enter' || key === ' ') && !hasModifier
     if (isActivation) {
       const isDecided = !isRepeat && hasSettledFocus(state, button, at)
-      // Presses that follow at once belong to this one: they are no keys of the page that comes next.
+      // Presses that follow immediately belong to this one: they are no keys of the page that comes next.
       const next = { ...withFocus(state, button, at), isTypingOn: isDecided || isTypingOn }
       return step(next, { type: isDecided ? 'decide' : 'too_soon', button })
     }

@@ -7,7 +7,7 @@ export interface PageStore<T> {
   subscribe(listener: () => void): () => void
 }
 
-/** Creates a store. If the value that is set is the same as before, nobody is notified. */
+/** Creates a store. If the value that is set is the same as before, no one is notified. */
 export function createStore<T>(initial: T): PageStore<T> {
   let value = initial
   const listeners = new Set<() => void>()

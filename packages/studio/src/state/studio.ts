@@ -27,7 +27,7 @@ export interface Me {
 /** Everything the page knows, in one place. */
 export interface Studio extends StudioConnection {
   readonly lists: Lists
-  /** Undefined until the server has answered; null if nobody is signed in. */
+  /** Undefined until the server has answered; null if no one is signed in. */
   readonly me: PageStore<Me | null | undefined>
   /** Signs in with a key; the server keeps it in a cookie that scripts cannot read. */
   signIn(key: string): Promise<void>

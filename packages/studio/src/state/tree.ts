@@ -19,7 +19,7 @@ export interface ShownThread {
   readonly facts: Facts
   /** The stored events. The array is not replaced but grows; `view.seq` is the last number that this state includes. */
   readonly events: readonly LoggedEvent[]
-  /** How many events of the thread before these were not loaded. */
+  /** The number of earlier events of the thread that were not loaded. */
   readonly earlier: number
   /** Whether this is an earlier state of the thread, on which no actions are possible. */
   readonly isPast?: boolean

@@ -1,7 +1,7 @@
 /**
  * Passes requests of the page on to the agents, and their events back as they come. The runtime keeps threads alive
  * for days, which a function of Next.js does not; so it is a process of its own (`skein dev`, `skein serve`), and this
- * route is its door: here the session of the user is known, and the key of the application is added.
+ * route is the entry point: here the session of the user is known, and the key of the application is added.
  */
 async function forward(request: Request): Promise<Response> {
   // Pages of others must not use the key. Your own check of the session belongs here, too.

@@ -1,6 +1,6 @@
 import { defineTool, type ToolDefinition } from '@skein/runtime'
 
-/** Never ends, whoever asks it to. */
+/** Never ends, no matter who asks it to. */
 const stubborn: ToolDefinition = defineTool({
   name: 'stubborn',
   description: 'Does not listen.',

@@ -1,5 +1,5 @@
 /**
- * The session of the person at this page. Vite serves the page in development, where `skein dev` asks nobody for a
+ * The session of the person at this page. Vite serves the page in development, where `skein dev` asks no one for a
  * token; in production server/main.ts does, and signs people in.
  */
 const needsToken = import.meta.env.MODE !== 'development'

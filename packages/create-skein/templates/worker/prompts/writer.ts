@@ -4,6 +4,7 @@ import { writer } from '../script.ts'
 
 export default definePrompt({
   name: 'writer',
-  prompt: 'You write slogans. Answer with the slogan alone. Improve it when you are told why.',
+  prompt:
+    'You write slogans. Answer with the slogan alone. Improve it when you are given a reason.',
   model: model(writer),
 })

@@ -112,7 +112,7 @@ function TryTool({
 }
 
 function kindWord({ kind, risk, isClientSide }: ToolDetail): string {
-  if (kind === 'handoff') return 'takes the conversation over'
+  if (kind === 'handoff') return 'takes over the conversation'
   if (kind === 'subagent') return 'starts a child thread'
   if (kind === 'prompt') return 'asks a model'
   if (isClientSide) return 'answered by a person or the client'

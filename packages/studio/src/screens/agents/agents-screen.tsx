@@ -26,9 +26,7 @@ export function AgentsScreen(): ReactNode {
         {agents.isLoading && <Skeleton lines={5} />}
         {agents.value?.length === 0 && (
           <Empty title="No agents">
-            <p>
-              An agent is a file in the folder of definitions. A new project has one to begin with:
-            </p>
+            <p>An agent is a file in the definitions folder. A new project already has one:</p>
             <CommandLine text="npm create skein" />
           </Empty>
         )}

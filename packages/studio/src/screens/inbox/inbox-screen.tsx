@@ -249,7 +249,7 @@ function sameCallKey({ kind, toolName, arguments: args }: WaitingItem): string {
 /**
  * Keeps the items in the order in which they were first seen, the oldest first, so that they do not
  * move while a person is about to click one. The chosen item stays while the person looks at it, even
- * if somebody else has just decided it.
+ * if someone else has just decided it.
  */
 function useStable(
   waiting: readonly WaitingItem[],

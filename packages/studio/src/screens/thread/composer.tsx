@@ -50,7 +50,7 @@ export function Composer({
         {!isPast && <OtherQuestions threadId={thread.threadId} />}
         <p className="soft compose-over">
           {isPast
-            ? 'You are looking at an earlier state. Go back to now to write.'
+            ? 'You are looking at an earlier state. Return to the present to write.'
             : isOver
               ? 'This thread has ended and takes no more messages. Its history stays.'
               : 'You may read this thread but not write to it.'}

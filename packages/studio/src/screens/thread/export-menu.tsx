@@ -21,7 +21,7 @@ const FORMATS = [
     format: 'html',
     name: 'thread.html',
     title: 'One HTML file',
-    text: 'To read or to send: without scripts, and without anything from other sites.',
+    text: 'For reading or sending: without scripts, and without anything from other sites.',
   },
 ] as const
 

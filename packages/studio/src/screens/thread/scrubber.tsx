@@ -126,7 +126,7 @@ function usePlayback(
   return [isPlaying, setPlaying]
 }
 
-/** Returns the position of the slider and a setter. The slider moves at once, the address a little later. */
+/** Returns the position of the slider and a setter. The slider moves immediately, the address a little later. */
 function usePlace(at: number, address: ThreadAddress): readonly [number, (seq: number) => void] {
   const [, go] = useAddress()
   const [place, setPlace] = useState(at)

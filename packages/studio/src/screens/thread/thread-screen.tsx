@@ -128,7 +128,7 @@ export function ThreadScreen({ address }: { readonly address: ThreadAddress }): 
 }
 
 /**
- * Loads the descendants that are needed, if there are too many to load them all at once: those that
+ * Loads the descendants that are needed, if there are too many to load them all: those that
  * wait for a person and, for a view that shows their events, all.
  */
 function useDescendants(tree: TreeState, areAllWanted: boolean): void {

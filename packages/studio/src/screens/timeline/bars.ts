@@ -3,7 +3,7 @@ import type { LoggedEvent, ShownThread, TreeState } from '../../state/tree.ts'
 /** What a bar shows: a model, a tool, a child thread, or a person's message that waited to be read. */
 export type BarKind = 'model' | 'tool' | 'child' | 'person'
 
-/** A period in which something ran, was in a queue, or waited for somebody. */
+/** A period in which something ran, was in a queue, or waited for someone. */
 export interface Stretch {
   readonly kind: 'run' | 'queue' | 'wait'
   readonly from: number

@@ -74,7 +74,7 @@ export function Rows({
       tabIndex={rows.length === 0 ? 0 : -1}
       onKeyDown={onKeyDown}
     >
-      {rows.length === 0 && <p className="soft pad">No row fits this filter.</p>}
+      {rows.length === 0 && <p className="soft pad">No rows match this filter.</p>}
       <ol className="event-rows" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ index, start }) => {
           const row = rows[index]!

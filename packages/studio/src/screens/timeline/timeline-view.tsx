@@ -55,7 +55,7 @@ export function TimelineView({
   }
   useKeys([
     { keys: 'z', does: 'Zoom to the selected bar', run: () => zoom(rows[current]) },
-    { keys: '0', does: 'Show the whole time', run: () => setRange(undefined) },
+    { keys: '0', does: 'Show the whole period', run: () => setRange(undefined) },
   ])
   const of = rows.length === all.length ? '' : `${rows.length} of `
   const count = `${of}${plural(all.length, 'row')}${tree.isWhole ? '' : ', reading more,'}`

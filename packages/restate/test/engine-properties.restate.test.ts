@@ -1,6 +1,6 @@
 import { restateDispatcher } from '@skein/restate'
 import { afterAll, beforeAll, describe } from 'vitest'
-import { type EngineGround, engineLaws } from '../../postgres/test/engine-laws.ts'
+import { type EngineGround, engineProperties } from '../../postgres/test/engine-properties.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../../postgres/test/server.ts'
 import { startBalancer } from './balancer.ts'
 import { freePorts, missingRestate, type RestateServer, startRestate } from './server.ts'
@@ -8,7 +8,7 @@ import { freePorts, missingRestate, type RestateServer, startRestate } from './s
 const skips = noPostgres !== undefined || missingRestate() !== undefined
 
 // In CI sixteen seeds; four hundred with SKEIN_DEEP.
-describe.skipIf(skips)('the laws of the simulation', () => {
+describe.skipIf(skips)('the properties of the simulation', () => {
   let server: TestPostgres
   let restate: RestateServer
   beforeAll(async () => {
@@ -18,7 +18,7 @@ describe.skipIf(skips)('the laws of the simulation', () => {
     await Promise.all([server?.stop(), restate?.stop()])
   }, 60_000)
 
-  engineLaws('Restate', () => ({ server, open: (schema) => restateGround(restate, schema) }))
+  engineProperties('Restate', () => ({ server, open: (schema) => restateGround(restate, schema) }))
 })
 
 /** The runtimes of a run are behind a balancer, which notices at once when one dies. */

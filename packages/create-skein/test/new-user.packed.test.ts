@@ -10,10 +10,10 @@ import { peersOf } from '../../../scripts/peers.ts'
 import { launchBrowser } from '../../../scripts/browser.ts'
 import { Running } from '../../cli/test/kit.ts'
 import { noPostgres, startPostgres } from '../../postgres/test/server.ts'
-import { addressOf, nextCommands, startStranger, type Stranger } from './stranger.ts'
+import { addressOf, nextCommands, startNewUser, type NewUser } from './new-user.ts'
 
 /**
- * The way of somebody who has never seen Skein: only npm, in an empty folder outside of the repository, with the
+ * The way of someone who has never seen Skein: only npm, in an empty folder outside of the repository, with the
  * packages as they would be published.
  */
 const timeout = 300_000
@@ -42,24 +42,24 @@ function nodeOfPath(): string | undefined {
   return stdout.startsWith('v20.') ? node : undefined
 }
 
-let stranger: Stranger
+let newUser: NewUser
 let browser: Browser
-const home = mkdtempSync(join(tmpdir(), 'skein-stranger-'))
+const home = mkdtempSync(join(tmpdir(), 'skein-newUser-'))
 
 beforeAll(async () => {
-  stranger = await startStranger(home)
+  newUser = await startNewUser(home)
   browser = await launchBrowser()
 }, timeout)
 
 afterAll(async () => {
   await browser?.close()
-  stranger?.close()
+  newUser?.close()
   await rm(home, { recursive: true, force: true })
 }, 60_000)
 
-const machine: Stranger['machine'] = (node) => stranger.machine(node)
-const type: Stranger['type'] = (line, at) => stranger.type(line, at)
-const done: Stranger['done'] = (line, at) => stranger.done(line, at)
+const machine: NewUser['machine'] = (node) => newUser.machine(node)
+const type: NewUser['type'] = (line, at) => newUser.type(line, at)
+const done: NewUser['done'] = (line, at) => newUser.done(line, at)
 
 async function say(page: Page, text: string): Promise<void> {
   await page.getByLabel('Message').fill(text)
@@ -75,7 +75,7 @@ describe('from nothing to production', { timeout }, () => {
     expect(existsSync(join(cwd, '.git')) || existsSync(join(cwd, 'node_modules'))).toBe(false)
     expect(readFileSync(join(cwd, '.gitignore'), 'utf8')).toMatch(/^\.env$/m)
     await done('npm install', { cwd })
-    // A key in `.env` is all that a real model needs; tests go on with their scripts.
+    // A key in `.env` is all that a real model needs; tests continue with their scripts.
     const env = readFileSync(join(cwd, '.env'), 'utf8')
     writeFileSync(join(cwd, '.env'), env.replace('# ANTHROPIC_API_KEY=', 'ANTHROPIC_API_KEY=sk-x'))
     expect((await done('npx skein doctor', { cwd })).stdout).toMatch(/models +anthropic claude/)

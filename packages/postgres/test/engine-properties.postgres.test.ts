@@ -1,18 +1,21 @@
 import { queueDispatcher } from '@skein/postgres'
 import { afterAll, beforeAll, describe } from 'vitest'
-import { type EngineGround, engineLaws } from './engine-laws.ts'
+import { type EngineGround, engineProperties } from './engine-properties.ts'
 import { type CuttingProxy, startProxy } from './proxy.ts'
 import { noPostgres, startPostgres, type TestPostgres } from './server.ts'
 
 // In CI sixteen seeds; four hundred with SKEIN_DEEP.
-describe.skipIf(noPostgres !== undefined)('the laws of the simulation', () => {
+describe.skipIf(noPostgres !== undefined)('the properties of the simulation', () => {
   let server: TestPostgres
   beforeAll(async () => {
     server = await startPostgres()
   }, 60_000)
   afterAll(() => server?.stop(), 60_000)
 
-  engineLaws('queue', () => ({ server, open: async (schema) => queueGround(server.url, schema) }))
+  engineProperties('queue', () => ({
+    server,
+    open: async (schema) => queueGround(server.url, schema),
+  }))
 })
 
 /** The queue of each runtime has a proxy, whose connections end with its process. */

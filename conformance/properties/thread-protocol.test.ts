@@ -1,5 +1,5 @@
 /**
- * The law of ThreadProtocol 2.0.0: documents are generated from the specification's interfaces, spoilt in ways
+ * Properties of ThreadProtocol 2.0.0: documents are generated from the specification's interfaces, spoilt in ways
  * that name what they violate, and judged twice, by `@skein/threads` and by the slow model in
  * `thread-grammar.ts`. What valid documents mean (views, pending calls, sums) is computed twice as well.
  *

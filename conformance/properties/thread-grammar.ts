@@ -1,6 +1,6 @@
 /**
  * ThreadProtocol 2.0.0 as a table, typed off from its interfaces, and a slow reader of it: the model that the
- * law compares `@skein/threads` with. It shares no code with the package.
+ * property test compares `@skein/threads` with. It shares no code with the package.
  */
 import { isObject, type Json, type Path } from './support.ts'
 

@@ -1,9 +1,9 @@
 /**
- * The law of UPP 1.3.1: conversations, tools and models are generated; what a turn holds, what the model is sent
+ * Properties of UPP 1.3.1: conversations, tools and models are generated; what a turn holds, what the model is sent
  * and which hooks run is predicted by the slow model below from §5.5, §7, §10.5 and §11, and compared with
  * `generate` and `stream`. Messages go through JSON and back, and spoilt ones are refused.
  *
- * Where the specification leaves a hole, the model reads it so: texts and blocks that stand together become one
+ * Where the specification leaves a hole, the model reads it so: adjacent texts and blocks become one
  * user message, messages are taken as they are; the messages of a turn begin with its input; at `maxIterations`
  * the turn ends with calls that have no result. The JSON of messages is the package's own form,
  * and what is inside a block is not checked when it is read (§1.6: validation is the application's).
@@ -364,7 +364,7 @@ const messages: fc.Arbitrary<Message> = fc.oneof(
     .map((results) => new ToolResultMessage(results)),
 )
 
-test('messages and threads survive JSON, with metadata that nobody knows; accessors read the blocks', () => {
+test('messages and threads survive JSON, with metadata that no one knows; accessors read the blocks', () => {
   fc.assert(
     fc.property(fc.array(messages, { maxLength: 3 }), (list) => {
       const thread = new Thread()
@@ -396,7 +396,7 @@ test('messages and threads survive JSON, with metadata that nobody knows; access
   )
 })
 
-/** The members that §6 and §7 require, by place, and what may not stand there. */
+/** The members that §6 and §7 require, by place, and what is not allowed there. */
 function requiredOf(json: Json): { path: Path; key: string }[] {
   const top = ['type', json['type'] === 'tool_result' ? 'results' : 'content'].map((key) => ({
     path: [] as Path,

@@ -24,12 +24,12 @@ export interface EngineGround {
 
 const isDeep = process.env['SKEIN_DEEP'] !== undefined
 const SEEDS = Number(process.env['SKEIN_SEEDS'] ?? (isDeep ? 400 : 16))
-/** Runs wait most of their time for leases of the dead to end, so several go on beside each other. */
-const BESIDE = 6
+/** Runs wait most of their time for leases of the dead to end, so several run at the same time. */
+const CONCURRENT = 6
 const timeout = isDeep ? 3_600_000 : 240_000
 
-/** The laws of the simulation on a store in PostgreSQL, with two runtimes at a time and a real engine. */
-export function engineLaws(
+/** The properties of the simulation on a store in PostgreSQL, with two runtimes at a time and a real engine. */
+export function engineProperties(
   engine: string,
   parts: () => {
     readonly server: TestPostgres
@@ -47,7 +47,7 @@ export function engineLaws(
     const left = [...seeds]
     try {
       await Promise.all(
-        Array.from({ length: BESIDE }, async () => {
+        Array.from({ length: CONCURRENT }, async () => {
           for (let seed = left.shift(); seed !== undefined; seed = left.shift())
             if (!(await play(seed, pool, admin))) left.length = 0
         }),

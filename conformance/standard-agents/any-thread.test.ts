@@ -217,7 +217,7 @@ async function check(it: Simulation, id: string, sent: readonly string[]): Promi
   expect(await it.threads.document(id)).toMatchObject({ thread_id: id })
 }
 
-/** Messages that wait until an open call is answered, or a person goes on after a stop. */
+/** Messages that wait until an open call is answered, or a person continues after a stop. */
 async function queued(it: Simulation, id: string): Promise<string[]> {
   const taken = new Set((await it.events(id, 'message_added')).map(({ queueId }) => queueId))
   const all = await it.events(id, 'message_queued')

@@ -1,5 +1,5 @@
 /**
- * The law of Standard Agents 0.1.0, chapter Agents: agents of one and two sides with generated stop rules, and
+ * Properties of Standard Agents 0.1.0, chapter Agents: agents of one and two sides with generated stop rules, and
  * models that do generated things, are run, and the turns, the number of steps and the end are predicted from §2, §3
  * and §5. Definitions are generated from §1, §3 and §4 and spoilt.
  *
@@ -123,8 +123,8 @@ test('turns, steps and the end of a session are those of the stop rules', async 
       const predicted = predict(plan)
       const [a, b] = plan.sides.map(setup) as [SideSetup, SideSetup]
       const agent: AgentDefinition = plan.isDual
-        ? pair('law', { a, b }, { maxSessionTurns: plan.maxSessionTurns })
-        : solo('law', a)
+        ? pair('plan', { a, b }, { maxSessionTurns: plan.maxSessionTurns })
+        : solo('plan', a)
       const it = await simulate({ agents: [agent] })
       const { id, outcome } = await it.ask('go')
       const starts = await it.events(id, 'turn_start')
@@ -139,7 +139,7 @@ test('turns, steps and the end of a session are those of the stop rules', async 
   )
 })
 
-/** §1, §3 and §4: the members of a definition, and whether a value may stand there. */
+/** §1, §3 and §4: the members of a definition, and whether a value may be there. */
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isFlag = (value: unknown): boolean => typeof value === 'boolean'
 const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) > 0
@@ -186,7 +186,7 @@ function definition(): Json {
     sessionStatus: { name: 'hand', messageProperty: 'say' },
   })
   return {
-    name: 'law',
+    name: 'plan',
     type: 'dual_ai',
     maxSessionTurns: 4,
     title: 'Law',

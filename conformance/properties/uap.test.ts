@@ -1,5 +1,5 @@
 /**
- * The law of UAP 1.0: operations on states and thread trees, and runs of the loop and react strategies, are
+ * Properties of UAP 1.0: operations on states and thread trees, and runs of the loop and react strategies, are
  * generated and made twice: with `@skein/agents`, and with plain arrays as §5, §6, §7 and §12 describe them.
  *
  * Where the specification leaves a hole, the model reads it so: §7.2 stores states
@@ -235,7 +235,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
   history: fc.array(word, { maxLength: 2 }),
 })
 
-/** The step lifecycle of §5.3: what the hooks are told, in order. */
+/** The step lifecycle of §5.3: what the hooks receive, in order. */
 function predictReact(plan: Plan): string[] {
   const told: string[] = []
   const rounds: Round[] = [...plan.rounds, { text: 'done', calls: [] }]

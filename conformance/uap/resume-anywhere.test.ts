@@ -1,4 +1,4 @@
-/** UAP §12.4.7: a run that is restored from any of its checkpoints goes on as the live one did. */
+/** UAP §12.4.7: a run that is restored from any of its checkpoints continues as the live one did. */
 import { agent, AgentState, type AgentStateJSON, type ExecutionStrategy } from '@skein/agents'
 import { memoryCheckpoints, type CheckpointStore } from '@skein/agents/checkpoint'
 import { loop, plan, react } from '@skein/agents/execution'

@@ -1,5 +1,5 @@
 /**
- * Pages that lie: what a hostile page, or a program with the key of one, can do at the doors for `useChat`,
+ * Pages that lie: what a hostile page, or a program with the key of one, can do through `useChat`,
  * AG-UI and A2A.
  */
 import fc from 'fast-check'

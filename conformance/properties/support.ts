@@ -1,4 +1,4 @@
-/** What the laws share: how many cases they try, and places in a JSON document. */
+/** What the property tests share: how many cases they try, and places in a JSON document. */
 import { vi } from 'vitest'
 
 export type Json = Record<string, unknown>
@@ -13,7 +13,7 @@ export interface Mutation<T> {
 // Twenty times as many cases need more than the usual time.
 if (process.env['SKEIN_DEEP']) vi.setConfig({ testTimeout: 600_000 })
 
-/** The number of cases of a law; `npm run test:deep` tries twenty times as many. */
+/** The number of cases of a property; `npm run test:deep` tries twenty times as many. */
 export function runs(count: number): { readonly numRuns: number } {
   return { numRuns: process.env['SKEIN_DEEP'] ? count * 20 : count }
 }

@@ -12,7 +12,7 @@ export interface At {
 }
 
 /** The machine of a person who has never seen Skein: an empty folder, npm, and a registry that has our packages. */
-export interface Stranger {
+export interface NewUser {
   /** The environment of a machine that has nothing but npm and this Node. */
   machine(node?: string): Record<string, string>
   /** Starts a command line, as a person types it. */
@@ -23,7 +23,7 @@ export interface Stranger {
 }
 
 /** Prepares an empty folder outside of the repository, so that nothing of it is found by accident. */
-export async function startStranger(home: string): Promise<Stranger> {
+export async function startNewUser(home: string): Promise<NewUser> {
   const registry = await startRegistry()
   mkdirSync(join(home, 'cache'))
   // Contents that npm has fetched before are taken from its cache; what `npm create` installs is not.

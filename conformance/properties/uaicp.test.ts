@@ -1,5 +1,5 @@
 /**
- * The law of UAICP 0.3: tasks, bodies, policies, approvers and verifiers are generated, a run is predicted from
+ * Properties of UAICP 0.3: tasks, bodies, policies, approvers and verifiers are generated, a run is predicted from
  * the specification's text by the slow model below, and then made with a real governor. Compared are the end, the
  * path through the states, every effect on the world in its order, and the log. The envelopes of these runs are
  * then spoilt, and every spoilt one must be refused.
@@ -38,7 +38,7 @@ interface Op {
   readonly tool: Tool
   /** The tool throws without an effect. */
   readonly fails: boolean
-  /** The body goes on when the call is refused or fails. */
+  /** The body continues when the call is refused or fails. */
   readonly caught: boolean
   /** What a person says when asked. */
   readonly answer: 'approve' | 'forge' | 'deny' | 'wait'
@@ -220,7 +220,7 @@ async function perform(plan: Plan) {
         : { ok: false, reason: { code: 'APPROVAL_INVALID' } },
   }
   const gov = governor({
-    id: 'law',
+    id: 'plan',
     audit: log,
     approvals,
     ...(plan.hasPolicy && { policy: standardPolicy }),
