@@ -180,7 +180,8 @@ export class LogWriter {
     const isGuarded = checked.isGuarded || asksPeople(write.events ?? [])
 
     // Hold the write, if it may wait for the next commit.
-    const mayWait = write.joinsNext && !isGuarded && !write.values?.user
+    const { rewritesEvents } = this.#thread.environment.store
+    const mayWait = write.joinsNext && !isGuarded && !write.values?.user && !rewritesEvents
     if (mayWait && (await this.#hold(point, { ...write, governance }))) return
 
     // Commit it, together with the held writes.
@@ -208,7 +209,7 @@ export class LogWriter {
     if (write.releases) this.isReleased = true
     this.#report(own.events)
     const last = result.seqs.get(this.#thread.head.id) ?? this.state.seq
-    if (last !== this.state.seq + own.events.length) return this.catchUp()
+    if (rewritesEvents || last !== this.state.seq + own.events.length) return this.catchUp()
     for (const event of own.events) this.fold.push({ seq: this.state.seq + 1, event })
   }
 
