@@ -34,6 +34,6 @@ export type {
   RunDeltas,
   CountDelta,
 } from './diff/run-diff.ts'
-export { readThread, readExport, type RecordedSource } from './recorded/read-thread.ts'
+export { readThread, readExport, recordedThread, type RecordedSource } from './recorded/read-thread.ts'
 export { factsOf } from './recorded/facts-of.ts'
 export { playBack, type PlayBackOptions } from './play-back/play-back.ts'

@@ -140,10 +140,23 @@ export interface SettledCall {
   readonly parsed?: RecordedArguments
 }
 
+/** Timers for the time limits of calls: virtual ones where a run is simulated or played back. */
+export interface CallTimers {
+  set(ms: number, callback: () => void): unknown
+  clear(handle: unknown): void
+}
+
+const platformTimers: CallTimers = {
+  set: (ms, callback) => setTimeout(callback, ms),
+  clear: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
+}
+
 /** The settings shared by all calls of a batch. */
 export interface CallSettings {
   readonly tools: readonly Tool[]
   readonly clock: Clock
+  /** What measures time limits. Default: the timers of the platform. */
+  readonly timers?: CallTimers | undefined
   readonly strategy?: ToolUseStrategy
   readonly hooks?: ToolHooks
   /** Returns the gate, the journal and the context that a call runs with. Called once for each unsettled call. */
@@ -444,7 +457,9 @@ async function runInTime(
   const running = run(call, { ...environment, signal, cut: repeats ? signal : endOrOuter }, context)
   const left = repeats ? undefined : running.then((outcome) => lateOutcome(outcome, signal))
   const message = `The tool "${call.toolName}" took longer than ${timeoutMs} ms and was stopped.`
-  const first = await inTime(running, hasLimit ? timeoutMs : undefined, settlesAfter && outer)
+  const { timers } = settings
+  const limitMs = hasLimit ? timeoutMs : undefined
+  const first = await inTime(running, limitMs, { signal: settlesAfter && outer, timers })
   if (first) {
     const isDropped = outer.aborted && settlesAfter?.(outer.reason) === undefined
     if (isDropped) return { outcome: first, left } // the batch has dropped the call
@@ -464,7 +479,10 @@ async function runInTime(
   if (repeats) return { outcome: failed(message) }
 
   const { stopGraceMs = STOP_GRACE_MS } = settings.strategy ?? {}
-  const late = await inTime(running, stopGraceMs, settlesAfter ? undefined : outer)
+  const late = await inTime(running, stopGraceMs, {
+    signal: settlesAfter ? undefined : outer,
+    timers,
+  })
   if (!late) {
     end.abort(signal.reason)
     const what = stopped === undefined ? `took longer than ${timeoutMs} ms` : 'was asked to stop'
@@ -500,20 +518,23 @@ export const FIND_OUT = 'Whether it took effect is unknown; find out before you 
 async function inTime(
   running: Promise<ToolOutcome>,
   ms: number | undefined,
-  signal: AbortSignal | undefined,
+  {
+    signal,
+    timers = platformTimers,
+  }: { readonly signal: AbortSignal | undefined; readonly timers: CallTimers | undefined },
 ): Promise<ToolOutcome | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let timer: unknown
   let stop: (() => void) | undefined
   const late = new Promise<undefined>((resolve) => {
     stop = () => resolve(undefined)
     if (signal?.aborted) return stop()
-    if (ms !== undefined) timer = setTimeout(stop, ms)
+    if (ms !== undefined) timer = timers.set(ms, stop)
     signal?.addEventListener('abort', stop, { once: true })
   })
   try {
     return await Promise.race([running, late])
   } finally {
-    clearTimeout(timer)
+    if (timer !== undefined) timers.clear(timer)
     if (stop) signal?.removeEventListener('abort', stop)
   }
 }

@@ -73,7 +73,7 @@ export function playedRegistry(registry: Registry, answers: Answers): Registry {
     ...side,
     prompt: promptOf(side.prompt),
     handler: side.handler && answers.handler,
-    hooks: side.hooks.filter(({ hook }) => SHAPING.has(hook)),
+    hooks: side.hooks.map(hookOf),
   })
   const agents = new Map(
     [...registry.agents].map(([name, agent]): [string, ResolvedAgent] => [
@@ -85,14 +85,18 @@ export function playedRegistry(registry: Registry, answers: Answers): Registry {
     name,
     { ...effect, run: answers.effect(effect), ...(effect.probe && { probe: () => false }) },
   ])
-  const hooks = [...registry.hooks].filter(([, { hook }]: [string, HookDefinition]) => SHAPING.has(hook))
   return {
     ...registry,
     previous: undefined,
     agents,
     tools: new Map([...registry.tools].map(([name, tool]) => [name, toolOf(tool)])),
     effects: new Map(effects),
-    hooks: new Map(hooks),
+    hooks: new Map([...registry.hooks].map(([id, hook]) => [id, hookOf(hook)])),
     agent: (name) => agents.get(name) ?? registry.agent(name),
   }
+}
+
+/** The hook itself if it only changes what a model is shown; else one that does nothing. */
+function hookOf(hook: HookDefinition): HookDefinition {
+  return SHAPING.has(hook.hook) ? hook : { ...hook, execute: () => undefined as never }
 }

@@ -58,6 +58,7 @@ export class PlayedStore {
   readonly store: Store
   readonly #base: Store
   readonly #made = new Set<string>()
+  #isClosed = false
   readonly #waiting = new Set<Waiting>()
   /** The arguments that models have sent, by call. */
   readonly raw = new Map<string, unknown>()
@@ -181,6 +182,7 @@ export class PlayedStore {
 
   async commit(commit: Commit): Promise<CommitResult> {
     for (;;) {
+      if (this.#isClosed) throw ended()
       const threads = commit.threads.map((change) => this.#renamed(change))
       for (const change of threads) this.#check(change)
       const played = this.isFree ? threads : this.#played(threads)
@@ -217,8 +219,8 @@ export class PlayedStore {
 
   /** Gives up the commits that wait, at the end of a run. */
   close(): void {
-    for (const { reject } of this.#waiting)
-      reject(new StoreError('The played run has ended.', { code: 'STORE_CLOSED' }))
+    this.#isClosed = true
+    for (const { reject } of this.#waiting) reject(ended())
   }
 
   /** Returns the changes with the recorded events, or where they differ. */
@@ -288,6 +290,10 @@ export class PlayedStore {
     }
     this.onStored?.(threadId, events)
   }
+}
+
+function ended(): StoreError {
+  return new StoreError('The played run has ended.', { code: 'STORE_CLOSED' })
 }
 
 /** The thread whose work writes a commit. */

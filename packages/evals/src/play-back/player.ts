@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { defer, ErrorCode, type LLMRequest, type StreamEvent } from '@skein/ai'
-import { type IdSource, isObject, uuidV7 } from '@skein/base'
+import { type IdSource, isObject, type JsonObject, uuidV7 } from '@skein/base'
 import {
   createRuntime,
   type EmbeddedRuntime,
@@ -11,7 +11,8 @@ import {
   type StoredEvent,
   type ToolDefinition,
 } from '@skein/runtime'
-import { threadsOf } from '../recorded/facts-of.ts'
+import { noUsage, threadsOf } from '../recorded/facts-of.ts'
+import { madeBy, saidAs, usageOf } from '../recorded/read-thread.ts'
 import { mayBeInput } from '../recorded/input-events.ts'
 import type { RecordedRequest, RecordedThread } from '../recorded/recorded-thread.ts'
 import { PlayedDispatcher } from './played-dispatcher.ts'
@@ -63,26 +64,40 @@ export interface PlayedCall {
   readonly parsed: unknown
 }
 
+/** What a tool is given, as far as it matters here. */
+interface CallPlace {
+  readonly toolCallId?: string
+  readonly state: { readonly threadId: string }
+  readonly signal?: AbortSignal
+}
+
 /** Something of a drain that waits until its thread has reached a place. */
 interface Stub {
   readonly threadId: string
   readonly index: number
   readonly release: () => void
+  /** Lets the work wait for ever. */
+  readonly drop: () => void
 }
 
 /** Where play stopped. */
 export type Stuck = { readonly track: Track; readonly mismatch: Mismatch | undefined }
 
+/** How long a call of the API may take: signatures are made in other threads. */
+const MAX_CALL_TICKS = 2_000
+/** How many timers may fire early, so that work which has lost its thread can end. */
+const MAX_FIRINGS = 20
 /** How often in a row nothing may happen before the player acts. */
 const QUIET_TICKS = 3
 /** How long work that waits for nothing that the player knows may take, in ms: signatures are made in other threads. */
-const BUSY_MS = 5_000
+const BUSY_MS = 1_000
 
 /**
  * Runs the loop on a recorded tree of threads. Everything that the loop waits for is answered from the log when the log
  * has reached its place; the player acts only when nothing else can happen.
  */
 export class Player {
+  readonly recorded: RecordedThread
   readonly played: PlayedStore
   readonly time: VirtualTime
   runtime!: EmbeddedRuntime
@@ -94,12 +109,9 @@ export class Player {
   readonly #claimed = new Set<string>()
   readonly #fencedAt = new Map<string, number>()
   readonly errors: unknown[] = []
-  #calls = 0
 
-  constructor(
-    readonly recorded: RecordedThread,
-    options: PlayerOptions,
-  ) {
+  constructor(recorded: RecordedThread, options: PlayerOptions) {
+    this.recorded = recorded
     this.#options = options
     const threads = [...threadsOf(recorded)]
     for (const { threadId, requests } of threads) this.#requests.set(threadId, requests)
@@ -153,15 +165,21 @@ export class Player {
 
   /** Plays until every log has reached its end, or until the loop does something else. */
   async play(): Promise<Stuck | undefined> {
-    for (;;) {
+    let firings = 0
+    for (let acts = 0; ; acts++) {
       await this.quiet()
       if (this.played.isFree) return undefined
       const next = this.#next()
       if (!next) return undefined
+      if (process.env.DBG) console.error(acts, next.threadId.slice(-3), next.place, next.events[next.place]!.event.type, [...this.#stubs].map((s) => s.threadId.slice(-3) + ':' + s.index).join(' '), this.played.mismatches().map((m) => m.produced?.type + m.path + '@' + m.seq).join(' '), [...this.#dispatcher.running.keys()].map((k) => k.slice(-3)).join(','))
+      if (acts > 40 * 1000) return { track: next, mismatch: this.played.mismatches()[0] }
       if (this.#moveTime(next)) continue
-      if (await this.#inject(next)) continue
+      const isSure = !this.#mayComeFromTree(next)
+      if (isSure && (await this.#inject(next))) continue
       if (this.#release(next)) continue
+      if (!isSure && (await this.#inject(next))) continue
       if (this.#fence(next)) continue
+      if (this.#hasLost() && firings++ < MAX_FIRINGS && this.time.fireNext()) continue
       const mismatches = this.played.mismatches()
       const mismatch = mismatches.find(({ threadId }) => threadId === next.threadId) ?? mismatches[0]
       return { track: this.played.tracks.get(mismatch?.threadId ?? '') ?? next, mismatch }
@@ -185,12 +203,17 @@ export class Player {
 
   /** Whether some work runs that waits for nothing the player knows. */
   #isBusy(): boolean {
-    return (
-      this.#calls > 0 ||
-      [...this.#dispatcher.running.keys()].some(
-        (threadId) => !this.played.waitingOf(threadId) && !this.#hasStub(threadId),
+    return [...this.#dispatcher.running.keys()].some(
+        (threadId) =>
+          !this.played.tracks.get(threadId)?.isFenced &&
+          !this.played.waitingOf(threadId) &&
+          !this.#hasStub(threadId),
       )
-    )
+  }
+
+  /** Whether work still runs that has lost its thread. */
+  #hasLost(): boolean {
+    return [...this.#dispatcher.running.keys()].some((id) => this.played.tracks.get(id)?.isFenced)
   }
 
   #hasStub(threadId: string): boolean {
@@ -218,12 +241,39 @@ export class Player {
     return moved || this.played.changes !== before
   }
 
+  /** Whether another thread of the tree may be about to write the next event of a thread. */
+  #mayComeFromTree({ events, place, threadId }: Track): boolean {
+    const { event } = events[place]!
+    const isPlayed = (id: string | undefined): boolean => this.played.tracks.has(id ?? '')
+    switch (event.type) {
+      case 'subagent_created':
+      case 'subagent_updated':
+      case 'subagent_ended':
+        return isPlayed(event.reference)
+      case 'message_queued':
+        return isPlayed(event.subagentId) || (event.callers !== undefined && threadId !== this.recorded.threadId)
+      case 'interrupt_answered':
+        return event.report !== undefined || event.answeredBy === undefined
+      case 'stop_requested':
+      case 'thread_terminated':
+        return threadId !== this.recorded.threadId
+      default:
+        return false
+    }
+  }
+
   async #inject(track: Track): Promise<boolean> {
     const { events, place, threadId } = track
     const event = events[place]!.event
     if (mayBeInput(event) === undefined) return false
     if (event.type === 'interrupt_answered' && event.answer.type === 'approve') {
       if (await this.#approve(threadId, event)) return true
+    }
+    const changed = event.type === 'interrupt_answered' && changedCall(events.slice(place, place + 3))
+    if (changed) {
+      const { interruptId, answeredBy: by = 'unknown' } = event
+      const decision = { threadId, interruptId, by, with: changed }
+      if (await this.#throughApi(threadId, place, () => this.runtime.inbox.approve(decision))) return true
     }
     if (event.type === 'message_queued' && event.ifBusy && this.#dispatcher.running.has(threadId)) {
       if (await this.#cut(threadId, event)) return true
@@ -278,20 +328,15 @@ export class Player {
 
   /** Calls the API. Returns whether its commit has moved the log; if not, the caller injects the event. */
   async #throughApi(threadId: string, place: number, work: () => Promise<unknown>): Promise<boolean> {
-    this.#calls++
     let isDone = false
     const done = work()
       .catch((error: unknown) => void this.errors.push(error))
-      .finally(() => {
-        isDone = true
-        this.#calls--
-      })
-    for (let ticks = 0; !isDone && ticks < 1000; ticks++) {
+      .finally(() => (isDone = true))
+    for (let ticks = 0; !isDone && ticks < MAX_CALL_TICKS; ticks++) {
       await nextTick()
       if (this.played.tracks.get(threadId)!.place > place) break
     }
     if (isDone) await done
-    else this.#calls = Math.max(0, this.#calls)
     return this.played.tracks.get(threadId)!.place > place
   }
 
@@ -309,7 +354,8 @@ export class Player {
     const isRunning = this.#dispatcher.running.has(threadId)
     if (isRunning) {
       this.played.fence(threadId)
-      for (const stub of this.#stubs) if (stub.threadId === threadId) stub.release()
+      // What ran in the process that died never returns. Requests see the signal.
+      for (const stub of this.#stubs) if (stub.threadId === threadId) stub.drop()
       this.#dispatcher.interrupt(threadId, new Error('The process died here.'))
     }
     this.#dispatcher.wake(threadId)
@@ -325,9 +371,12 @@ export class Player {
       const stub: Stub = {
         threadId,
         index,
-        release: () => {
+        drop: () => {
           this.#stubs.delete(stub)
           this.played.moved.delete(look)
+        },
+        release: () => {
+          stub.drop()
           signal?.removeEventListener('abort', stub.release)
           this.played.changes++
           resolve()
@@ -349,6 +398,14 @@ export class Player {
   ): AsyncGenerator<readonly StreamEvent[]> {
     const threadId = this.#thread.getStore() ?? ''
     const { signal } = request
+    const summary = this.#summary(threadId, request)
+    if (summary) {
+      await this.#reached(threadId, summary.seq - 1, signal)
+      if (summary.event.type === 'context_compacted')
+        yield eventsOfAnswer(saidAs(summary.event.summary, summary.usage))
+      else throw recordedFailure({ code: 'PROVIDER_ERROR', message: summary.problem }, model.provider)
+      return
+    }
     const recorded = this.#claim(threadId)
     try {
       const own = this.#options.ask?.({ threadId, request, recorded, ...model })
@@ -376,6 +433,27 @@ export class Player {
     }
   }
 
+  /** What the recording says of a request for a summary, which the runtime makes for itself and does not log. */
+  #summary(threadId: string, { messages, tools }: LLMRequest) {
+    const text = messages[0]?.type === 'user' ? messages[0].text : ''
+    if (messages.length !== 1 || tools.length > 0 || !text.includes('\n\n<conversation>\n')) return undefined
+    const stored = this.#following(
+      threadId,
+      (event) =>
+        event.type === 'context_compacted' ||
+        (event.type === 'error_raised' && event.code === 'COMPACTION_FAILED'),
+    )
+    if (!stored) return undefined
+    const spent = this.played.tracks.get(threadId)?.events[stored.seq]?.event
+    const usage =
+      spent?.type === 'usage_recorded' ? usageOf(spent.usage as JsonObject, spent.costUsd) : noUsage
+    const problem =
+      stored.event.type === 'error_raised'
+        ? stored.event.message.replace('The conversation could not be summarised: ', '')
+        : ''
+    return { ...stored, usage, problem }
+  }
+
   /** The next recorded request of a thread that nothing else answers. */
   #claim(threadId: string): RecordedRequest | undefined {
     const place = this.played.tracks.get(threadId)?.place ?? 0
@@ -400,12 +478,22 @@ export class Player {
   async #call(
     tool: ToolDefinition,
     parsed: unknown,
-    { toolCallId = '', state }: { readonly toolCallId?: string; readonly state: { readonly threadId: string } },
+    { toolCallId = '', state, signal }: CallPlace,
   ): Promise<unknown> {
     const { threadId } = state
     if (this.played.isFree) return this.#unrecorded({ threadId, toolCallId, tool, parsed })
     const fate = this.#following(threadId, (event) => isFateOf(event, toolCallId))
-    await this.#reached(threadId, fate && isOwnEnd(fate.event) ? fate.seq - 1 : Infinity)
+    // An action that takes a write back has no events of its own.
+    const undone = fate ? undefined : this.#following(threadId, ({ type }) => type === 'write_undone')?.event
+    if (undone?.type === 'write_undone') {
+      if (undone.status === 'done') return null
+      throw new Error(undone.error ?? 'It could not be taken back.')
+    }
+    const isOwn = fate !== undefined && isOwnEnd(fate.event)
+    // A tool that stopped when it was asked to, and did not say what became of its work.
+    const obeys = !isOwn && fate?.event.type === 'tool_execution_end' && !String(fate.event.result).includes('did not stop')
+    await this.#reached(threadId, isOwn ? fate.seq - 1 : Infinity, obeys ? signal : undefined)
+    if (obeys && signal?.aborted) throw signal.reason
     if (this.played.isFree) return this.#unrecorded({ threadId, toolCallId, tool, parsed })
     const event = fate?.event
     if (event?.type === 'interrupt_opened') {
@@ -460,6 +548,14 @@ export class Player {
     const track = this.played.tracks.get(threadId)
     return track?.events.find(({ seq, event }) => seq > track.place && fits(event))
   }
+}
+
+/** The arguments with which a person has replaced those of a call, if the next events say so. */
+function changedCall(events: readonly StoredEvent[]): JsonObject | undefined {
+  const made = events.find(({ event }) => event.type === 'call_changed')?.event
+  const updated = events.find(({ event }) => event.type === 'message_updated')?.event
+  if (made?.type !== 'call_changed' || updated?.type !== 'message_updated') return undefined
+  return madeBy(updated.message).find(({ toolCallId }) => toolCallId === made.changedTo)?.arguments
 }
 
 const PROBED: ReadonlySet<string> = new Set(['tool_execution_end', 'call_reset', 'interrupt_opened'])

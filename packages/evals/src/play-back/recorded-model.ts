@@ -1,5 +1,4 @@
 import {
-  allCapabilities,
   createProvider,
   ErrorCode,
   type LLMCapabilities,
@@ -47,7 +46,7 @@ export function answeredModel(reference: ModelReference, answering: Answering): 
 }
 
 function capabilitiesOf({ provider }: ModelReference): LLMCapabilities {
-  return provider.handlers.llm?.capabilities ?? allCapabilities
+  return provider.handlers.llm!.capabilities // a model of a prompt answers with text
 }
 
 /** The events with which a model gives a recorded answer. */
@@ -100,8 +99,11 @@ function contentEvents(message: MessageJSON): StreamEvent[] {
   }
   for (const call of madeBy(message)) {
     const { toolCallId, toolName } = call
-    const { metadata } = call as { readonly metadata?: JsonObject }
-    const argumentsJson = JSON.stringify(call.arguments)
+    const { metadata, invalidArguments } = call as {
+      readonly metadata?: JsonObject
+      readonly invalidArguments?: { readonly text: string }
+    }
+    const argumentsJson = invalidArguments?.text ?? JSON.stringify(call.arguments)
     events.push(
       { type: 'content_block_start', index, delta: { block: 'tool_call', toolCallId, toolName } } as StreamEvent,
       { type: 'tool_call_delta', index, delta: { toolCallId, toolName, argumentsJson } },

@@ -92,7 +92,7 @@ export async function recordedThread({ events, blobs, children, head }: Parts): 
     agent: first.agent,
     head,
     events,
-    requests: requestsOf(events, logs),
+    requests: requestsOf(events, logs, children),
     calls: callsOf(events),
     inputs: inputsOf(events),
     children,
@@ -103,6 +103,7 @@ export async function recordedThread({ events, blobs, children, head }: Parts): 
 function requestsOf(
   events: readonly StoredEvent[],
   logs: readonly ModelLogDetail[],
+  children: readonly RecordedThread[],
 ): readonly RecordedRequest[] {
   const places = new Map<string, number>()
   const answers = new Map<string, RuntimeEvent & { type: 'model_answered' }>()
@@ -131,8 +132,46 @@ function requestsOf(
       structure: log.structure,
       messages: log.messages as unknown as readonly MessageJSON[], // `rebuildRequests` converts messages
     },
-    answer: answerOf(answers.get(log.logId), messages),
+    answer: answerOf(answers.get(log.logId), messages) ?? ownAnswer(log, answers.get(log.logId), { events, children }),
   }))
+}
+
+/**
+ * The answer to a request whose answer is no message of the thread: that of a prompt which is used as a tool, and of the
+ * first instruction for a child.
+ */
+function ownAnswer(
+  { logId, toolCallId }: ModelLogDetail,
+  answered: (RuntimeEvent & { type: 'model_answered' }) | undefined,
+  { events, children }: Pick<Parts, 'events' | 'children'>,
+): RecordedAnswer | undefined {
+  if (!answered || answered.error) return undefined
+  const place = events.findIndex(({ event }) => event.type === 'model_answered' && event.logId === logId)
+  const usage = usageOf(answered.usage, answered.costUsd)
+  const spoken = (text: string): RecordedAnswer => ({ ...saidAs(text, usage), durationMs: answered.durationMs })
+  if (toolCallId !== undefined) {
+    const end = events.find(
+      ({ event }, index) => index > place && event.type === 'tool_execution_end' && event.toolCallId === toolCallId,
+    )?.event
+    const result = end?.type === 'tool_execution_end' ? end.result : undefined
+    return spoken(typeof result === 'string' ? result : JSON.stringify(result ?? ''))
+  }
+  // The child is created in the commit that has the request.
+  const made = [
+    ...events.slice(place),
+    ...events.slice(0, place).toReversed(),
+  ].find(({ event }) => event.type === 'subagent_created')?.event
+  const child = made?.type === 'subagent_created' && children.find(({ threadId }) => threadId === made.reference)
+  const first = child ? child.events.find(({ event }) => event.type === 'message_queued')?.event : undefined
+  if (first?.type !== 'message_queued') return undefined
+  const blocks = Array.isArray(first.message.content) ? first.message.content : []
+  return spoken(blocks.map((block) => (isPlainObject(block) ? String(block['text'] ?? '') : '')).join(''))
+}
+
+/** An answer that only says something. */
+export function saidAs(text: string, usage: RecordedUsage): Extract<RecordedAnswer, { type: 'message' }> {
+  const message = { type: 'assistant', content: [{ type: 'text', text }] } as unknown as MessageJSON // no id: it is not stored
+  return { type: 'message', message, stopReason: 'end_turn', usage, durationMs: 0 }
 }
 
 function answerOf(

@@ -87,7 +87,9 @@ export class LogWriter {
           code: 'FENCED',
           hint: 'The next drain decides about what this one has not stored.',
         })
-      await this.#inTurn(() => this.#commit(point, write))
+      // A store that plays a thread back decides in which order the commits of calls that run in parallel are stored.
+      if (this.#thread.environment.store.rewritesEvents) await this.#commit(point, write)
+      else await this.#inTurn(() => this.#commit(point, write))
     } catch (error) {
       if (isLost(error)) write.onLost?.()
       throw error
