@@ -37,3 +37,15 @@ export type {
 export { readThread, readExport, recordedThread, type RecordedSource } from './recorded/read-thread.ts'
 export { factsOf } from './recorded/facts-of.ts'
 export { playBack, type PlayBackOptions } from './play-back/play-back.ts'
+export { replay, type ReplayOptions, type PaidAnswers } from './replay/replay.ts'
+export { type AgentChange } from './replay/changed-agent.ts'
+export { deployCheck, type DeployCheckOptions } from './deploy-check/deploy-check.ts'
+export { deployMarkdown, deployText } from './deploy-check/report-text.ts'
+export { diffRuns, stepsOf } from './diff/diff-runs.ts'
+export { diffMarkdown, diffText } from './diff/diff-text.ts'
+export {
+  listEffects,
+  runAgain,
+  type RunAgainOptions,
+  type RunAgainReport,
+} from './run-again/run-again.ts'

@@ -70,7 +70,7 @@ function isSigned(path: string): boolean {
 }
 
 /** An id that the runtime or a governor makes. */
-export const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
+export const UUID: RegExp = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 /** The digest that follows the id of a message in the log of requests. It covers the message's own id and time. */
 const DIGEST = /^#[0-9a-f]{24}$/
 

@@ -6,8 +6,9 @@ import type { VirtualTime } from './virtual-time.ts'
 /** Starts the work on threads in virtual time. It knows which threads are worked on, so the player knows when all rest. */
 export class PlayedDispatcher implements Dispatcher {
   /** The threads that are worked on. */
-  readonly running = new Map<string, AbortController>()
+  readonly running: Map<string, AbortController> = new Map()
   readonly #again = new Set<string>()
+  readonly #work = new Set<Promise<void>>()
   readonly #parts: DispatcherParts
   #drain: Drain | undefined
   #isStopped = false
@@ -45,8 +46,6 @@ export class PlayedDispatcher implements Dispatcher {
     for (const controller of this.running.values()) controller.abort(new Error('The played run has ended.'))
     await Promise.all(this.#work)
   }
-
-  readonly #work = new Set<Promise<void>>()
 
   async #run(threadId: string): Promise<void> {
     const { played, thread, onError } = this.#parts

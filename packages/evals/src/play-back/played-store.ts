@@ -54,21 +54,21 @@ export interface Mismatch {
  * place of the produced ones. Once it is `isFree`, it is an ordinary store in memory.
  */
 export class PlayedStore {
-  readonly tracks = new Map<string, Track>()
+  readonly tracks: Map<string, Track> = new Map()
   readonly store: Store
   readonly #base: Store
   readonly #made = new Set<string>()
   #isClosed = false
   readonly #waiting = new Set<Waiting>()
   /** The arguments that models have sent, by call. */
-  readonly raw = new Map<string, unknown>()
+  readonly raw: Map<string, unknown> = new Map()
   /** The ids that the run has made, and the recorded ones. */
-  readonly bound = new Map<string, string>()
+  readonly bound: Map<string, string> = new Map()
   /** Counts what has happened, so that the player notices when nothing happens any more. */
   changes = 0
   isFree = false
   /** Called whenever a log has moved. */
-  readonly moved = new Set<() => void>()
+  readonly moved: Set<() => void> = new Set()
   /** Called before a commit with a difference may be stored in a free run. */
   onStored: ((threadId: string, events: readonly RuntimeEvent[]) => void) | undefined
   readonly #tolerates: (produced: RuntimeEvent, path: string) => boolean

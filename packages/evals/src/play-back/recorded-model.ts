@@ -52,14 +52,14 @@ function capabilitiesOf({ provider }: ModelReference): LLMCapabilities {
 /** The events with which a model gives a recorded answer. */
 export function eventsOfAnswer(answer: Extract<RecordedAnswer, { type: 'message' }>): StreamEvent[] {
   const { message, stopReason, usage } = answer
-  const metadata = message.metadata as never // a message of the log has the metadata of a vendor
+  const { metadata } = message as { readonly metadata?: unknown } // what a vendor had sent
   return [
     { type: 'message_start', index: 0, delta: {} } as StreamEvent,
     ...contentEvents(message),
     {
       type: 'message_stop',
       index: 0,
-      delta: { stopReason, usage: usageOf(usage), ...(metadata && { metadata }) },
+      delta: { stopReason, usage: usageOf(usage), ...(metadata !== undefined && { metadata: metadata as JsonObject }) },
     } as StreamEvent,
   ]
 }
