@@ -11,6 +11,7 @@ export type {
   WaitingItem,
   Inbox,
   ModelLog,
+  ModelLogDetail,
   CostReport,
   Threads,
   ThreadInfo,
@@ -19,6 +20,7 @@ export type {
 export type { NumberedEvent } from './contract/subscription.ts'
 export type * from './contract/thread-state.ts'
 export type { RuntimeEvent, StoredEvent } from './contract/event.ts'
+export { rebuildRequests } from './model/read-log.ts'
 export { FOUND_EFFECTS } from './contract/runtime-api.ts'
 export { RuntimeError, type RuntimeErrorCode } from './contract/error.ts'
 export {
@@ -55,7 +57,15 @@ export type {
   EndpointDefinition,
 } from './definitions/types.ts'
 export type { HookSignatures } from './definitions/hooks.ts'
-export type { ResolvedAgent, Registry, Problem } from './definitions/resolved.ts'
+export type {
+  ResolvedAgent,
+  ResolvedModel,
+  ResolvedPrompt,
+  ResolvedSide,
+  ResolvedTool,
+  Registry,
+  Problem,
+} from './definitions/resolved.ts'
 export { createRegistry, type RegistryOptions } from './definitions/load/registry.ts'
 export { discover, type DiscoveredRegistry } from './definitions/load/discover.ts'
 export { catalog } from './definitions/load/catalog.ts'

@@ -223,6 +223,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     }),
     limits,
     timers,
+    callTimers: options.timers,
     spending: options.spending?.length ? spending : undefined,
     instanceEnv: options.env ?? {},
     commit: createCommit({ store, live, dispatcher, edits, outage, node }),

@@ -41,7 +41,7 @@ import {
   toToolExecution,
 } from './outcome.ts'
 import { isGenerator, readGenerator } from './yielded-progress.ts'
-import { graceOf, runInTime } from './run-in-time.ts'
+import { type CallTimers, graceOf, runInTime } from './run-in-time.ts'
 
 /** The middleware hooks that are called for each call that runs. */
 export interface ToolHooks {
@@ -53,6 +53,8 @@ export interface ToolHooks {
 export interface CallSettings {
   readonly tools: readonly Tool[]
   readonly clock: Clock
+  /** What measures time limits. Default: the timers of the platform. */
+  readonly timers?: CallTimers | undefined
   readonly strategy?: ToolUseStrategy
   readonly hooks?: ToolHooks
   /** Returns the gate, the journal and the context that a call runs with. Called once for each unsettled call. */
@@ -122,6 +124,7 @@ export async function runToolCall(
         settlesAfter,
         start,
         stopGraceMs: settings.strategy?.stopGraceMs,
+        timers: settings.timers,
       })
       own = ended.outcome
       left = ended.left

@@ -10,8 +10,20 @@ interface TimedCall extends Pick<CallPorts, 'settlesAfter'> {
   /** The signal of the batch. */
   readonly signal: AbortSignal
   readonly stopGraceMs: number | undefined
+  readonly timers?: CallTimers | undefined
   /** Runs the tool with its own signal. When `cut` aborts, a generator is stopped at its next value. */
   readonly start: (signal: AbortSignal, cut: AbortSignal) => Promise<ToolOutcome>
+}
+
+/** Timers for the time limits of calls: virtual ones where a run is simulated or played back. */
+export interface CallTimers {
+  set(ms: number, callback: () => void): unknown
+  clear(handle: unknown): void
+}
+
+const platformTimers: CallTimers = {
+  set: (ms, callback) => setTimeout(callback, ms),
+  clear: (handle) => clearTimeout(handle as ReturnType<typeof setTimeout>),
 }
 
 /** Whether a call that may have run can run again. */
@@ -52,7 +64,7 @@ interface Ended {
  * itself, because a result is better than a write whose effect is unknown.
  */
 export async function runInTime(timed: TimedCall): Promise<Ended> {
-  const { call, tool, settlesAfter, start, stopGraceMs = STOP_GRACE_MS } = timed
+  const { call, tool, settlesAfter, start, stopGraceMs = STOP_GRACE_MS, timers } = timed
   const { timeoutMs = Infinity } = tool
   const hasLimit = timeoutMs < 2 ** 31 // no timer is longer
   const outer = timed.signal
@@ -70,7 +82,8 @@ export async function runInTime(timed: TimedCall): Promise<Ended> {
   const running = start(signal, repeats ? signal : endOrOuter)
   const left = repeats ? undefined : running.then((outcome) => lateOutcome(outcome, signal))
   const message = `The tool "${call.toolName}" took longer than ${timeoutMs} ms and was stopped.`
-  const first = await inTime(running, hasLimit ? timeoutMs : undefined, settlesAfter && outer)
+  const limitMs = hasLimit ? timeoutMs : undefined
+  const first = await inTime(running, limitMs, { signal: settlesAfter && outer, timers })
   if (first) {
     const isDropped = outer.aborted && settlesAfter?.(outer.reason) === undefined
     if (isDropped) return { outcome: first, left } // the batch has dropped the call
@@ -89,7 +102,8 @@ export async function runInTime(timed: TimedCall): Promise<Ended> {
   if (!outer.aborted) limit.abort(new DOMException(message, 'TimeoutError'))
   if (repeats) return { outcome: failed(message) }
 
-  const late = await inTime(running, stopGraceMs, settlesAfter ? undefined : outer)
+  const graceSignal = settlesAfter ? undefined : outer
+  const late = await inTime(running, stopGraceMs, { signal: graceSignal, timers })
   if (!late) {
     end.abort(signal.reason)
     const what = stopped === undefined ? `took longer than ${timeoutMs} ms` : 'was asked to stop'
@@ -125,20 +139,23 @@ export const FIND_OUT = 'Whether it took effect is unknown; find out before you 
 async function inTime(
   running: Promise<ToolOutcome>,
   ms: number | undefined,
-  signal: AbortSignal | undefined,
+  {
+    signal,
+    timers = platformTimers,
+  }: { readonly signal: AbortSignal | undefined; readonly timers: CallTimers | undefined },
 ): Promise<ToolOutcome | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let timer: unknown
   let stop: (() => void) | undefined
   const late = new Promise<undefined>((resolve) => {
     stop = () => resolve(undefined)
     if (signal?.aborted) return stop()
-    if (ms !== undefined) timer = setTimeout(stop, ms)
+    if (ms !== undefined) timer = timers.set(ms, stop)
     signal?.addEventListener('abort', stop, { once: true })
   })
   try {
     return await Promise.race([running, late])
   } finally {
-    clearTimeout(timer)
+    if (timer !== undefined) timers.clear(timer)
     if (stop) signal?.removeEventListener('abort', stop)
   }
 }

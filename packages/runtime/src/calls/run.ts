@@ -74,6 +74,7 @@ export async function runCalls(
     open: (call) => new RunningCall(context, side, call, signal),
     strategy: { stopGraceMs: environment.limits.stopGraceMs },
     clock: environment.clock,
+    timers: environment.callTimers,
     signal,
   })
   try {

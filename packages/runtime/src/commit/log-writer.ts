@@ -89,7 +89,9 @@ export class LogWriter {
           code: 'FENCED',
           hint: 'The next drain decides about what this one has not stored.',
         })
-      await this.#inTurn(() => this.#commit(point, write))
+      // A store that plays a thread back decides in which order the commits of calls that run in parallel are stored.
+      if (this.#thread.environment.store.rewritesEvents) await this.#commit(point, write)
+      else await this.#inTurn(() => this.#commit(point, write))
     } catch (error) {
       if (isLost(error)) write.onLost?.()
       throw error
@@ -195,7 +197,8 @@ export class LogWriter {
     const isGuarded = checked.isGuarded || asksPeople(write.events ?? [])
 
     // Hold the write, if it may wait for the next commit.
-    const mayWait = write.joinsNext && !isGuarded && !write.values?.user
+    const { rewritesEvents } = this.#thread.environment.store
+    const mayWait = write.joinsNext && !isGuarded && !write.values?.user && !rewritesEvents
     if (mayWait && (await this.#hold(point, { ...write, governance }))) return
 
     // Commit it, together with the held writes.
@@ -223,7 +226,7 @@ export class LogWriter {
     if (write.releases) this.isReleased = true
     this.#report(own.events)
     const last = result.seqs.get(this.#thread.head.id) ?? this.state.seq
-    if (last !== this.state.seq + own.events.length) return this.catchUp()
+    if (rewritesEvents || last !== this.state.seq + own.events.length) return this.catchUp()
     for (const event of own.events) this.fold.push({ seq: this.state.seq + 1, event })
   }
 

@@ -1,8 +1,8 @@
 import { notFound, keysOf, type RequestFrame, storedIn } from './log.ts'
 import type { ModelLog, ModelLogDetail } from '../contract/runtime-api.ts'
-import { foldKernel } from '../state/fold.ts'
+import { foldKernel, KernelFold } from '../state/fold.ts'
 import type { ModelAnswered, ModelRequested, StoredEvent } from '../contract/event.ts'
-import { messageToJSON } from '@skein/ai'
+import { type Message, messageToJSON } from '@skein/ai'
 import type { JsonObject } from '@skein/base'
 
 /** Returns every model request of a log with its answer, in order. */
@@ -24,9 +24,7 @@ export async function rebuildRequest(
   const bytes = await blob(requested.frame)
   if (!bytes) throw notFound(logId, 'has lost its frame')
   // The cast is safe, because `frameOf` wrote the frame.
-  const frame = JSON.parse(new TextDecoder().decode(bytes)) as {
-    readonly [Field in keyof RequestFrame]: ModelLogDetail[Field]
-  }
+  const frame = JSON.parse(new TextDecoder().decode(bytes)) as ReadFrame
   const answer = answersOf(events).get(logId)
   return {
     ...toLog(requested, answer),
@@ -35,6 +33,60 @@ export async function rebuildRequest(
     messageId: answer?.messageId,
   }
 }
+
+/**
+ * Rebuilds all requests of a log as they were sent, in order. The log is read once, which for a long log is much faster
+ * than `rebuildRequest` for each request. A request of which a part is missing is left out.
+ */
+export async function rebuildRequests(
+  events: readonly StoredEvent[],
+  blob: (hash: string) => Promise<Uint8Array | undefined>,
+): Promise<ModelLogDetail[]> {
+  const answers = answersOf(events)
+  const fold = new KernelFold()
+  const stored = (key: string): Message | undefined => storedIn(fold.state)(key)
+  const written = new Map<string, JsonObject>()
+  const converted = new WeakMap<Message, JsonObject>()
+  const keysByLog = new Map<string, readonly string[]>()
+  const frames = new Map<string, ReadFrame>()
+  const requests: ModelLogDetail[] = []
+  const json = (message: Message): JsonObject => {
+    const before = converted.get(message)
+    if (before) return before
+    const made = messageToJSON(message) as unknown as JsonObject // `MessageJSON` is JSON
+    converted.set(message, made)
+    return made
+  }
+  for (const one of events) {
+    fold.push(one)
+    const { event } = one
+    if (!isRequest(event)) continue
+    for (const add of event.adds)
+      if (typeof add !== 'string') written.set(String(add['id']), add['message'] as JsonObject)
+    const added = event.adds.map((add) => (typeof add === 'string' ? add : String(add['id'])))
+    const { previous } = event
+    const keys = [...(keysByLog.get(previous?.logId ?? '') ?? []).slice(0, previous?.keeps), ...added]
+    keysByLog.set(event.logId, keys)
+    if (!frames.has(event.frame)) {
+      const bytes = await blob(event.frame)
+      if (!bytes) continue
+      frames.set(event.frame, JSON.parse(new TextDecoder().decode(bytes)) as ReadFrame)
+    }
+    if (keys.some((key) => !written.has(key) && !stored(key))) continue
+    const answer = answers.get(event.logId)
+    requests.push({
+      ...toLog(event, answer),
+      ...frames.get(event.frame)!,
+      messages: keys.map((key) => written.get(key) ?? json(stored(key)!)),
+      messageId: answer?.messageId,
+    })
+  }
+  return requests
+}
+
+/** A frame as `frameOf` wrote it. */
+type ReadFrame = { readonly [Field in keyof RequestFrame]: ModelLogDetail[Field] }
+
 function messagesOf(requested: ModelRequested, before: readonly StoredEvent[]): JsonObject[] {
   const requests = before.map(({ event }) => event).filter(isRequest)
   const written = new Map<string, JsonObject>()

@@ -386,6 +386,11 @@ export interface Store {
   /** Whether everything is lost when the process ends. Default false. */
   readonly isTemporary?: boolean
   /**
+   * Whether the store may store other events than a commit has, as the store of `@skein/evals` does that plays a thread
+   * back: it stores the recorded ids and times. Writers then hold no writes, and read what was stored. Default false.
+   */
+  readonly rewritesEvents?: boolean
+  /**
    * Resolves when all writes are durable. If it rejects with a `StoreError`, nothing was written; but
    * with `STORE_UNREACHABLE` the writes may have happened, because the database did not answer in time.
    */

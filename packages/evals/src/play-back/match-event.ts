@@ -1,0 +1,131 @@
+import { isObject } from '@skein/base'
+import type { RuntimeEvent } from '@skein/runtime'
+
+/*
+ * What a played event need not have in common with the recorded one. docs/guides/replay.md has the same list for users.
+ */
+
+/** Members with times and durations: the recorded ones are stored. */
+const TIMES: ReadonlySet<string> = new Set([
+  'at',
+  'timestamp',
+  'created_at',
+  'durationMs',
+  'firstTokenMs',
+  'expiresAt',
+  'retryAt',
+  'runAt',
+])
+/** Members about processes: the span of telemetry, the stack of an error. */
+const PROCESS: ReadonlySet<string> = new Set(['trace', 'cause', 'epoch'])
+
+/** The ids that were made in a played run, and the recorded ids that they stand for. */
+export interface IdBinding {
+  /** Whether this id was made by the run. */
+  isMade(id: string): boolean
+  readonly recorded: Map<string, string>
+}
+
+/** Where two events differ: a JSON pointer, or undefined. */
+export function eventDifference(
+  produced: RuntimeEvent,
+  recorded: RuntimeEvent,
+  binding: IdBinding,
+): string | undefined {
+  if (produced.type !== recorded.type) return '/type'
+  return difference(produced, recorded, { path: '', name: '', binding })
+}
+
+interface Place {
+  readonly path: string
+  readonly name: string
+  readonly binding: IdBinding
+}
+
+function difference(produced: unknown, recorded: unknown, place: Place): string | undefined {
+  const { path, name, binding } = place
+  if (produced === recorded || TIMES.has(name) || PROCESS.has(name) || isSigned(path)) return undefined
+  if (typeof produced === 'string' && typeof recorded === 'string')
+    return bind(produced, recorded, binding) ? undefined : path
+  if (Array.isArray(produced) && Array.isArray(recorded)) {
+    if (produced.length !== recorded.length) return path
+    for (const [index, one] of produced.entries()) {
+      const found = difference(one, recorded[index], { ...place, path: `${path}/${index}` })
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+  if (!isObject(produced) || !isObject(recorded)) return path
+  for (const key of new Set([...Object.keys(produced), ...Object.keys(recorded)])) {
+    const inner = { binding, name: key, path: `${path}/${key}` }
+    const found = difference(produced[key], recorded[key], inner)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Whether a member is signed with keys of the installation that recorded the thread, so that no other can make it. */
+function isSigned(path: string): boolean {
+  return path === '/interrupt/request' || path === '/answer/token' || path === '/grant'
+}
+
+/** An id that the runtime or a governor makes. */
+export const UUID: RegExp = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
+/** The digest that follows the id of a message in the log of requests. It covers the message's own id and time. */
+const DIGEST = /^#[0-9a-f]{24}$/
+
+/** Whether a text equals the recorded one when its new ids are replaced by recorded ids, each always by the same one. */
+function bind(produced: string, recorded: string, binding: IdBinding): boolean {
+  let rest = recorded
+  let from = 0
+  const bound: [string, string][] = []
+  for (const { 0: id, index } of produced.matchAll(UUID)) {
+    if (!binding.isMade(id)) continue
+    const before = produced.slice(from, index)
+    if (!rest.startsWith(before)) return false
+    rest = rest.slice(before.length)
+    from = index + id.length
+    const following = produced.slice(from, nextMade(produced, from, binding))
+    const until = following === '' || DIGEST.test(following) ? idLength(rest) : rest.indexOf(following)
+    if (until < 0) return false
+    const own = rest.slice(0, until)
+    const known = binding.recorded.get(id)
+    if (known !== undefined && known !== own) return false
+    bound.push([id, own])
+    rest = rest.slice(until)
+  }
+  if (from === 0) return false // the texts differ, and no id is new
+  const tail = produced.slice(from)
+  if (rest !== tail && !(DIGEST.test(tail) && DIGEST.test(rest))) return false
+  for (const [id, own] of bound) binding.recorded.set(id, own)
+  return true
+}
+
+function nextMade(text: string, from: number, binding: IdBinding): number {
+  for (const { 0: id, index } of text.slice(from).matchAll(UUID))
+    if (binding.isMade(id)) return from + index
+  return text.length
+}
+
+/** How many characters at the start of a text are an id. */
+function idLength(text: string): number {
+  const found = text.match(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/)
+  if (found) return found[0].length
+  const end = text.search(/[#/.\s]/)
+  return end < 0 ? text.length : end
+}
+
+/** Returns the event to store: the recorded one, with the parts that this installation has signed itself. */
+export function storedEvent(produced: RuntimeEvent, recorded: RuntimeEvent): RuntimeEvent {
+  if (produced.type === 'interrupt_opened' && recorded.type === 'interrupt_opened') {
+    if (recorded.interrupt.kind !== 'approval') return recorded
+    return { ...recorded, interrupt: { ...recorded.interrupt, request: produced.interrupt.request } }
+  }
+  if (produced.type === 'interrupt_answered' && recorded.type === 'interrupt_answered') {
+    if (produced.answer.type !== 'approve' || recorded.answer.type !== 'approve') return recorded
+    return { ...recorded, answer: { ...recorded.answer, token: produced.answer.token } }
+  }
+  if (produced.type === 'grant_made' && recorded.type === 'grant_made')
+    return { ...recorded, grant: produced.grant }
+  return recorded
+}

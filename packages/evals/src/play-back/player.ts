@@ -1,0 +1,626 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { setImmediate as nextTick } from 'node:timers/promises'
+import { defer, ErrorCode, type LLMRequest, type StreamEvent } from '@skein/ai'
+import { type IdSource, isObject, type JsonObject, uuidV7 } from '@skein/base'
+import {
+  createRuntime,
+  type EmbeddedRuntime,
+  type Registry,
+  type RuntimeEvent,
+  type RuntimeOptions,
+  type StoredEvent,
+  type ToolDefinition,
+} from '@skein/runtime'
+import { noUsage, threadsOf } from '../recorded/facts-of.ts'
+import { madeBy, saidAs, usageOf } from '../recorded/read-thread.ts'
+import { mayBeInput } from '../recorded/input-events.ts'
+import type { RecordedRequest, RecordedThread } from '../recorded/recorded-thread.ts'
+import { PlayedDispatcher } from './played-dispatcher.ts'
+import { type Mismatch, PlayedStore, type Track } from './played-store.ts'
+import { playedRegistry } from './played-registry.ts'
+import {
+  abortedRequest,
+  type Answering,
+  eventsOfAnswer,
+  recordedFailure,
+} from './recorded-model.ts'
+import { VirtualTime } from './virtual-time.ts'
+
+/** What a played run needs besides the recording. */
+export interface PlayerOptions {
+  readonly registry: Registry
+  /** Options of the runtime that recorded the thread, as far as they decide about events. */
+  readonly runtime?: Pick<
+    RuntimeOptions,
+    'policy' | 'limits' | 'env' | 'keys' | 'secretKey' | 'id' | 'governorLimits'
+  >
+  /** Whether a difference is none: see `PlayedStore`. */
+  readonly tolerates?: ((produced: RuntimeEvent, path: string) => boolean) | undefined
+  /** Called for each request. Returns what answers it; undefined for the recorded answer. */
+  readonly ask?: ((asked: AskedRequest) => AsyncIterable<readonly StreamEvent[]> | undefined) | undefined
+  /** Called when a tool is about to run that has no recorded result here. */
+  readonly call?: ((call: PlayedCall) => Promise<unknown>) | undefined
+}
+
+/** A request in a played run. */
+export interface AskedRequest {
+  readonly threadId: string
+  readonly request: LLMRequest
+  readonly reference: Parameters<Answering>[1]['reference']
+  readonly provider: string
+  readonly model: string
+  /** The request that the recording has at this place. */
+  readonly recorded: RecordedRequest | undefined
+}
+
+/** A call in a played run. */
+export interface PlayedCall {
+  readonly threadId: string
+  readonly toolCallId: string
+  readonly tool: ToolDefinition
+  /** The arguments that the model sent. */
+  readonly raw: unknown
+  /** What the tool's schema made of them. */
+  readonly parsed: unknown
+}
+
+/** What a tool is given, as far as it matters here. */
+interface CallPlace {
+  readonly toolCallId?: string
+  readonly state: { readonly threadId: string }
+  readonly signal?: AbortSignal
+}
+
+/** Something of a drain that waits until its thread has reached a place. */
+interface Stub {
+  readonly threadId: string
+  readonly index: number
+  readonly release: () => void
+  /** Lets the work wait for ever. */
+  readonly drop: () => void
+}
+
+/** Where play stopped. */
+export type Stuck = { readonly track: Track; readonly mismatch: Mismatch | undefined }
+
+/** How long a call of the API may take: signatures are made in other threads. */
+const MAX_CALL_TICKS = 2_000
+/** How many timers may fire early, so that work which has lost its thread can end. */
+const MAX_FIRINGS = 20
+/** How often in a row nothing may happen before the player acts. */
+const QUIET_TICKS = 3
+/** How long work that waits for nothing that the player knows may take, in ms: signatures are made in other threads. */
+const BUSY_MS = 1_000
+
+/**
+ * Runs the loop on a recorded tree of threads. Everything that the loop waits for is answered from the log when the log
+ * has reached its place; the player acts only when nothing else can happen.
+ */
+export class Player {
+  readonly recorded: RecordedThread
+  readonly played: PlayedStore
+  readonly time: VirtualTime
+  runtime!: EmbeddedRuntime
+  readonly #options: PlayerOptions
+  readonly #dispatcher: PlayedDispatcher
+  readonly #stubs = new Set<Stub>()
+  readonly #thread = new AsyncLocalStorage<string>()
+  readonly #requests = new Map<string, readonly RecordedRequest[]>()
+  readonly #claimed = new Set<string>()
+  readonly #fencedAt = new Map<string, number>()
+  readonly errors: unknown[] = []
+  /** Requests to real models and other work outside, for which quiet waits. */
+  readonly #outside = new Set<Promise<unknown>>()
+
+  constructor(recorded: RecordedThread, options: PlayerOptions) {
+    this.recorded = recorded
+    this.#options = options
+    const threads = [...threadsOf(recorded)]
+    for (const { threadId, requests } of threads) this.#requests.set(threadId, requests)
+    this.time = new VirtualTime(Date.parse(recorded.events[0]!.event.at))
+    this.played = new PlayedStore(threads, { clock: this.time.clock, tolerates: options.tolerates })
+    this.#dispatcher = new PlayedDispatcher({
+      played: this.played,
+      time: this.time,
+      thread: this.#thread,
+      onError: (error) => void this.errors.push(error),
+    })
+  }
+
+  /** Starts the runtime and creates the root thread. */
+  async open(): Promise<void> {
+    const { registry, runtime } = this.#options
+    const ids: IdSource = () => this.played.made(uuidV7())
+    this.runtime = await createRuntime({
+      secretKey: new Uint8Array(32),
+      ...runtime,
+      registry: playedRegistry(registry, {
+        model: (request, model) => this.#answer(request, model),
+        tool: (tool) => (args, context) => this.#call(tool, args, context),
+        effect: () => (_state, _args, { effectId }) => this.#effect(effectId),
+        handler: () => this.#handle(),
+        probe: () => () => this.#probe(),
+      }),
+      store: this.played.store,
+      dispatcher: () => this.#dispatcher,
+      clock: this.time.clock,
+      timers: this.time,
+      ids,
+      owner: 'player',
+      onError: (error) => this.errors.push(error),
+      // The log says which requests took too long, so they fail by what it says.
+      limits: { ...runtime?.limits, modelIdleMs: Infinity, modelMs: Infinity, loopBlockedMs: Infinity },
+    })
+    await this.runtime.start()
+    const root = this.played.tracks.get(this.recorded.threadId)!
+    await this.played.inject(root, openingOf(root.events))
+    for (const thread of threadsOf(this.recorded))
+      await this.played.addBlobs(thread.blobs, this.recorded.threadId)
+    this.#dispatcher.wake(root.threadId)
+  }
+
+  async close(): Promise<void> {
+    this.played.close()
+    for (const { release } of this.#stubs) release()
+    await this.runtime.stop({ graceMs: 0 })
+  }
+
+  /** Plays until every log has reached its end, or until the loop does something else. */
+  async play(): Promise<Stuck | undefined> {
+    let firings = 0
+    for (;;) {
+      await this.quiet()
+      if (this.played.isFree) return undefined
+      const next = this.#next()
+      if (!next) return undefined
+      if (this.#moveTime(next)) continue
+      const isSure = !this.#mayComeFromTree(next)
+      if (isSure && (await this.#inject(next))) continue
+      if (this.#release(next)) continue
+      if (!isSure && (await this.#inject(next))) continue
+      if (this.#fence(next)) continue
+      if (this.#hasLost() && firings++ < MAX_FIRINGS && this.time.fireNext()) continue
+      const mismatches = this.played.mismatches()
+      const mismatch = mismatches.find(({ threadId }) => threadId === next.threadId) ?? mismatches[0]
+      return { track: this.played.tracks.get(mismatch?.threadId ?? '') ?? next, mismatch }
+    }
+  }
+
+  /** Waits until nothing happens any more. */
+  async quiet(): Promise<void> {
+    let last = -1
+    let ticks = 0
+    const until = performance.now() + BUSY_MS
+    for (;;) {
+      await nextTick()
+      while (this.#outside.size > 0) await Promise.race(this.#outside)
+      const { changes } = this.played
+      if (changes !== last) ticks = 0
+      last = changes
+      if (this.#isBusy() && performance.now() < until) continue
+      if (++ticks >= QUIET_TICKS) return
+    }
+  }
+
+  /** Lets `quiet` wait for work outside, such as a request to a real model. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    const done = work.catch(() => undefined)
+    this.#outside.add(done)
+    try {
+      return await work
+    } finally {
+      this.#outside.delete(done)
+      this.played.changes++
+    }
+  }
+
+  /** A recorded answer as a model sends it. */
+  async *recordedEvents(answer: Parameters<typeof eventsOfAnswer>[0]): AsyncGenerator<readonly StreamEvent[]> {
+    yield eventsOfAnswer(answer)
+  }
+
+  /** Waits for ever: the run ends here. */
+  waitsForEver(threadId: string): Promise<void> {
+    return this.#reached(threadId, Infinity)
+  }
+
+  /** Wakes a thread after an event was stored for it. */
+  wake(threadId: string): void {
+    this.#dispatcher.wake(threadId)
+  }
+
+  /** Whether some work runs that waits for nothing the player knows. */
+  #isBusy(): boolean {
+    return [...this.#dispatcher.running.keys()].some(
+        (threadId) =>
+          !this.played.tracks.get(threadId)?.isFenced &&
+          !this.played.waitingOf(threadId) &&
+          !this.#hasStub(threadId),
+      )
+  }
+
+  /** Whether work still runs that has lost its thread. */
+  #hasLost(): boolean {
+    return [...this.#dispatcher.running.keys()].some((id) => this.played.tracks.get(id)?.isFenced)
+  }
+
+  #hasStub(threadId: string): boolean {
+    return [...this.#stubs].some((stub) => stub.threadId === threadId)
+  }
+
+  /** The thread whose next recorded event is the earliest. */
+  #next(): Track | undefined {
+    let first: Track | undefined
+    let at = ''
+    for (const track of this.played.tracks.values()) {
+      const event = track.events[track.place]?.event
+      // The log of a child begins with a commit of its parent.
+      if (!event || (!track.isCreated && track.threadId !== this.recorded.threadId)) continue
+      if (first && event.at >= at) continue
+      first = track
+      at = event.at
+    }
+    return first
+  }
+
+  #moveTime({ events, place }: Track): boolean {
+    const before = this.played.changes
+    const moved = this.time.moveTo(Date.parse(events[place]!.event.at))
+    return moved || this.played.changes !== before
+  }
+
+  /** Whether another thread of the tree may be about to write the next event of a thread. */
+  #mayComeFromTree({ events, place, threadId }: Track): boolean {
+    const { event } = events[place]!
+    const isPlayed = (id: string | undefined): boolean => this.played.tracks.has(id ?? '')
+    switch (event.type) {
+      case 'subagent_created':
+      case 'subagent_updated':
+      case 'subagent_ended':
+        return isPlayed(event.reference)
+      case 'message_queued':
+        return isPlayed(event.subagentId) || (event.callers !== undefined && threadId !== this.recorded.threadId)
+      case 'interrupt_answered':
+        return event.report !== undefined || event.answeredBy === undefined
+      case 'stop_requested':
+      case 'thread_terminated':
+        return threadId !== this.recorded.threadId
+      default:
+        return false
+    }
+  }
+
+  async #inject(track: Track): Promise<boolean> {
+    const { events, place, threadId } = track
+    const event = events[place]!.event
+    if (mayBeInput(event) === undefined) return false
+    if (event.type === 'interrupt_answered' && event.answer.type === 'approve') {
+      if (await this.#approve(threadId, event)) return true
+    }
+    const changed = event.type === 'interrupt_answered' && changedCall(events.slice(place, place + 3))
+    if (changed) {
+      const { interruptId, answeredBy: by = 'unknown' } = event
+      const decision = { threadId, interruptId, by, with: changed }
+      if (await this.#throughApi(threadId, place, () => this.runtime.inbox.approve(decision))) return true
+    }
+    if (event.type === 'message_queued' && event.ifBusy && this.#dispatcher.running.has(threadId)) {
+      if (await this.#cut(threadId, event)) return true
+    }
+    if (event.type === 'message_updated' || event.type === 'message_removed') {
+      if (this.#dispatcher.running.has(threadId) && (await this.#edit(threadId, event))) return true
+    }
+    await this.played.inject(track, 1)
+    if (event.type === 'stop_requested' && !event.afterStep) this.#dispatcher.interrupt(threadId, 'stop')
+    if (event.type === 'thread_terminated') this.#dispatcher.interrupt(threadId, 'terminate')
+    this.#dispatcher.wake(threadId)
+    return true
+  }
+
+  /** Approves a call through the API, because a token is signed with the keys of the runtime. */
+  async #approve(
+    threadId: string,
+    { interruptId, answeredBy }: RuntimeEvent & { type: 'interrupt_answered' },
+  ): Promise<boolean> {
+    const { place } = this.played.tracks.get(threadId)!
+    return this.#throughApi(threadId, place, () =>
+      this.runtime.inbox.approve({ threadId, interruptId, by: answeredBy ?? 'unknown' }),
+    )
+  }
+
+  /** Sends a message through the API, which tells the running work of the thread. */
+  #cut(threadId: string, event: RuntimeEvent & { type: 'message_queued' }): Promise<boolean> {
+    const { place } = this.played.tracks.get(threadId)!
+    const { message, role, ifBusy } = event
+    return this.#throughApi(threadId, place, () =>
+      this.runtime.threads.send(threadId, {
+        content: (message.content ?? []) as never, // the content of a message of the log
+        messageId: event.queueId,
+        role,
+        ifBusy,
+      } as never),
+    )
+  }
+
+  #edit(
+    threadId: string,
+    event: RuntimeEvent & { type: 'message_updated' | 'message_removed' },
+  ): Promise<boolean> {
+    const { place } = this.played.tracks.get(threadId)!
+    const { threads } = this.runtime
+    return this.#throughApi(threadId, place, () =>
+      event.type === 'message_removed'
+        ? threads.deleteMessage(threadId, event.messageId)
+        : threads.updateMessage(threadId, event.messageId, event.message as never),
+    )
+  }
+
+  /** Calls the API. Returns whether its commit has moved the log; if not, the caller injects the event. */
+  async #throughApi(threadId: string, place: number, work: () => Promise<unknown>): Promise<boolean> {
+    let isDone = false
+    const done = work()
+      .catch((error: unknown) => void this.errors.push(error))
+      .finally(() => (isDone = true))
+    for (let ticks = 0; !isDone && ticks < MAX_CALL_TICKS; ticks++) {
+      await nextTick()
+      if (this.played.tracks.get(threadId)!.place > place) break
+    }
+    if (isDone) await done
+    return this.played.tracks.get(threadId)!.place > place
+  }
+
+  #release({ threadId }: Track): boolean {
+    const own = [...this.#stubs].find((stub) => stub.threadId === threadId && stub.index !== Infinity)
+    own?.release()
+    return own !== undefined
+  }
+
+  /** Takes the thread away from its running work, as the death of its process did in the recording. */
+  #fence(track: Track): boolean {
+    const { threadId, place } = track
+    if (this.#fencedAt.get(threadId) === place) return false
+    this.#fencedAt.set(threadId, place)
+    const isRunning = this.#dispatcher.running.has(threadId)
+    if (isRunning) {
+      this.played.fence(threadId)
+      // What ran in the process that died never returns. Requests see the signal.
+      for (const stub of this.#stubs) if (stub.threadId === threadId) stub.drop()
+      this.#dispatcher.interrupt(threadId, new Error('The process died here.'))
+    }
+    this.#dispatcher.wake(threadId)
+    return true
+  }
+
+  /** Resolves when the log of the thread has reached an index, or when the player releases what waits. */
+  async #reached(threadId: string, index: number, signal?: AbortSignal): Promise<void> {
+    const track = this.played.tracks.get(threadId)
+    if (!track || this.played.isFree || track.place >= index || signal?.aborted) return
+    this.played.changes++
+    await new Promise<void>((resolve) => {
+      const stub: Stub = {
+        threadId,
+        index,
+        drop: () => {
+          this.#stubs.delete(stub)
+          this.played.moved.delete(look)
+        },
+        release: () => {
+          stub.drop()
+          signal?.removeEventListener('abort', stub.release)
+          this.played.changes++
+          resolve()
+        },
+      }
+      const look = (): void => {
+        if (track.place >= index || (this.played.isFree && index !== Infinity)) stub.release()
+      }
+      this.#stubs.add(stub)
+      this.played.moved.add(look)
+      signal?.addEventListener('abort', stub.release, { once: true })
+    })
+  }
+
+  /** Answers a request as the recording does. */
+  async *#answer(
+    request: LLMRequest,
+    model: Parameters<Answering>[1],
+  ): AsyncGenerator<readonly StreamEvent[]> {
+    const threadId = this.#thread.getStore() ?? ''
+    const { signal } = request
+    const summary = this.#summary(threadId, request)
+    if (summary) {
+      await this.#reached(threadId, summary.seq - 1, signal)
+      if (summary.event.type === 'context_compacted')
+        yield eventsOfAnswer(saidAs(summary.event.summary, summary.usage))
+      else throw recordedFailure({ code: 'PROVIDER_ERROR', message: summary.problem }, model.provider)
+      return
+    }
+    const recorded = this.#claim(threadId)
+    try {
+      const own = this.#options.ask?.({ threadId, request, recorded, ...model })
+      if (own) {
+        yield* own
+        return
+      }
+      if (!recorded?.answer) {
+        await this.#reached(threadId, Infinity, signal)
+        throw abortedRequest(model.provider, signal.reason)
+      }
+      const { answer, seq } = recorded
+      if (answer.type === 'failure' && answer.code === CANCELLED) {
+        const text = this.#partialText(threadId, seq)
+        if (text !== '') yield partialEvents(text)
+        await this.#reached(threadId, Infinity, signal)
+        throw abortedRequest(model.provider, signal.reason)
+      }
+      await this.#reached(threadId, seq - 1, signal)
+      if (signal.aborted) throw abortedRequest(model.provider, signal.reason)
+      if (answer.type === 'failure') throw recordedFailure(answer, model.provider)
+      yield eventsOfAnswer(answer)
+    } finally {
+      if (recorded) this.#claimed.delete(recorded.logId)
+    }
+  }
+
+  /** What the recording says of a request for a summary, which the runtime makes for itself and does not log. */
+  #summary(threadId: string, { messages, tools }: LLMRequest) {
+    const text = messages[0]?.type === 'user' ? messages[0].text : ''
+    if (messages.length !== 1 || tools.length > 0 || !text.includes('\n\n<conversation>\n')) return undefined
+    const stored = this.#following(
+      threadId,
+      (event) =>
+        event.type === 'context_compacted' ||
+        (event.type === 'error_raised' && event.code === 'COMPACTION_FAILED'),
+    )
+    if (!stored) return undefined
+    const spent = this.played.tracks.get(threadId)?.events[stored.seq]?.event
+    const usage =
+      spent?.type === 'usage_recorded' ? usageOf(spent.usage as JsonObject, spent.costUsd) : noUsage
+    const problem =
+      stored.event.type === 'error_raised'
+        ? stored.event.message.replace('The conversation could not be summarised: ', '')
+        : ''
+    return { ...stored, usage, problem }
+  }
+
+  /** The next recorded request of a thread that nothing else answers. */
+  #claim(threadId: string): RecordedRequest | undefined {
+    const place = this.played.tracks.get(threadId)?.place ?? 0
+    const request = this.#requests
+      .get(threadId)
+      ?.find(({ seq, logId }) => seq > place && !this.#claimed.has(logId))
+    if (request) this.#claimed.add(request.logId)
+    return request
+  }
+
+  /** What a model had said when its request was cut off. */
+  #partialText(threadId: string, seq: number): string {
+    // `model_requested`, `model_answered` and the message are written together.
+    const events = this.played.tracks.get(threadId)?.events.slice(seq, seq + 3) ?? []
+    const said = events.find(({ event }) => event.type === 'message_added')?.event
+    if (said?.type !== 'message_added') return ''
+    const blocks = Array.isArray(said.message.content) ? said.message.content : []
+    return blocks.map((block) => (isObject(block) ? String(block['text'] ?? '') : '')).join('')
+  }
+
+  /** Answers a call as the recording does. */
+  async #call(
+    tool: ToolDefinition,
+    parsed: unknown,
+    { toolCallId = '', state, signal }: CallPlace,
+  ): Promise<unknown> {
+    const { threadId } = state
+    if (this.played.isFree) return this.#unrecorded({ threadId, toolCallId, tool, parsed })
+    const fate = this.#following(threadId, (event) => isFateOf(event, toolCallId))
+    // An action that takes a write back has no events of its own.
+    const undone = fate ? undefined : this.#following(threadId, ({ type }) => type === 'write_undone')?.event
+    if (undone?.type === 'write_undone') {
+      if (undone.status === 'done') return null
+      throw new Error(undone.error ?? 'It could not be taken back.')
+    }
+    const isOwn = fate !== undefined && isOwnEnd(fate.event)
+    // A tool that stopped when it was asked to, and did not say what became of its work.
+    const obeys = !isOwn && fate?.event.type === 'tool_execution_end' && !String(fate.event.result).includes('did not stop')
+    await this.#reached(threadId, isOwn ? fate.seq - 1 : Infinity, obeys ? signal : undefined)
+    if (obeys && signal?.aborted) throw signal.reason
+    if (this.played.isFree) return this.#unrecorded({ threadId, toolCallId, tool, parsed })
+    const event = fate?.event
+    if (event?.type === 'interrupt_opened') {
+      const { kind, request } = event.interrupt
+      return defer({ kind, request } as never) // the request of a deferred call, as it was logged
+    }
+    if (event?.type !== 'tool_execution_end' || event.outcome === 'unknown')
+      throw new Error('The recording has no result of this call.')
+    if (event.outcome === 'success') return event.result
+    throw new Error(String(event.result))
+  }
+
+  #unrecorded(call: Omit<PlayedCall, 'raw'>): Promise<unknown> {
+    const raw = this.played.raw.get(call.toolCallId)
+    if (!this.#options.call) throw new Error('The recording does not know this call.')
+    return this.#options.call({ ...call, raw })
+  }
+
+  async #effect(effectId: string): Promise<unknown> {
+    const threadId = this.#thread.getStore() ?? ''
+    const end = this.#following(
+      threadId,
+      (event) => event.type === 'effect_ended' && event.effectId === effectId,
+    )
+    await this.#reached(threadId, end ? end.seq - 1 : Infinity)
+    if (end?.event.type === 'effect_ended' && end.event.outcome === 'failed')
+      throw new Error(end.event.error ?? 'It failed.')
+    return undefined
+  }
+
+  async #handle(): Promise<string> {
+    const threadId = this.#thread.getStore() ?? ''
+    const said = this.#following(
+      threadId,
+      (event) => event.type === 'message_added' && event.stepId !== undefined,
+    )
+    await this.#reached(threadId, said ? said.seq - 1 : Infinity)
+    if (said?.event.type !== 'message_added') throw new Error('The recording has no answer of this handler.')
+    const blocks = Array.isArray(said.event.message.content) ? said.event.message.content : []
+    return blocks.map((block) => (isObject(block) ? String(block['text'] ?? '') : '')).join('')
+  }
+
+  #probe(): boolean {
+    const end = this.#following(this.#thread.getStore() ?? '', ({ type }) => PROBED.has(type))?.event
+    if (end?.type === 'tool_execution_end' && end.settledBy === 'probe') return end.outcome === 'success'
+    if (end?.type === 'call_reset') return false
+    throw new Error('The recording does not know what the probe said.')
+  }
+
+  /** The next recorded event of a thread that fits. */
+  #following(threadId: string, fits: (event: RuntimeEvent) => boolean): StoredEvent | undefined {
+    const track = this.played.tracks.get(threadId)
+    return track?.events.find(({ seq, event }) => seq > track.place && fits(event))
+  }
+}
+
+/** The arguments with which a person has replaced those of a call, if the next events say so. */
+function changedCall(events: readonly StoredEvent[]): JsonObject | undefined {
+  const made = events.find(({ event }) => event.type === 'call_changed')?.event
+  const updated = events.find(({ event }) => event.type === 'message_updated')?.event
+  if (made?.type !== 'call_changed' || updated?.type !== 'message_updated') return undefined
+  return madeBy(updated.message).find(({ toolCallId }) => toolCallId === made.changedTo)?.arguments
+}
+
+const PROBED: ReadonlySet<string> = new Set(['tool_execution_end', 'call_reset', 'interrupt_opened'])
+const CANCELLED = ErrorCode.Cancelled
+
+function isFateOf(event: RuntimeEvent, toolCallId: string): boolean {
+  if (event.type === 'interrupt_opened')
+    return event.interrupt.toolCallId === toolCallId && event.interrupt.kind !== 'approval'
+  return (event.type === 'tool_execution_end' || event.type === 'call_reset') && event.toolCallId === toolCallId
+}
+
+/** Whether the code of the tool has brought this end about, not the runtime after a crash or a stop. */
+function isOwnEnd(event: RuntimeEvent): boolean {
+  if (event.type === 'interrupt_opened') return event.interrupt.kind !== 'in_doubt'
+  if (event.type !== 'tool_execution_end') return false
+  return event.settledBy === undefined && (event.outcome === 'success' || event.outcome === 'failed')
+}
+
+function partialEvents(text: string): StreamEvent[] {
+  return [
+    { type: 'message_start', index: 0, delta: {} },
+    { type: 'content_block_start', index: 0, delta: { block: 'text' } },
+    { type: 'text_delta', index: 0, delta: { text } },
+  ] as StreamEvent[]
+}
+
+/** How many events at the start of a log were written when the thread was created. */
+function openingOf(events: readonly StoredEvent[]): number {
+  const first = events[0]!.event
+  const end = events.findIndex(({ event }) => !OPENING.has(event.type) || event.at !== first.at)
+  return end < 0 ? events.length : end
+}
+
+const OPENING: ReadonlySet<string> = new Set([
+  'thread_created',
+  'agent_registered',
+  'env_set',
+  'value_set',
+  'message_queued',
+])
