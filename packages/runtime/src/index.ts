@@ -1,25 +1,20 @@
 export { createRuntime, type EmbeddedRuntime, type RuntimeOptions } from './runtime.ts'
-export type {
-  Runtime,
-  CreateThread,
-  CreatedThread,
-  ThreadId,
-  ToolFailure,
-  SendMessage,
-  Sent,
-  SessionResult,
-  WaitingItem,
-  Inbox,
-  ModelLog,
-  CostReport,
-  Threads,
-  ThreadInfo,
-  AuditExport,
-} from './contract/runtime-api.ts'
+export type { Runtime } from './contract/runtime-api.ts'
+export type { CreateThread, CreatedThread, ThreadId } from './contract/new-thread.ts'
+export type { ToolFailure } from './contract/tool-failure.ts'
+export type { SendMessage, Sent } from './contract/send-message.ts'
+export type { SessionResult } from './contract/session-result.ts'
+export type { WaitingItem } from './contract/waiting-item.ts'
+export type { Inbox } from './contract/inbox.ts'
+export type { ModelLog } from './contract/model-log.ts'
+export type { CostReport } from './contract/cost-report.ts'
+export type { Threads } from './contract/threads.ts'
+export type { ThreadInfo } from './contract/thread-info.ts'
+export type { AuditExport } from './contract/audit-export.ts'
 export type { NumberedEvent } from './contract/subscription.ts'
 export type * from './contract/thread-state.ts'
 export type { RuntimeEvent, StoredEvent } from './contract/event.ts'
-export { FOUND_EFFECTS } from './contract/runtime-api.ts'
+export { FOUND_EFFECTS } from './contract/inbox.ts'
 export { RuntimeError, type RuntimeErrorCode } from './contract/error.ts'
 export {
   asSubagent,

@@ -1,17 +1,11 @@
+import { headOf, type ApiContext } from './api-context.ts'
+import { toRuntimeError } from './edit-thread.ts'
+import { redacted } from './redacted-changes.ts'
 import { RuntimeError } from '../contract/error.ts'
-import type {
-  MessageQueued,
-  ResumeRequested,
-  RuntimeEvent,
-  RuntimeThreadCreated,
-  StoredEvent,
-} from '../contract/event.ts'
+import type { MessageQueued, ResumeRequested, RuntimeEvent, RuntimeThreadCreated, StoredEvent } from '../contract/event.ts'
 import { KernelFold } from '../state/fold.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import type { Blob, ThreadHead } from '../store/store.ts'
-import { type ApiContext, headOf } from './api-context.ts'
-import { redacted } from './redacted-changes.ts'
-import { toRuntimeError } from './edit-thread.ts'
 
 interface Copy {
   readonly id: string
@@ -137,3 +131,20 @@ function* settleCopied(state: KernelState, at: string): Generator<RuntimeEvent> 
     if (reference === undefined && error === undefined)
       yield { type: 'variables_settled', at, requestId, error: WHY }
 }
+
+/**
+ * Returns false for events that a copy does not contain: the end of the thread, transient events, and grants,
+ * which people gave to the original alone.
+ */
+export function isCopied(event: RuntimeEvent): boolean {
+  const { type } = event
+  if (type === 'custom_event') return event.isTransient !== true
+  return !NOT_COPIED.has(type)
+}
+
+const NOT_COPIED: ReadonlySet<RuntimeEvent['type']> = new Set([
+  'thread_terminated',
+  'thread_erased',
+  'grant_made',
+  'grant_revoked',
+])

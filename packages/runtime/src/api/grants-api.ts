@@ -1,4 +1,4 @@
-import type { StandingGrant, ThreadGrants } from '../contract/runtime-api.ts'
+import type { StandingGrant, ThreadGrants } from '../contract/thread-grants.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { GrantMade } from '../contract/event.ts'
 import { type KernelState, registryOf } from '../state/kernel-state.ts'

@@ -1,4 +1,4 @@
-import type { ThreadInfo } from '../contract/runtime-api.ts'
+import type { ThreadInfo } from '../contract/thread-info.ts'
 import { nextTurn } from '../store/next-turn.ts'
 import type { ThreadHead, TreeUsage } from '../store/store.ts'
 import { type ApiContext, headOf } from './api-context.ts'

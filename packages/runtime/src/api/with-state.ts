@@ -1,25 +1,16 @@
+import { load, type ApiContext } from './api-context.ts'
+import { isOver, threadIsOver, toRuntimeError } from './edit-thread.ts'
+import { redacted, redactorOf } from './redacted-changes.ts'
 import { retryWhenLogMoved } from '../commit/log-moved.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { ThreadState } from '../contract/thread-state.ts'
 import { registryOf } from '../state/kernel-state.ts'
+import { isStoreError } from '../store/store.ts'
+import { rememberRedactor } from '../telemetry/logger.ts'
 import { liveParent, statusToParent, writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'
-import {
-  checkedValue,
-  checkReads,
-  checkUserKey,
-  freshUserValues,
-  userChanges,
-  withUpdates,
-} from '../thread/values.ts'
-import type { ThreadState } from '../contract/thread-state.ts'
-import { RuntimeError } from '../contract/error.ts'
-import type { UserValues } from '../contract/runtime-api.ts'
-import { isStoreError } from '../store/store.ts'
-import { rememberRedactor } from '../telemetry/logger.ts'
-import { checkLabel } from './labels.ts'
-import { isOver, threadIsOver, toRuntimeError } from './edit-thread.ts'
-import { load, type ApiContext } from './api-context.ts'
-import { redacted, redactorOf } from './redacted-changes.ts'
+import { checkReads, freshUserValues, userChanges, withUpdates } from '../thread/values.ts'
 
 interface WithStateOptions {
   readonly allowsOver?: boolean
@@ -112,7 +103,7 @@ async function runOnce<T>(
 /**
  * Commits what the code changed; throws `STATE_CONFLICT` if a value that the code read has been set since.
  */
-async function store(
+export async function store(
   context: ApiContext,
   threadId: string,
   run: Run<unknown>,
@@ -150,31 +141,4 @@ async function store(
   }
   // If another writer commits first and has not set the values that were read, these changes are tried again.
   await retryWhenLogMoved(storeOnce, { maxTries: isGuarded ? Infinity : 1 })
-}
-
-/** Creates the functions for the JSON values that are kept per user, for all threads. */
-export function userValuesApi(context: ApiContext): UserValues {
-  const { store } = context
-  const get: UserValues['get'] = async (of, key) => {
-    checkUserKey(key)
-    return (await store.userValues(of, key)).find((one) => one.key === key)
-  }
-  return {
-    list: (of, prefix) => store.userValues(of, prefix),
-    get,
-    async set(of, key, value, { expectVersion } = {}) {
-      const { tenant, user } = of
-      checkUserKey(key)
-      checkLabel(user, 'The name of the user')
-      const copy = value === null ? null : checkedValue(key, value)
-      const change = { tenant, user, key, value: copy, at: context.at(), expectVersion }
-      try {
-        await context.commit({ point: 'set_user_value', threads: [], userValues: [change] })
-      } catch (error) {
-        throw toRuntimeError(error)
-      }
-      return get(of, key)
-    },
-    erase: (of) => store.eraseUserValues(of),
-  }
 }

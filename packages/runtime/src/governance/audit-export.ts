@@ -6,7 +6,7 @@ import {
   type LogVerdict,
 } from '@skein/governance/audit'
 import type { PublicJwk, VerifyKey } from '@skein/governance/approvals'
-import type { AuditExport, AuditPage } from '../contract/runtime-api.ts'
+import type { AuditExport, AuditPage } from '../contract/audit-export.ts'
 import { nextTurn } from '../store/next-turn.ts'
 import type { Store } from '../store/store.ts'
 import type { GovernanceKeys } from './governance-keys.ts'

@@ -1,5 +1,5 @@
 import { RuntimeError } from '../contract/error.ts'
-import type { LimitsReport, RetentionRule } from '../contract/runtime-api.ts'
+import type { LimitsReport, RetentionRule } from '../contract/operator-limits.ts'
 import type { TimerHandle, Timers } from '../dispatch/dispatcher.ts'
 import {
   type Commit,
