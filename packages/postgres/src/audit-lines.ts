@@ -1,5 +1,6 @@
 import type { StoreRow } from '@skein/runtime'
-import { inBatches, type Statement, valuesList } from './connections.ts'
+import { inBatches, valuesList } from './insert-statements.ts'
+import type { Statement } from './connections.ts'
 
 /** A line of an audit log, with its number in the log. */
 type AuditRow = Omit<Extract<StoreRow, { type: 'audit' }>, 'type' | 'tree'>

@@ -1,11 +1,7 @@
 import { encodeBase64 } from '@skein/base'
 import type { Blob } from '@skein/runtime'
-import {
-  type Connections,
-  insertStatements,
-  type SendStatements,
-  type Statement,
-} from './connections.ts'
+import type { Connections, SendStatements, Statement } from './connections.ts'
+import { insertStatements } from './insert-statements.ts'
 
 /**
  * Storage for blobs that are too large for a database, e.g. an object store. A blob is written before

@@ -1,4 +1,5 @@
-import { joined, Names, CommitView } from './view.ts'
+import { CommitView, joined } from './view.ts'
+import { Names } from './commit-names.ts'
 import { StoreRace, isAnswer, isConflict, isDuplicate, storeFailure } from './errors.ts'
 import {
   type Blob,

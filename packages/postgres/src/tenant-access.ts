@@ -1,4 +1,4 @@
-import { quoted } from './connections.ts'
+import { quoted } from './quoted.ts'
 
 /** The tables that a role made by `tenantAccessSql` may read, restricted to the rows of one tenant. */
 const TENANT_TABLES = [

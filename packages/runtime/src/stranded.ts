@@ -17,13 +17,14 @@ import {
 } from './state/kernel-state.ts'
 import { upcastingStore } from './contract/upcast.ts'
 import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
-import type { ToolDefinition } from './definitions/types.ts'
+import type { ToolDefinition } from './definitions/tool-definition.ts'
 import { sentArguments } from './state/calls.ts'
 import { catchUpFold, KernelFold } from './state/fold.ts'
 import { effectiveRisk } from './governance/in-doubt.ts'
 import { needsAgent } from './loop/next.ts'
 import { missingHere } from './recovery/missing-agent.ts'
-import type { Store, ThreadHead, ThreadLifecycle } from './store/store.ts'
+import type { Store } from './store/store.ts'
+import type { ThreadHead, ThreadLifecycle } from './store/head.ts'
 
 /** Something that a thread relies on and the new definitions lack; `docs/decisions/0019` says what happens then. */
 export interface Stranded {

@@ -1,5 +1,5 @@
 import type { ApiContext } from './api-context.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 /** Finds the names of the agents from the root thread down to a thread; each thread is looked up once. */
 export class AgentPaths {

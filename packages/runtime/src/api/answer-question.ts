@@ -6,7 +6,7 @@ import type { WaitingItem } from '../contract/waiting-item.ts'
 import { callIdOf, findCall } from '../state/calls.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
 import { waitingCount, type OpenInterrupt } from '../state/kernel-state.ts'
-import type { Commit } from '../store/store.ts'
+import type { Commit } from '../store/commit.ts'
 import { jsonCopy } from '../thread/values.ts'
 
 export async function answerQuestion(

@@ -6,7 +6,7 @@ import type { AuditReader } from '../governance/audit-export.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { RuntimeNode } from '../nodes/nodes.ts'
 import { createFoldCache, type FoldCache, type LoadedThread } from '../state/fold-cache.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 /** The parts of a runtime that the API is built from. */
 export interface ApiEnvironment extends KernelEnvironment {

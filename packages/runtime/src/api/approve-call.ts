@@ -11,7 +11,7 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import type { ApprovalDecision } from '../contract/inbox.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
 import { waitingCount, type OpenInterrupt } from '../state/kernel-state.ts'
-import type { Commit } from '../store/store.ts'
+import type { Commit } from '../store/commit.ts'
 
 /** Signs an approval for an authenticated person; returns the token. */
 export type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>

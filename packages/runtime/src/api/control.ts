@@ -6,8 +6,9 @@ import type { Threads } from '../contract/threads.ts'
 import { settled } from '../dispatch/dispatcher.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
 import { openCalls } from '../state/kernel-state.ts'
-import type { ThreadChange, ThreadHead } from '../store/store.ts'
-import { descendantsOf } from '../store/thread-head.ts'
+import type { ThreadChange } from '../store/commit.ts'
+import type { ThreadHead } from '../store/head.ts'
+import { descendantsOf } from '../store/descendants.ts'
 
 type Options<Name extends 'stop' | 'resume' | 'terminate'> = NonNullable<
   Parameters<Threads[Name]>[1]

@@ -5,7 +5,8 @@ import { RuntimeError } from '../contract/error.ts'
 import type { MessageQueued, ResumeRequested, RuntimeEvent, RuntimeThreadCreated, StoredEvent } from '../contract/event.ts'
 import { KernelFold } from '../state/fold.ts'
 import type { KernelState } from '../state/kernel-state.ts'
-import type { Blob, ThreadHead } from '../store/store.ts'
+import type { Blob } from '../store/commit.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 interface Copy {
   readonly id: string

@@ -3,7 +3,7 @@ import { headOf, type ApiContext } from './api-context.ts'
 import type { CostReport } from '../contract/cost-report.ts'
 import type { CostUsd } from '../contract/thread-info.ts'
 import { modelLogs } from '../model/read-log.ts'
-import { descendantsOf } from '../store/thread-head.ts'
+import { descendantsOf } from '../store/descendants.ts'
 
 /** Sums what a thread and its descendants have spent on models. */
 export async function costReport(context: ApiContext, threadId: string): Promise<CostReport> {

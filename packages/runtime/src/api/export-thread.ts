@@ -3,7 +3,7 @@ import { headOf, type ApiContext } from './api-context.ts'
 import { RuntimeError } from '../contract/error.ts'
 import { EVENT_VERSION, type RuntimeEvent, type StoredEvent } from '../contract/event.ts'
 import { nextTurn } from '../store/next-turn.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 import { withoutCause } from '../view/public-event.ts'
 
 /** How many events are read before other work of the process gets its turn. */

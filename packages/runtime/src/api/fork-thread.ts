@@ -8,7 +8,7 @@ import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ForkThread, ForkedThread } from '../contract/new-thread.ts'
 import { envContext } from '../secrets/vault.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 /** Copies a thread up to a message into a new thread. File contents are shared by their hashes. */
 export async function forkStoredThread(

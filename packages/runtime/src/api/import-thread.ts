@@ -7,7 +7,8 @@ import { RuntimeError } from '../contract/error.ts'
 import { EVENT_VERSION, type RuntimeEvent, type RuntimeOnlyEvent, type StoredEvent } from '../contract/event.ts'
 import { upcastEvent } from '../contract/upcast.ts'
 import { KernelFold } from '../state/fold.ts'
-import type { Blob, ThreadHead } from '../store/store.ts'
+import type { Blob } from '../store/commit.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 /** Creates a thread from exported lines. Every line is checked before anything is stored. */
 export async function importThread(

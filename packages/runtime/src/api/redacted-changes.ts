@@ -1,7 +1,7 @@
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Redactor } from '../secrets/vault.ts'
 import { type KernelState, registryOf } from '../state/kernel-state.ts'
-import type { ThreadChange } from '../store/store.ts'
+import type { ThreadChange } from '../store/commit.ts'
 import { threadSecrets } from '../thread/env.ts'
 import type { ApiContext } from './api-context.ts'
 

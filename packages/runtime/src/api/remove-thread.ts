@@ -1,6 +1,6 @@
 import type { ApiContext } from './api-context.ts'
 import { terminatedTree } from './control.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 /**
  * Terminates and removes a thread and its descendants, children before parents, so that a crash leaves no

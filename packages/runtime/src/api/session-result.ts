@@ -6,8 +6,9 @@ import type { SessionEnd } from '../contract/event.ts'
 import type { SessionResult } from '../contract/session-result.ts'
 import type { Threads } from '../contract/threads.ts'
 import type { KernelState } from '../state/kernel-state.ts'
-import type { ThreadHead } from '../store/store.ts'
-import { descendantsOf, isParked } from '../store/thread-head.ts'
+import type { ThreadHead } from '../store/head.ts'
+import { descendantsOf } from '../store/descendants.ts'
+import { isParked } from '../store/head.ts'
 
 interface Wait {
   readonly threadId: string

@@ -4,7 +4,8 @@ import { waitingItems } from './waiting-lists.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { Threads } from '../contract/threads.ts'
 import type { WaitingItem } from '../contract/waiting-item.ts'
-import { removalsOf, type ThreadHead } from '../store/store.ts'
+import { removalsOf } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 type ChangesQuery = NonNullable<Parameters<Threads['changes']>[0]>
 

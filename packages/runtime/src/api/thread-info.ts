@@ -1,6 +1,6 @@
 import type { ThreadInfo } from '../contract/thread-info.ts'
 import { nextTurn } from '../store/next-turn.ts'
-import type { ThreadHead, TreeUsage } from '../store/store.ts'
+import type { ThreadHead, TreeUsage } from '../store/head.ts'
 import { type ApiContext, headOf } from './api-context.ts'
 
 /** Reads a thread for the API. Rejects with `THREAD_NOT_FOUND`. */

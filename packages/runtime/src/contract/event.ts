@@ -14,7 +14,7 @@ import type {
   UsageRecorded,
 } from '@skein/threads'
 import type { UndoStatus } from '@skein/governance'
-import type { Budget } from '../definitions/types.ts'
+import type { Budget } from '../definitions/agent-definition.ts'
 import type { FileStat, Side } from './thread-state.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 

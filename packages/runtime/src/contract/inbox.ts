@@ -1,7 +1,7 @@
 import type { Answer } from '@skein/agents'
 import type { JsonObject } from '@skein/base'
 import type { WaitingDetail, WaitingItem } from './waiting-item.ts'
-import type { WaitingQuery } from '../store/store.ts'
+import type { WaitingQuery } from '../store/waiting-query.ts'
 
 /** A person's decision about a waiting call. */
 export interface ApprovalDecision {

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '@skein/base'
 import type { Risk } from '@skein/governance'
 import type { SendMessage } from './send-message.ts'
 import type { ThreadInfo } from './thread-info.ts'
-import type { AgentDefinition, Budget } from '../definitions/types.ts'
+import type { AgentDefinition, Budget } from '../definitions/agent-definition.ts'
 
 /** A thread to create. */
 export interface CreateThread<Data = unknown> {

@@ -1,4 +1,4 @@
-import type { ThreadQuery } from '../store/store.ts'
+import type { ThreadQuery } from '../store/thread-query.ts'
 
 /** A person's consent to all calls of a tool in one thread until a time. */
 export interface StandingGrant {

@@ -1,5 +1,5 @@
 import type { SubagentRegistryEntry } from './thread-state.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 /**
  * The cost of model requests in US dollars. Null when the cost of any of them is unknown, because a sum of the

@@ -21,7 +21,8 @@ import type { MessageQuery, Side, StoredMessage, SubagentRegistryEntry } from '.
 import type { ThreadVariables } from './thread-variables.ts'
 import type { ToolFailure } from './tool-failure.ts'
 import type { WaitingItem } from './waiting-item.ts'
-import type { StoreTotals, ThreadQuery } from '../store/store.ts'
+import type { StoreTotals } from '../store/store.ts'
+import type { ThreadQuery } from '../store/thread-query.ts'
 
 /** The threads that have changed since the last page. */
 interface ThreadChanges {

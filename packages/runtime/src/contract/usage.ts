@@ -3,7 +3,7 @@ import { tokenCost } from '@skein/ai/middleware'
 import type { Usage } from '@skein/threads'
 import type { RuntimeUsageRecorded } from './event.ts'
 import type { ResolvedModel } from '../definitions/resolved.ts'
-import type { Budget } from '../definitions/types.ts'
+import type { Budget } from '../definitions/agent-definition.ts'
 
 /** Converts the token usage of an answer to the form that the log stores. */
 export function toThreadUsage(usage: TokenUsage): Usage {

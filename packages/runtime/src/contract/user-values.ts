@@ -1,5 +1,5 @@
 import type { JsonValue } from '@skein/base'
-import type { UserOf, UserValue } from '../store/store.ts'
+import type { UserOf, UserValue } from '../store/user-value.ts'
 
 /**
  * The values of users. They belong to a user of a tenant and to no thread, so erasing a thread keeps them and

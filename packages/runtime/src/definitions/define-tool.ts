@@ -3,17 +3,18 @@ import { isDeferred, isDenied, type Tool, type ToolContext, type ToolSchema } fr
 import { type EvidenceClaim, type Risk, toolCore } from '@skein/governance'
 import { RuntimeError } from '../contract/error.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
-import { frozenDefinition, definedArguments } from './define.ts'
+import { frozenDefinition } from './frozen-definition.ts'
+import { definedArguments } from './defined-arguments.ts'
 import { checkParameterOrder } from './parameter-order.ts'
-import { DefinitionError } from './resolved.ts'
+import { DefinitionError } from './definition-error.ts'
 import type {
   AnyTool,
-  Ref,
   RuntimeToolContext,
   ToolDefinition,
   ToolGovernance,
-  VariableDefinition,
-} from './types.ts'
+} from './tool-definition.ts'
+import type { Ref } from './agent-definition.ts'
+import type { VariableDefinition } from './prompt-definition.ts'
 
 /** The options of `defineTool`, in the spelling of Standard Agents (§5). */
 export interface ToolOptions<Args, Result> extends Omit<

@@ -1,8 +1,9 @@
 import type { Envelope } from '@skein/governance'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 import { nextTurn } from '../store/next-turn.ts'
-import type { Store, ThreadLifecycle } from '../store/store.ts'
-import { CALLERS_MEMBER, THREAD_MEMBER } from './session-journal.ts'
+import type { Store } from '../store/store.ts'
+import type { ThreadLifecycle } from '../store/head.ts'
+import { CALLERS_MEMBER, THREAD_MEMBER } from './session-identity.ts'
 
 /** A session of another thread that worked for a session: of a subagent, or of a subagent of that. */
 export interface DelegateSession {

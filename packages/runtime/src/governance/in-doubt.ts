@@ -8,8 +8,8 @@ import {
   type Risk,
   RISKS,
 } from '@skein/governance'
-import type { ToolDefinition } from '../definitions/types.ts'
-import type { SessionGovernor } from './session-governors.ts'
+import type { ToolDefinition } from '../definitions/tool-definition.ts'
+import type { SessionGovernor } from './session-governor.ts'
 
 /**
  * How a call was cut off: its process died, or it was stopped by its time limit, by the end of the run (a stop, a

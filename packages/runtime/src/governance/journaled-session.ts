@@ -23,15 +23,10 @@ import {
 } from '@skein/governance'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Store } from '../store/store.ts'
-import type { ApprovalDesk } from './approval-desk.ts'
-import {
-  admissionEvents,
-  deliveryEvent,
-  evidenceEvent,
-  sessionIdentity,
-  SessionJournal,
-  traceIdOf,
-} from './session-journal.ts'
+import type { ApprovalSigner } from './approval-signer.ts'
+import { admissionEvents, deliveryEvent, evidenceEvent } from './gate-events.ts'
+import { sessionIdentity, traceIdOf } from './session-identity.ts'
+import { SessionJournal } from './session-journal.ts'
 import type {
   DecidedUndo,
   FailedSession,
@@ -40,9 +35,9 @@ import type {
   GovernedSession,
   SessionDelivery,
   SessionGovernor,
-  SessionTasks,
   WriteDecision,
-} from './session-governors.ts'
+} from './session-governor.ts'
+import type { SessionTasks } from './session-tasks.ts'
 import type { DelegateSession } from './delegates.ts'
 
 /** The parts from which a `JournaledSession` is built. */
@@ -51,7 +46,7 @@ export interface JournaledSessionParts {
   readonly requestId: string
   readonly store: Store
   readonly clock: Clock
-  readonly desk: ApprovalDesk
+  readonly signer: ApprovalSigner
   readonly tasks: SessionTasks
   readonly ending: Map<string, GovernedSession>
   readonly govern: (
@@ -136,7 +131,7 @@ export class JournaledSession implements SessionGovernor {
     this.#governor = parts.govern({
       audit: journal,
       payloads: journal,
-      approvals: lazyApprovals(() => parts.desk.approvals(journal)),
+      approvals: lazyApprovals(() => parts.signer.approvals(journal)),
       tasks: [this.#task],
       observe: (item) => this.#observe(item),
       delegates: (requestId) => this.#findDelegates(requestId),

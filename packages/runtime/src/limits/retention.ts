@@ -1,16 +1,13 @@
 import { RuntimeError } from '../contract/error.ts'
 import type { LimitsReport, RetentionRule } from '../contract/operator-limits.ts'
 import type { TimerHandle, Timers } from '../dispatch/dispatcher.ts'
-import {
-  type Commit,
-  type CounterChange,
-  isStoreError,
-  type Store,
-  type ThreadChange,
-  type ThreadHead,
-  type ThreadQuery,
-} from '../store/store.ts'
-import { descendantsOf, placeOf } from '../store/thread-head.ts'
+import type { Commit, CounterChange, ThreadChange } from '../store/commit.ts'
+import { isStoreError } from '../store/store-error.ts'
+import type { Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
+import type { ThreadQuery } from '../store/thread-query.ts'
+import { descendantsOf } from '../store/descendants.ts'
+import { placeOf } from '../store/select-threads.ts'
 
 /** How many threads are checked at a time, and the pause (ms) between two such groups. */
 const SLICE = 100

@@ -1,7 +1,7 @@
 import type { FailureCause } from '../contract/event.ts'
 import type { TimerHandle, Timers } from '../dispatch/dispatcher.ts'
 import { type KernelState, openCalls } from '../state/kernel-state.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 import type { GatePlace, Suspect, Trial } from './trial-gate.ts'
 
 /*

@@ -1,5 +1,6 @@
 import { doPart } from '../store/next-turn.ts'
-import type { Store, ThreadHead } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 import { type FoldSource, KernelFold, restoreFold, saveFold } from './fold.ts'
 import type { KernelState } from './kernel-state.ts'
 

@@ -1,5 +1,5 @@
-import type { Lease, ThreadHead, ThreadLifecycle } from './store.ts'
-import { searchText } from './thread-head.ts'
+import type { Lease, ThreadHead, ThreadLifecycle } from './head.ts'
+import { searchText } from './select-threads.ts'
 
 /** What a column of a head holds. A database without booleans stores them as 0 and 1. */
 export type HeadValue = string | number | boolean | null

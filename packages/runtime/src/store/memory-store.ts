@@ -1,35 +1,27 @@
 import { type Clock, deepFreeze, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
+import type { BlobName } from './blob-names.ts'
+import { planCommit, planErase, type CommitPlan, type EventRow } from './plan-commit.ts'
+import { storedText } from './stored-text.ts'
+import type { AuditLine, Commit, CommitResult } from './commit.ts'
 import {
-  type BlobName,
-  type CommitPlan,
-  type EventRow,
-  planCommit,
-  planErase,
-  storedText,
-} from './plan-commit.ts'
-import {
-  type AuditLine,
+  removalsOf,
   type Claim,
   type ClaimOptions,
-  type Commit,
-  type CommitResult,
   type HeldThread,
   type Snapshots,
   type Store,
-  StoreError,
   type StoreTotals,
-  type ThreadHead,
-  type ThreadLifecycle,
-  type ThreadQuery,
-  type TreeUsage,
-  removalsOf,
-  type UserOf,
-  type UserValue,
-  type WaitingQuery,
-  type WaitingRow,
 } from './store.ts'
-import { below, claimedHead, dueThreads, selectThreads } from './thread-head.ts'
+import { StoreError } from './store-error.ts'
+import type { ThreadHead, ThreadLifecycle, TreeUsage } from './head.ts'
+import type { ThreadQuery } from './thread-query.ts'
+import type { UserOf, UserValue } from './user-value.ts'
+import type { WaitingQuery, WaitingRow } from './waiting-query.ts'
+import { below } from './descendants.ts'
+import { claimedHead } from './claimed-head.ts'
+import { dueThreads } from './due-threads.ts'
+import { selectThreads } from './select-threads.ts'
 import { selectWaiting, type WaitingChange } from './waiting-rows.ts'
 
 /**

@@ -1,19 +1,14 @@
-import {
-  type AuditLine,
-  type Blob,
-  type Commit,
-  type CommitResult,
-  MAX_USER_VALUES,
-  StoreError,
-  type ThreadChange,
-  type ThreadHead,
-  type UserOf,
-  type UserValueChange,
-} from './store.ts'
+import { blobNames, type BlobName } from './blob-names.ts'
+import { MAX_USER_VALUES, type UserOf, type UserValueChange } from './user-value.ts'
+import { StoreError } from './store-error.ts'
+import type { AuditLine, Blob, Commit, CommitResult, ThreadChange } from './commit.ts'
+import type { ThreadHead } from './head.ts'
+import { storedText } from './stored-text.ts'
+import { changeHead, erasedHead } from './change-head.ts'
+import { newHead } from './new-head.ts'
+import { isStorable } from './storable-text.ts'
+import { waitingChange, type WaitingChange } from './waiting-rows.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { changeHead, erasedHead, isStorable, newHead } from './thread-head.ts'
-import { type WaitingChange, waitingChange } from './waiting-rows.ts'
-import { isPlainObject } from '@skein/base'
 
 /** The current contents of a store, as far as `planCommit` needs them. */
 export interface StoreView {
@@ -306,88 +301,4 @@ function userValueRows(
     const json = isRemoved ? null : storedText(value, `The value "${key}" of a user`)
     return { ...of, key, json, version, updatedAt }
   })
-}
-
-/**
- * Matches a JSON string of hexadecimal digits, with or without `sha256:`; with 64 digits it may be the
- * hash of a blob. A false match only keeps a blob for longer, while a missed match would lose a file.
- */
-const HEX_IN_JSON = /"(?:sha256:)?[0-9a-f]+"/g
-const HASH_LENGTHS: ReadonlySet<number> = new Set(
-  ['""', '"sha256:"'].map((text) => text.length + 64),
-)
-
-/** A thread and a blob that it needs. */
-export interface BlobName {
-  readonly hash: string
-  readonly threadId: string
-}
-
-/**
- * Lists which threads need which blobs after a commit. A blob that no event names, e.g. evidence,
- * belongs to the first thread of the commit.
- */
-function blobNames(
-  commit: Commit,
-  events: readonly { readonly threadId: string; readonly json: string }[],
-): readonly BlobName[] {
-  const names: BlobName[] = []
-  for (const { threadId, json } of events)
-    // The hash is before the last quote.
-    for (const found of json.match(HEX_IN_JSON) ?? [])
-      if (HASH_LENGTHS.has(found.length)) names.push({ hash: found.slice(-65, -1), threadId })
-  const named = new Set(names.map(({ hash }) => hash))
-  const first = commit.threads[0]
-  if (!first) return names
-  const others = (commit.blobs ?? []).filter(({ hash }) => !named.has(hash))
-  return [...names, ...others.map(({ hash }) => ({ hash, threadId: first.id }))]
-}
-
-/** The maximum depth of JSON; deeper values would overflow the stack of recursive code. */
-const MAX_DEPTH = 1000
-
-/**
- * Encodes a value as JSON. Throws `NOT_JSON` for anything that the store would return differently, such as a
- * Date or NaN. Undefined members are omitted, as by `JSON.stringify`. `what` names the value in the error.
- */
-export function storedText(value: unknown, what: string): string {
-  const problem = findProblem(value, [])
-  if (problem)
-    throw new StoreError(`${what} is not JSON: it has ${problem}.`, {
-      code: 'NOT_JSON',
-      hint: 'Convert it to plain objects, lists, text, finite numbers, true, false or null first.',
-    })
-  return JSON.stringify(value)
-}
-
-/**
- * Returns the path and kind of a part that is not JSON. `above` contains the objects around the value, to
- * find cycles.
- */
-function findProblem(value: unknown, above: object[]): string | undefined {
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return undefined
-    case 'number':
-      return Number.isFinite(value) ? undefined : `the number ${value}`
-    case 'object':
-      if (value === null) return undefined
-      break
-    default:
-      return `a value of type ${typeof value}`
-  }
-  if (above.includes(value)) return 'a cycle'
-  if (above.length >= MAX_DEPTH) return `more than ${MAX_DEPTH} levels`
-  const isList = Array.isArray(value)
-  if (!isList && !isPlainObject(value)) return `a ${value.constructor?.name ?? 'special object'}`
-  if ('toJSON' in value && typeof value.toJSON === 'function') return 'a method toJSON'
-  above.push(value)
-  for (const [key, member] of Object.entries(value)) {
-    if (member === undefined && !isList) continue
-    const problem = findProblem(member, above)
-    if (problem) return above.length > 20 ? problem : `${problem} in ${JSON.stringify(key)}`
-  }
-  above.pop()
-  return undefined
 }

@@ -1,12 +1,8 @@
 import { canonicalJson } from '@skein/base'
 import type { RuntimeEvent } from '../contract/event.ts'
-import {
-  type Claim,
-  isStoreError,
-  type NewThread,
-  type Store,
-  type StoreErrorCode,
-} from '../store/store.ts'
+import type { Claim, Store } from '../store/store.ts'
+import { isStoreError, type StoreErrorCode } from '../store/store-error.ts'
+import type { NewThread } from '../store/commit.ts'
 
 /** Compares two values as JSON, so that the order of fields does not matter. */
 export function same(actual: unknown, expected: unknown, what: string): void {

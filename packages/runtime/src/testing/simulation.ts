@@ -1,12 +1,6 @@
 import { manualClock, type ManualClock, type Random } from '@skein/base'
-import type {
-  Claim,
-  ClaimOptions,
-  Commit,
-  CommitResult,
-  HeldThread,
-  Store,
-} from '../store/store.ts'
+import type { Claim, ClaimOptions, HeldThread, Store } from '../store/store.ts'
+import type { Commit, CommitResult } from '../store/commit.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
 
 /**

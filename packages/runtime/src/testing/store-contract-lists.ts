@@ -1,12 +1,9 @@
 import type { RuntimeEvent } from '../contract/event.ts'
-import {
-  removalsOf,
-  type Store,
-  type ThreadHead,
-  type ThreadQuery,
-  type WaitingQuery,
-} from '../store/store.ts'
-import { placeOf } from '../store/thread-head.ts'
+import { removalsOf, type Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
+import type { ThreadQuery } from '../store/thread-query.ts'
+import type { WaitingQuery } from '../store/waiting-query.ts'
+import { placeOf } from '../store/select-threads.ts'
 import { newThread, same, valueSet } from './contract.ts'
 
 type Case = (store: Store) => Promise<void>

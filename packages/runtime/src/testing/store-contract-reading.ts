@@ -1,13 +1,9 @@
 import type { RuntimeEvent } from '../contract/event.ts'
-import {
-  MAX_USER_VALUES,
-  type NewThread,
-  removalsOf,
-  type Store,
-  type ThreadHead,
-  type ThreadQuery,
-  type UserOf,
-} from '../store/store.ts'
+import { MAX_USER_VALUES, type UserOf } from '../store/user-value.ts'
+import type { NewThread } from '../store/commit.ts'
+import { removalsOf, type Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
+import type { ThreadQuery } from '../store/thread-query.ts'
 import { claimed, addThreads, newThread, refused, same, valueSet } from './contract.ts'
 
 type Case = (store: Store) => Promise<void>

@@ -1,5 +1,6 @@
 import type { TestFunctions } from '@skein/base'
-import type { Commit, Store, ThreadChange } from '../store/store.ts'
+import type { Commit, ThreadChange } from '../store/commit.ts'
+import type { Store } from '../store/store.ts'
 import { addThreads, claimed, newThread, refused, same, valueSet } from './contract.ts'
 import { leaseCases } from './store-contract-leases.ts'
 import { listCases } from './store-contract-lists.ts'

@@ -1,14 +1,14 @@
 import { encodeSse, SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime, ThreadInfo } from '@skein/runtime'
 import type { SubscribeOptions } from '@skein/runtime/serving'
+import { MergeQueue } from './merge-queue.ts'
 import {
-  MergeQueue,
-  type TreePosition,
-  SKIPPED,
   LATER,
+  SKIPPED,
   formatPosition,
   parsePosition,
-} from './tree-queue.ts'
+  type TreePosition,
+} from './tree-position.ts'
 import { publicEventJson } from '../operations/event-json.ts'
 
 /** An event of a thread or of one of its descendants, with its path in the tree. */

@@ -1,6 +1,7 @@
-import { mergeVariables, relationsOf, sidesOf } from './graph.ts'
+import { mergeVariables } from './required-variables.ts'
+import { relationsOf, sidesOf } from './related-definitions.ts'
 import type { Registry, ResolvedAgent } from '../resolved.ts'
-import type { VariableDefinition } from '../types.ts'
+import type { VariableDefinition } from '../prompt-definition.ts'
 
 /** An agent in lists and forms: plain JSON without functions. */
 export interface CatalogEntry {

@@ -7,13 +7,13 @@ import type {
   AgentDefinition,
   AgentTaskClass,
   Budget,
-  HookDefinition,
-  PromptDefinition,
   Ref,
   SideConfig,
   SideSubagent,
-  ToolDefinition,
-} from '../types.ts'
+} from '../agent-definition.ts'
+import type { HookDefinition } from '../hook-definition.ts'
+import type { PromptDefinition } from '../prompt-definition.ts'
+import type { ToolDefinition } from '../tool-definition.ts'
 import { isModelReference, reference } from './read-definition.ts'
 import { readSideSubagent } from './read-prompt.ts'
 import {

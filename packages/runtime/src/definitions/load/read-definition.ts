@@ -3,16 +3,13 @@ import type { ModelReference, Params, ProviderConfig } from '@skein/ai'
 import { type Risk, RISKS } from '@skein/governance'
 import { asToolDefinition } from '../define-tool.ts'
 import type { HookName, HookSignatures } from '../hooks.ts'
-import type {
-  EffectDefinition,
-  EndpointDefinition,
-  HookDefinition,
-  ModelDefinition,
-  Ref,
-  ToolDefinition,
-  ToolGovernance,
-  VariableDefinition,
-} from '../types.ts'
+import type { EffectDefinition } from '../effect-definition.ts'
+import type { EndpointDefinition } from '../endpoint-definition.ts'
+import type { HookDefinition } from '../hook-definition.ts'
+import type { ModelDefinition } from '../model-definition.ts'
+import type { Ref } from '../agent-definition.ts'
+import type { ToolDefinition, ToolGovernance } from '../tool-definition.ts'
+import type { VariableDefinition } from '../prompt-definition.ts'
 import {
   amount,
   at,

@@ -1,23 +1,21 @@
 import { isPlainObject } from '@skein/base'
-import { isAgentLike } from '../define.ts'
+import { isAgentLike } from '../agent-brand.ts'
 import { asToolDefinition } from '../define-tool.ts'
+import type { AgentDefinition, Ref, SideSubagent } from '../agent-definition.ts'
 import type {
-  AgentDefinition,
   CompactionOptions,
-  HookDefinition,
   ImmediateOptions,
   PromptDefinition,
   PromptPart,
   PromptToolConfig,
   ReasoningOptions,
-  Ref,
   ResumableOptions,
-  SideSubagent,
   SubagentToolConfig,
   SubpromptConfig,
-  ToolDefinition,
   VariableDefinition,
-} from '../types.ts'
+} from '../prompt-definition.ts'
+import type { HookDefinition } from '../hook-definition.ts'
+import type { ToolDefinition } from '../tool-definition.ts'
 import {
   at,
   count,

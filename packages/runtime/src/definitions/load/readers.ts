@@ -7,7 +7,7 @@ import {
   toJsonSchema,
 } from '@skein/base'
 import type { ToolSchema } from '@skein/ai'
-import type { Problem } from '../resolved.ts'
+import type { Problem } from '../definition-error.ts'
 
 /**
  * Reads one unknown value. Returns the value if it is valid; otherwise reports the problem and returns

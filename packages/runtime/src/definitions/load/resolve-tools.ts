@@ -1,6 +1,8 @@
 import type { Relation, ResolvedTool } from '../resolved.ts'
-import type { SubagentToolConfig, ToolDefinition } from '../types.ts'
-import { find, unknownName, type Catalog, type GatheredDefinition } from './gather.ts'
+import type { SubagentToolConfig } from '../prompt-definition.ts'
+import type { ToolDefinition } from '../tool-definition.ts'
+import { findDefinition, unknownName, type GatheredDefinition } from './definition-index.ts'
+import type { Catalog } from './gather.ts'
 import { at, report, type Place } from './readers.ts'
 import type { ReadAgent, ReadSide } from './read-agent.ts'
 import type { ReadTool } from './read-definition.ts'
@@ -180,7 +182,10 @@ export function resolveSubagents(
     if (!read) return []
     const own = at(at(place, 'subagents'), index)
     const { agent: reference, as, description, hidden = false, scopedEnv, ...config } = read
-    const agent = find(catalog.agent, reference, { kind: 'agent', place: at(own, 'agent') })
+    const agent = findDefinition(catalog.agent, reference, {
+      kind: 'agent',
+      place: at(own, 'agent'),
+    })
     const type = agent && typeOf(agent)
     if (type === 'ai_human')
       report(own, `a subagent must have two sides that are no people, but "${agent?.name}" has not`)
@@ -272,12 +277,12 @@ export function withUses(
  */
 export function checkUses({ read, place }: GatheredDefinition<ReadTool>, catalog: Catalog): void {
   for (const [index, reference] of (read.uses ?? []).entries()) {
-    find(catalog.tool, reference, { kind: 'tool', place: at(at(place, 'uses'), index) })
+    findDefinition(catalog.tool, reference, { kind: 'tool', place: at(at(place, 'uses'), index) })
   }
   const { rollback } = read.governance ?? {}
   if (typeof rollback !== 'object') return
   const named = at(at(place, 'rollback'), 'tool')
-  const undo = find(catalog.tool, rollback.tool, { kind: 'tool', place: named })
+  const undo = findDefinition(catalog.tool, rollback.tool, { kind: 'tool', place: named })
   if (undo && !undo.read.run)
     report(named, `"${rollback.tool}" runs at the client, and cannot undo`)
 }

@@ -9,7 +9,7 @@ import { newThread } from '../../testing/contract.ts'
 import { packText, rowSum } from './packed-text.ts'
 import { readPlans } from '../../../test/read-plans.ts'
 import { migrate, migrations, type StoreMigration } from './migrations.ts'
-import { loadSqliteStore } from './sqlite-copy.ts'
+import { loadSqliteStore } from './sqlite-import.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import { readSqliteStore } from './sqlite-verify.ts'
 

@@ -1,7 +1,9 @@
 import type { SQLInputValue } from 'node:sqlite'
-import { headFrom, type Row } from './sqlite-rows.ts'
-import type { ThreadHead, ThreadLifecycle, ThreadQuery } from '../store.ts'
-import { orders, pageOf } from '../thread-head.ts'
+import { headFrom } from './sqlite-head-rows.ts'
+import type { Row } from './sqlite-rows.ts'
+import type { ThreadHead, ThreadLifecycle } from '../head.ts'
+import type { ThreadQuery } from '../thread-query.ts'
+import { orders, pageOf } from '../select-threads.ts'
 
 /** The names of counters that count the threads of a lifecycle begin with this text. */
 export const LIFECYCLE_COUNTER = 'threads '

@@ -1,40 +1,39 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { StoredEvent } from '../../contract/event.ts'
 import { packText, rowSum } from './packed-text.ts'
-import type { BlobName, CommitPlan, EventRow, StoreView } from '../plan-commit.ts'
+import type { BlobName } from '../blob-names.ts'
+import type { CommitPlan, EventRow, StoreView } from '../plan-commit.ts'
 import {
   damaged,
   eventFrom,
+  textFrom,
+  userValueFrom,
+  userValueName,
+  type Row,
+} from './sqlite-rows.ts'
+import {
   headFrom,
   headUpdate,
   insertHead,
   labelValues,
   newRow,
-  type Row,
-  textFrom,
   updateLabels,
-  userValueFrom,
-  userValueName,
-} from './sqlite-rows.ts'
+} from './sqlite-head-rows.ts'
 import {
+  removalsOf,
   type ClaimOptions,
   type HeldThread,
-  removalsOf,
   type Store,
   type StoreTotals,
-  type ThreadHead,
-  type ThreadLifecycle,
-  type ThreadQuery,
-  type TreeUsage,
-  type UserOf,
-  type UserValue,
-  type WaitingQuery,
-  type WaitingRow,
 } from '../store.ts'
+import type { ThreadHead, ThreadLifecycle, TreeUsage } from '../head.ts'
+import type { ThreadQuery } from '../thread-query.ts'
+import type { UserOf, UserValue } from '../user-value.ts'
+import type { WaitingQuery, WaitingRow } from '../waiting-query.ts'
 import { LIFECYCLE_COUNTER, listThreads, tenantsIn } from './sqlite-list.ts'
 import { subtreeUsages, usageFrom } from './sqlite-usage.ts'
 import { listWaiting, writeWaiting } from './sqlite-waiting.ts'
-import { claimedHead } from '../thread-head.ts'
+import { claimedHead } from '../claimed-head.ts'
 
 /** Masks the lower 32 bits of a row's id, which number the row within its log; the higher bits name the log. */
 export const LOW = 0xff_ff_ff_ff

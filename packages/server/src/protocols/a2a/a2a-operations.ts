@@ -14,14 +14,8 @@ import { toUserContent } from '../chat/chat-body.ts'
 import { giveAnswer, type AnsweredCall, type OutsideAnswer } from '../json-rpc/waiting-call.ts'
 import { RPC_BODY, RpcCode, rpcError, rpcResult, type RpcId } from '../json-rpc/json-rpc.ts'
 import { eventResponse } from '../../streams/event-stream.ts'
-import {
-  contextId,
-  findTask,
-  parseTaskId,
-  taskEvents,
-  type FoundTask,
-  type TaskStart,
-} from './task.ts'
+import { contextId, parseTaskId, type TaskStart } from './task-id.ts'
+import { findTask, taskEvents, type FoundTask } from './task.ts'
 
 /** The error codes of A2A 1.0 that are used. */
 const A2aCode = {

@@ -20,7 +20,7 @@ import {
   type ChatBody,
   type ClientAnswer,
 } from './chat-body.ts'
-import { childOn } from './children.ts'
+import { childOn } from './approvals-below.ts'
 import { findAnswer } from './find-answer.ts'
 
 /** The part of a call that all chat operations use. */

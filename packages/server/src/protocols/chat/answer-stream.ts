@@ -5,7 +5,8 @@ import { agentNames, reasonOf } from './chat-view.ts'
 import { isDelivered } from './hold-back.ts'
 import { isShownUserMessage } from './visible-events.ts'
 import { ShownEvents } from './shown-events.ts'
-import { approvalsBelow, ChildChunks } from './children.ts'
+import { approvalsBelow } from './approvals-below.ts'
+import { ChildChunks } from './children.ts'
 import { untilSettled } from './until-settled.ts'
 
 /** Which answer of a thread is streamed, and which part of it the client already has. */

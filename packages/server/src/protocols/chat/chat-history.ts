@@ -1,7 +1,7 @@
 import { toUIMessages, type UIMessage, type UIMessageChunk } from '@skein/threads/ai-sdk'
 import { threadFromEvents } from '@skein/threads/events'
 import type { Runtime, ThreadInfo } from '@skein/runtime'
-import { approvalsBelow } from './children.ts'
+import { approvalsBelow } from './approvals-below.ts'
 import { isChecked, isGovernedAgent, ShownEvents } from './shown-events.ts'
 import { isDelivered } from './hold-back.ts'
 

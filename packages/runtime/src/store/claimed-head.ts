@@ -1,0 +1,31 @@
+import type { ClaimOptions, HeldThread } from './store.ts'
+import type { Lease, ThreadHead } from './head.ts'
+
+/**
+ * Returns the head (summary row) after a claim at `now`, by the clock of the store, or who holds the
+ * thread. If the lease of another owner expired without a release, that owner counts as dead: the
+ * thread is then suspected of it and, if it was working alone (on trial), gets a failed attempt.
+ */
+export function claimedHead(
+  head: ThreadHead,
+  { owner, leaseMs, address }: ClaimOptions,
+  now: number,
+): ThreadHead | HeldThread {
+  const { lease } = head
+  const isOther = lease !== null && lease.owner !== owner
+  if (isOther && lease.until > now)
+    return { heldBy: lease.owner, until: lease.until, leftMs: lease.until - now }
+  const claimed: Lease = {
+    owner,
+    until: now + leaseMs,
+    deaths: (lease?.deaths ?? 0) + (isOther ? 1 : 0),
+    survived: lease?.survived ?? 0,
+    isOnTrial: false,
+  }
+  return {
+    ...head,
+    epoch: head.epoch + 1,
+    attempts: head.attempts + (isOther && lease.isOnTrial ? 1 : 0),
+    lease: address === undefined ? claimed : { ...claimed, address },
+  }
+}
