@@ -79,8 +79,7 @@ export function toRuntimeError(error: unknown): unknown {
 }
 
 /**
- * Whether the thread has ended for good. The log is read after the head, so it may already have an end that the head
- * lacks.
+ * Whether the thread has ended for good. The state is shared, so by now it may have an end that the head lacks.
  */
 export function isOver({ head, state }: LoadedThread): boolean {
   const isLast = head.lifecycle === 'terminated' || head.lifecycle === 'erased'

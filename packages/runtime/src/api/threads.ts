@@ -1,4 +1,4 @@
-import { createApiContext, load, type ApiEnvironment } from './api-context.ts'
+import { createApiContext, headOf, load, type ApiEnvironment } from './api-context.ts'
 import { effectsApi } from './effects-api.ts'
 import { envApi } from './env-api.ts'
 import { filesApi } from './files-api.ts'
@@ -31,6 +31,7 @@ export function createThreads(environment: ApiEnvironment): Threads {
   return {
     create: async (thread) => infoOf(context, await createThread(context, thread)),
     get: (threadId) => infoOf(context, threadId),
+    head: (threadId) => headOf(context, threadId),
     async byClientId(tenant, clientId, owner) {
       const head = await store.headByClientId(tenant, clientId, owner)
       return head && (await threadInfos(context, [head]))[0]

@@ -21,6 +21,7 @@ import type { MessageQuery, Side, StoredMessage, SubagentRegistryEntry } from '.
 import type { ThreadVariables } from './thread-variables.ts'
 import type { ToolFailure } from './tool-failure.ts'
 import type { WaitingItem } from './waiting-item.ts'
+import type { ThreadHead } from '../store/head.ts'
 import type { StoreTotals } from '../store/store.ts'
 import type { ThreadQuery } from '../store/thread-query.ts'
 
@@ -42,6 +43,11 @@ export interface Threads {
   create<Data = JsonValue>(thread: CreateThread<Data>): Promise<CreatedThread<Data>>
   /** Returns a thread without its log; rejects with `THREAD_NOT_FOUND`. */
   get(threadId: string): Promise<ThreadInfo>
+  /**
+   * Returns the head of a thread as the store has it; rejects with `THREAD_NOT_FOUND`. Cheaper than `get`, which adds
+   * sums over the descendants: enough to see whose thread it is.
+   */
+  head(threadId: string): Promise<ThreadHead>
   /**
    * Returns the owner's thread with the id that a client chose for it (`clientId`). Without `owner`, the oldest
    * thread of the tenant with this id, whoever owns it.

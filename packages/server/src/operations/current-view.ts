@@ -1,5 +1,6 @@
+import type { ThreadIdentity } from './thread-identity.ts'
 import { type ThreadView, threadView, ViewFold } from '@skein/runtime/view'
-import type { ThreadInfo, Runtime, Store } from '@skein/runtime'
+import type { Runtime, Store } from '@skein/runtime'
 
 /** The cached view of a thread, computed from its log up to the event `seq`. */
 interface KeptView {
@@ -21,7 +22,7 @@ const MAX_KEPT_VIEWS = 32
  */
 export async function currentView(
   runtime: Runtime & { readonly store?: Pick<Store, 'head'> },
-  { id, seq }: ThreadInfo,
+  { id, seq }: ThreadIdentity,
 ): Promise<ThreadView> {
   const { store, threads } = runtime
   const logId = seq < MIN_KEPT_EVENTS ? undefined : (await store?.head(id))?.logId

@@ -113,7 +113,7 @@ export const threadOperations: readonly OperationRoute[] = [
     summary: 'One thread.',
     scope: 'threads:read',
     answers: [json('The thread.', ref('Thread'))],
-    run: ({ thread }) => thread,
+    run: ({ runtime, thread }) => runtime.threads.get(thread.id),
   }),
   operation('getThreadView', {
     tag: 'threads',
@@ -123,7 +123,10 @@ export const threadOperations: readonly OperationRoute[] = [
     query: { upTo: between(0, Number.MAX_SAFE_INTEGER) },
     answers: [json('The view.', ref('ThreadView'))],
     async run({ runtime, thread, query: { upTo } }) {
-      if (upTo === undefined) return { ...(await currentView(runtime, thread)), tree: thread.tree }
+      if (upTo === undefined) {
+        const { tree } = await runtime.threads.get(thread.id)
+        return { ...(await currentView(runtime, thread)), tree }
+      }
       return threadView(await runtime.threads.events(thread.id, { limit: upTo }))
     },
   }),

@@ -1,5 +1,6 @@
+import type { ThreadIdentity } from '../operations/thread-identity.ts'
 import { encodeSse, SkeinError } from '@skein/base'
-import type { NumberedEvent, Runtime, ThreadInfo } from '@skein/runtime'
+import type { NumberedEvent, Runtime } from '@skein/runtime'
 import type { SubscribeOptions } from '@skein/runtime/serving'
 import { MergeQueue } from './merge-queue.ts'
 import {
@@ -47,7 +48,7 @@ const CAPACITY = 64
 /** Yields the numbered events of a thread and all its descendants as server-sent events. */
 export async function* treeStream(
   runtime: Runtime,
-  root: ThreadInfo,
+  root: ThreadIdentity,
   options: TreeStreamOptions,
 ): AsyncGenerator<string, void, undefined> {
   const position = parsePosition(options.after ?? '0') ?? { id: '0', children: [] }
@@ -75,7 +76,7 @@ class Tree {
 
   constructor(
     runtime: Runtime,
-    root: ThreadInfo,
+    root: ThreadIdentity,
     position: TreePosition,
     options: TreeStreamOptions,
   ) {
@@ -214,9 +215,9 @@ class Tree {
     else this.#queue.close() // the root thread was removed
   }
 
-  async #headOf({ threadId }: Followed): Promise<ThreadInfo | undefined> {
+  async #headOf({ threadId }: Followed): Promise<ThreadIdentity | undefined> {
     try {
-      return await this.#runtime.threads.get(threadId)
+      return await this.#runtime.threads.head(threadId)
     } catch (error) {
       if (isGone(error)) return undefined
       throw error

@@ -1,5 +1,6 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
-import type { ThreadInfo } from '@skein/runtime'
+import type {} from '@skein/runtime'
 import {
   operation,
   raw,
@@ -170,7 +171,7 @@ async function answer(call: A2aCall, kind: Method): Promise<Response> {
 
 /** A task with its thread, which the client may see. */
 interface NamedTask {
-  readonly thread: ThreadInfo
+  readonly thread: ThreadIdentity
   readonly start: TaskStart
 }
 
@@ -224,7 +225,7 @@ function streamTask(call: A2aCall, { thread, start }: NamedTask): Response {
  */
 async function untilResting(
   { request, runtime, principal, services }: A2aCall,
-  { id }: ThreadInfo,
+  { id }: ThreadIdentity,
 ): Promise<void> {
   const ending = new AbortController()
   const remove = services.streams.add({ end: () => ending.abort() }, accountOf(principal))

@@ -1,5 +1,6 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import type { JsonObject } from '@skein/base'
-import type { NumberedEvent, Runtime, SessionResult, ThreadInfo } from '@skein/runtime'
+import type { NumberedEvent, Runtime, SessionResult } from '@skein/runtime'
 import { contextId, taskId, type TaskStart } from './task-id.ts'
 import { ShownEvents } from '../chat/shown-events.ts'
 import { withoutUndefined } from '../json-rpc/json-rpc.ts'
@@ -14,7 +15,7 @@ export class TaskFold {
   state: TaskState = 'SUBMITTED'
   isKnown = false
   readonly #start: TaskStart
-  readonly #thread: ThreadInfo
+  readonly #thread: ThreadIdentity
   readonly #shown: ShownEvents
   readonly #history: JsonObject[] = []
   #artifact: JsonObject | undefined
@@ -26,7 +27,7 @@ export class TaskFold {
   #isFresh = true
   #failure = ''
 
-  constructor({ registry }: Runtime, thread: ThreadInfo, start: TaskStart) {
+  constructor({ registry }: Runtime, thread: ThreadIdentity, start: TaskStart) {
     this.#start = start
     this.#thread = thread
     this.#shown = new ShownEvents(registry, { hold: true })

@@ -1,5 +1,6 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { tryParseJson, type JsonValue } from '@skein/base'
-import type { ThreadInfo } from '@skein/runtime'
+import type {} from '@skein/runtime'
 import { parseThreadPartId, threadPartId } from '../thread-part-id.ts'
 
 /** The message with which a task began. A thread is a context of A2A; each new message in it is a task. */
@@ -27,6 +28,6 @@ export function parseTaskId(id: unknown): TaskStart | undefined {
 }
 
 /** Returns the id of the context: the id that the client chose for the thread, or else the id of the thread. */
-export function contextId({ clientId, id }: ThreadInfo): string {
+export function contextId({ clientId, id }: ThreadIdentity): string {
   return clientId ?? id
 }

@@ -1,5 +1,6 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import type { JsonObject } from '@skein/base'
-import type { Runtime, SessionResult, ThreadInfo } from '@skein/runtime'
+import type { Runtime, SessionResult } from '@skein/runtime'
 import { TaskFold, type TaskState } from './task-fold.ts'
 import type { TaskStart } from './task-id.ts'
 import { untilSettled } from '../chat/until-settled.ts'
@@ -19,7 +20,7 @@ const PAGE = 1000
 /** Computes a task from the log of its thread. Undefined when the thread has no such message. */
 export async function findTask(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   start: TaskStart,
   { now, historyLength }: { readonly now: number; readonly historyLength?: number | undefined },
 ): Promise<FoundTask | undefined> {
@@ -33,7 +34,7 @@ export async function findTask(
   if (!fold.isKnown) return undefined
   const result = fold.isOver
     ? undefined
-    : await restingResult(runtime, await runtime.threads.get(thread.id), now)
+    : await restingResult(runtime, await runtime.threads.head(thread.id), now)
   const isWaiting = result?.outcome === 'waiting'
   if (isWaiting) fold.state = 'INPUT_REQUIRED'
   // The runtime has given up the thread, so no event ends the session. The task is marked as failed here.
@@ -53,11 +54,11 @@ export async function findTask(
  */
 export async function* taskEvents(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   start: TaskStart,
   { signal, now }: { readonly signal: AbortSignal; readonly now: () => number },
 ): AsyncGenerator<JsonObject, void> {
-  const { seq } = await runtime.threads.get(thread.id)
+  const { seq } = await runtime.threads.head(thread.id)
   const first = await findTask(runtime, thread, start, { now: now() })
   if (!first) return
   yield { task: first.task }

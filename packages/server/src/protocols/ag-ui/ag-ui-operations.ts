@@ -1,3 +1,4 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { isPlainObject, type JsonObject, type JsonValue, tryParseJson } from '@skein/base'
 import {
   type AgUiEvent,
@@ -18,7 +19,7 @@ import {
   type Shape,
 } from '@skein/base/shape'
 import { IF_BUSY } from '@skein/runtime/serving'
-import { type ThreadInfo } from '@skein/runtime'
+import {} from '@skein/runtime'
 import { eventResponse } from '../../streams/event-stream.ts'
 import { admitChat, type AdmittedChat, type ChatCall } from '../chat/admit-chat.ts'
 import { answerStream, type AnswerStreamOptions } from '../chat/answer-stream.ts'
@@ -97,7 +98,7 @@ type AgUiCall = ChatCall & { readonly body: AgUiBody }
 /** Streams the answer to the new messages, decisions and tool results in the request. */
 function streamRun(
   call: AgUiCall,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   options: Pick<AnswerStreamOptions, 'after' | 'queueId' | 'continues'>,
 ): Response {
   const { threadId, runId } = call.body
@@ -113,7 +114,7 @@ function streamRun(
 async function replay(call: AgUiCall, { thread: { id }, answer }: AdmittedChat): Promise<Response> {
   const { runtime, services, body } = call
   const { threadId, runId } = body
-  const thread = await runtime.threads.get(id)
+  const thread = await runtime.threads.head(id)
   const { messages: chat } = await chatHistory(runtime, thread, { hold: holds(call) })
   if (!(await isAnsweringChat(runtime, thread, services.clock.now()))) {
     const { messages, outcome } = toAgUiMessages(chat)
@@ -151,7 +152,7 @@ function withClientOnly(
 
 function send(
   call: AgUiCall,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   encoder: AgUiStreamEncoder,
   options: Pick<AnswerStreamOptions, 'after' | 'queueId' | 'continues'>,
 ): Response {

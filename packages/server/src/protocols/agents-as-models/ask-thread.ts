@@ -1,8 +1,9 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import type { JsonValue } from '@skein/base'
 import { AssistantMessage, type Message, type ToolResult, UserMessage } from '@skein/ai'
 import type { GatewayRequest } from '@skein/ai/gateway'
 import { CLIENT_TOOLS } from '@skein/runtime/serving'
-import type { Runtime, ThreadInfo } from '@skein/runtime'
+import type { Runtime } from '@skein/runtime'
 import {
   actorOf,
   checkFound,
@@ -20,7 +21,7 @@ export const EPHEMERAL = 'ephemeral'
 
 /** The thread that answers a request, and where its answer begins. */
 interface Asked {
-  readonly thread: ThreadInfo
+  readonly thread: ThreadIdentity
   /** Number of the event after which the answer begins. */
   readonly after: number
   readonly queueId?: string
@@ -59,7 +60,7 @@ export async function askThread(asking: Asking): Promise<Asked> {
  * Finds the thread that `conversation` or `previous_response_id` names; only the Responses format has these
  * fields.
  */
-async function namedThread(asking: Asking): Promise<ThreadInfo | undefined> {
+async function namedThread(asking: Asking): Promise<ThreadIdentity | undefined> {
   const { runtime, principal, request } = asking
   if (request.wire !== 'openai-responses') return undefined
   const { conversation, previous_response_id: previous } = request.params
@@ -86,9 +87,9 @@ async function namedThread(asking: Asking): Promise<ThreadInfo | undefined> {
 async function branchAt(
   runtime: Runtime,
   { user }: Principal,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   queueId: string,
-): Promise<ThreadInfo> {
+): Promise<ThreadIdentity> {
   const messages = await runtime.threads.messages(thread.id, { limit: 100_000 })
   const from = messages.findIndex(({ id }) => id === queueId)
   const next = messages.findIndex(({ message }, at) => at > from && message.type === 'user')
@@ -104,7 +105,7 @@ async function branchAt(
 async function waitingThread(
   { runtime, principal }: Asking,
   results: readonly ToolResult[],
-): Promise<ThreadInfo | undefined> {
+): Promise<ThreadIdentity | undefined> {
   const calls = results.map(({ toolCallId }) => parseThreadPartId('call', toolCallId))
   const threadId = calls[0]?.threadId
   if (threadId === undefined) return undefined
@@ -119,7 +120,7 @@ async function waitingThread(
 
 async function goOn(
   { runtime, principal }: Asking,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   {
     results,
     spoken,
@@ -181,7 +182,7 @@ async function begin(asking: Asking, start: number): Promise<Asked> {
     values: { [CLIENT_TOOLS]: declaredTools(asking) },
   })
   await injectHistory(runtime, created.id, { system, messages: messages.slice(0, -1) })
-  const thread = await runtime.threads.get(created.id)
+  const thread = await runtime.threads.head(created.id)
   // Results of calls that no thread of this server made are converted to text.
   const text =
     last.type === 'user' ? '' : last.results.map(({ result }) => spokenResult(result)).join('\n')

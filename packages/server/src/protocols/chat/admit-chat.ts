@@ -1,6 +1,7 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { canonicalJson, SkeinError } from '@skein/base'
 import type { FoundEffect } from '@skein/runtime/serving'
-import type { Runtime, ThreadInfo, WaitingItem } from '@skein/runtime'
+import type { Runtime, WaitingItem } from '@skein/runtime'
 import { HttpError, threadNotFound } from '../../operations/http-error.ts'
 import type { Call } from '../../operations/operation.ts'
 import {
@@ -33,7 +34,7 @@ export type ChatCall = Pick<
 
 /** Where the answer to a chat request is found. */
 export interface AdmittedChat {
-  readonly thread: ThreadInfo
+  readonly thread: ThreadIdentity
   /**
    * The answer to stream. Absent when the request has nothing new: every message is in the thread, and the
    * thread waits for none of the answers.
@@ -102,7 +103,7 @@ export async function openChat(
   runtime: Runtime,
   principal: Principal,
   { chatId, agent }: { readonly chatId: string; readonly agent: string },
-): Promise<ThreadInfo> {
+): Promise<ThreadIdentity> {
   runtime.registry.agent(agent) // throws when there is no such agent
   const known = await ifFound(findChat(runtime, principal, chatId))
   if (known) return known
@@ -126,7 +127,7 @@ export async function openChat(
 async function giveAnswers(
   runtime: Runtime,
   principal: Principal,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   answers: readonly ClientAnswer[],
 ): Promise<number> {
   if (answers.length === 0) return 0
@@ -158,7 +159,7 @@ async function giveAnswers(
 /** Whether a call waits in the thread or below it. The chat of a child shows nothing of its parent. */
 async function isWithin(
   runtime: Runtime,
-  { id, parentId }: ThreadInfo,
+  { id, parentId }: ThreadIdentity,
   { threadId }: WaitingItem,
 ): Promise<boolean> {
   if (parentId === null || threadId === id) return true
@@ -175,7 +176,7 @@ function foundBy(answer: Exclude<ClientAnswer, { type: 'decision' }>): unknown {
 
 /** Throws unless the decision was made on the call with exactly the arguments with which it would run. */
 function checkDecision(
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   item: WaitingItem,
   { shown }: Extract<ClientAnswer, { type: 'decision' }>,
 ): void {

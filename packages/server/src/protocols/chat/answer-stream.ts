@@ -1,6 +1,7 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import type { ThreadEvent } from '@skein/threads'
 import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
-import type { NumberedEvent, Runtime, SessionResult, WaitingItem, ThreadInfo } from '@skein/runtime'
+import type { NumberedEvent, Runtime, SessionResult, WaitingItem } from '@skein/runtime'
 import { agentNames, reasonOf } from './chat-view.ts'
 import { isDelivered } from './hold-back.ts'
 import { isShownUserMessage } from './visible-events.ts'
@@ -30,7 +31,7 @@ export interface AnswerStreamOptions {
  */
 export function answerStream(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   options: AnswerStreamOptions,
 ): AsyncGenerator<UIMessageChunk, void> {
   if (!options.children) return ownStream(runtime, thread, options)
@@ -42,7 +43,7 @@ export function answerStream(
 
 async function* ownStream(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   options: AnswerStreamOptions,
   watch: (event: NumberedEvent['event']) => void = () => undefined,
 ): AsyncGenerator<UIMessageChunk, void> {
@@ -71,7 +72,7 @@ async function* ownStream(
 
 class Answer {
   readonly #runtime: Runtime
-  readonly #thread: ThreadInfo
+  readonly #thread: ThreadIdentity
   readonly #options: AnswerStreamOptions
   #encoder: UIStreamEncoder
   #shown: ShownEvents
@@ -85,7 +86,7 @@ class Answer {
   /** Ids of the approvals that this response has asked for. */
   readonly #asked = new Set<string>()
 
-  constructor(runtime: Runtime, thread: ThreadInfo, options: AnswerStreamOptions) {
+  constructor(runtime: Runtime, thread: ThreadIdentity, options: AnswerStreamOptions) {
     this.#runtime = runtime
     this.#thread = thread
     this.#options = options

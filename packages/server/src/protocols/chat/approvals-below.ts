@@ -1,4 +1,5 @@
-import type { Runtime, ThreadInfo, WaitingItem } from '@skein/runtime'
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
+import type { Runtime, WaitingItem } from '@skein/runtime'
 import type { UIMessageChunk } from '@skein/threads/ai-sdk'
 import { reasonOf, type ChatView } from './chat-view.ts'
 
@@ -8,7 +9,7 @@ import { reasonOf, type ChatView } from './chat-view.ts'
  */
 export async function approvalsBelow(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   waiting: readonly WaitingItem[],
   view: ChatView,
 ): Promise<readonly UIMessageChunk[]> {
@@ -38,7 +39,7 @@ export async function childOn(
   threadId: string,
 ): Promise<string | undefined> {
   for (let id = threadId; ;) {
-    const { parentId } = await runtime.threads.get(id)
+    const { parentId } = await runtime.threads.head(id)
     if (parentId === ancestorId) return id
     if (parentId === null) return undefined
     id = parentId

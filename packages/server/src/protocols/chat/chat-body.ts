@@ -1,7 +1,8 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { decodeBase64, isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
 import type { UserContent } from '@skein/ai'
 import { HttpError } from '../../operations/http-error.ts'
-import type { Runtime, SendMessage, ThreadInfo } from '@skein/runtime'
+import type { Runtime, SendMessage } from '@skein/runtime'
 
 /** A person's decision, or the result of a tool that ran in the page. */
 export type ClientAnswer =
@@ -50,7 +51,7 @@ export function historyIsFixed(): HttpError {
  */
 export async function newMessages(
   runtime: Runtime,
-  { id, seq }: ThreadInfo,
+  { id, seq }: ThreadIdentity,
   { messages }: ChatBody,
 ): Promise<ChatBody['messages']> {
   const known = new Map<string, string>()

@@ -1,6 +1,7 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { toUIMessages, type UIMessage, type UIMessageChunk } from '@skein/threads/ai-sdk'
 import { threadFromEvents } from '@skein/threads/events'
-import type { Runtime, ThreadInfo } from '@skein/runtime'
+import type { Runtime } from '@skein/runtime'
 import { approvalsBelow } from './approvals-below.ts'
 import { isChecked, isGovernedAgent, ShownEvents } from './shown-events.ts'
 import { isDelivered } from './hold-back.ts'
@@ -11,7 +12,7 @@ import { isDelivered } from './hold-back.ts'
  */
 export async function chatHistory(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   options: { readonly hold: boolean },
 ): Promise<{ readonly messages: readonly UIMessage[]; readonly seq: number }> {
   const shown = new ShownEvents(runtime.registry, options)
@@ -43,7 +44,7 @@ function agentNameOf(agentId: string): string {
 }
 
 function withThread(
-  { id: threadId }: ThreadInfo,
+  { id: threadId }: ThreadIdentity,
   message: UIMessage,
   isChecking: (agent: string) => boolean,
 ): UIMessage {

@@ -1,4 +1,5 @@
-import type { NumberedEvent, Runtime, SessionResult, ThreadInfo } from '@skein/runtime'
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
+import type { NumberedEvent, Runtime, SessionResult } from '@skein/runtime'
 import { isParked } from '@skein/runtime/serving'
 
 /**
@@ -45,7 +46,7 @@ export async function* untilSettled(
 /** Whether the thread, or a child that it waits for, is working. False while a person has to answer first. */
 export async function isAnsweringChat(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   now: number,
 ): Promise<boolean> {
   if (!isParked(thread, now)) return true

@@ -1,4 +1,5 @@
-import type { Runtime, SessionResult, ThreadInfo } from '@skein/runtime'
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
+import type { Runtime, SessionResult } from '@skein/runtime'
 import { isAnsweringChat } from '../chat/until-settled.ts'
 import { isGovernedAgent } from '../chat/shown-events.ts'
 
@@ -8,7 +9,7 @@ import { isGovernedAgent } from '../chat/shown-events.ts'
  */
 export async function restingResult(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   now: number,
 ): Promise<SessionResult | undefined> {
   if (await isAnsweringChat(runtime, thread, now)) return undefined

@@ -1,6 +1,7 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { SkeinError, type JsonObject, type JsonValue } from '@skein/base'
 import { callText, safeText } from '@skein/base/safe-text'
-import type { Runtime, ThreadInfo, WaitingItem } from '@skein/runtime'
+import type { Runtime, WaitingItem } from '@skein/runtime'
 import { HttpError } from '../../operations/http-error.ts'
 import {
   actorOf,
@@ -32,7 +33,7 @@ export interface AnsweredCall {
  */
 export async function giveAnswer(
   { runtime, principal }: { readonly runtime: Runtime; readonly principal: Principal },
-  { tenant, rootId }: ThreadInfo,
+  { tenant, rootId }: ThreadIdentity,
   { threadId, interruptId, digest }: AnsweredCall,
   given: OutsideAnswer,
 ): Promise<boolean> {

@@ -126,7 +126,7 @@ async function nextChange(
 ): Promise<void> {
   // The position is read before the list, so that no answer is missed: one that comes in between is missing from
   // the list, and a later one is an event after the position.
-  const { seq, tenant } = await runtime.threads.get(threadId)
+  const { seq, tenant } = await runtime.threads.head(threadId)
   const waiting = await runtime.inbox.list({ tenant, rootId })
   if (!waiting.some((one) => one.threadId === threadId && one.interruptId === interruptId)) return
   const options = { after: String(seq), signal, includesDeltas: false }

@@ -1,5 +1,6 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
-import type { ThreadInfo } from '@skein/runtime'
+import type {} from '@skein/runtime'
 import { HttpError } from '../../operations/http-error.ts'
 import { toSendMessage } from '../../operations/messages.ts'
 import { accountOf, findThread } from '../../operations/principal.ts'
@@ -103,7 +104,7 @@ export async function callTool(
 async function sendTo(
   call: McpCall & { readonly params: { readonly agent: string } },
   args: { readonly threadId?: string; readonly message?: string },
-): Promise<ThreadInfo> {
+): Promise<ThreadIdentity> {
   const { runtime, principal, services, request, params } = call
   if (!/text\/event-stream|\*\/\*/.test(request.headers.get('accept') ?? ''))
     throw new HttpError('The answer to this request is a stream.', {
