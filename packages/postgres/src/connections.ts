@@ -125,13 +125,13 @@ export class Connections {
     const client = await this.#pool.connect()
     // A connection that breaks while in use emits an error too, besides failing its statements;
     // unheard, it ends the process.
-    let broken: unknown
-    const onError = (error: unknown): void => void (broken = error)
+    let cause: unknown
+    const onError = (error: unknown): void => void (cause = error)
     client.on('error', onError)
     try {
       const value = await work(client)
       client.off('error', onError)
-      client.release(broken !== undefined)
+      client.release(cause !== undefined)
       return value
     } catch (error) {
       client.release(true)
@@ -158,11 +158,11 @@ export class Connections {
       // server each time.
       const stream = streamOf(client)
       stream?.cork?.()
-      const sent = statements.map(send)
+      const answers = statements.map(send)
       stream?.uncork?.()
-      const settled = await Promise.allSettled(sent)
+      const outcomes = await Promise.allSettled(answers)
       // The first failure is the cause of those that follow it in the same transaction.
-      for (const outcome of settled)
+      for (const outcome of outcomes)
         if (outcome.status === 'rejected') throw outcome.reason
         else results.push(outcome.value.rows ?? [])
     } else {

@@ -93,9 +93,9 @@ class QueueEngine implements Engine {
     const pgPool = new QueuePool({ connectionString, max: maxConnections })
     this.#pool = pgPool
     surviveBrokenConnections(pgPool)
-    const shared = { pgPool, schema, logger: this.#logger(Logger) }
+    const options = { pgPool, schema, logger: this.#logger(Logger) }
     try {
-      this.#utils = await makeWorkerUtils(shared)
+      this.#utils = await makeWorkerUtils(options)
       await this.#utils.migrate()
     } catch (cause) {
       throw unreachable(connectionString, cause)
@@ -103,7 +103,7 @@ class QueueEngine implements Engine {
     if (this.#isStopped) return
     const start = (): Promise<Runner> =>
       run({
-        ...shared,
+        ...options,
         noHandleSignals: true,
         pollInterval: POLL_MS,
         preset: {
@@ -127,13 +127,13 @@ class QueueEngine implements Engine {
    * ends.
    */
   async #supervise(first: Runner, start: () => Promise<Runner>): Promise<void> {
-    const stopped = new Promise<void>((resolve) => (this.#whenStopped = resolve))
+    const whenStopped = new Promise<void>((resolve) => (this.#whenStopped = resolve))
     for (let runner: Runner | undefined = first; ;) {
       this.#runner = runner
-      if (runner) await Promise.race([stopped, shutDown(runner)])
+      if (runner) await Promise.race([whenStopped, shutDown(runner)])
       if (!this.#isStopped) {
         runner?.stop().catch(() => {}) // it has told the logger why
-        await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, RESTART_MS))])
+        await Promise.race([whenStopped, new Promise((resolve) => setTimeout(resolve, RESTART_MS))])
       }
       if (this.#isStopped) return
       runner = await start().catch((error: unknown) => void this.#onError(error))

@@ -162,7 +162,7 @@ class RestateEngine implements Engine {
   async stop(): Promise<void> {
     this.#isStopped = true
     const server = this.#server
-    const closed = new Promise<void>((resolve) => {
+    const closing = new Promise<void>((resolve) => {
       if (server) server.close(() => resolve())
       else resolve()
     })
@@ -171,7 +171,7 @@ class RestateEngine implements Engine {
     const timer = setTimeout(() => {
       for (const session of this.#sessions) session.destroy()
     }, 1000)
-    await closed
+    await closing
     clearTimeout(timer)
     this.#http.close()
   }

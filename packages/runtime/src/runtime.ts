@@ -104,10 +104,10 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const edits = new EditListeners()
   const folds = createFoldCache(store)
   const { owner = crypto.randomUUID() } = options
-  const shared = { owner, leaseMs: limits.leaseMs, store, live, dispatcher, edits, folds, timers }
+  const common = { owner, leaseMs: limits.leaseMs, store, live, dispatcher, edits, folds, timers }
   // `nodes` is the module of that name, loaded above only if `options.nodes` is set, so the option exists here.
   const node =
-    nodes && new nodes.RuntimeNode({ ...shared, options: options.nodes!, report: onError })
+    nodes && new nodes.RuntimeNode({ ...common, options: options.nodes!, report: onError })
   const signer = createApprovalSigner({ id, keys, clock, issuers: options.issuers })
   const { policy, governorLimits } = options
   const spending = spendingOf(options, { registry, store, timers, limits, report: onError })

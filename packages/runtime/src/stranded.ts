@@ -201,9 +201,10 @@ async function strandedCall(place: Place, one: CallState): Promise<Stranded[]> {
   if (kind === 'input' || kind === 'timer') return []
   const turn = state.session!.turn! // open calls belong to the running turn
   const side = sideOf(agent, turn)
-  const found = side.prompt.tools.find(({ name }) => name === toolName)
-  if (found?.kind === 'tool' && found.tool.run) return strandedTool(place, found.tool, one, open)
-  if (found ?? isOwnTool(state, side, toolName)) return []
+  const definition = side.prompt.tools.find(({ name }) => name === toolName)
+  if (definition?.kind === 'tool' && definition.tool.run)
+    return strandedTool(place, definition.tool, one, open)
+  if (definition ?? isOwnTool(state, side, toolName)) return []
   const message = `The call ${call.toolCallId} of "${toolName}" is open, and the tool is gone: the call fails.`
   return [finding('tool_gone', toolName, message)]
 }
@@ -214,8 +215,11 @@ function isOwnTool({ values }: KernelState, { prompt, side }: ResolvedSide, name
   const isLifecycle = name === 'subagent_create' || name === 'subagent_message'
   if (isLifecycle)
     return prompt.tools.some((tool) => tool.kind === 'subagent' && tool.relation.isResumable)
-  const listed = side === 'a' ? values.get(CLIENT_TOOLS) : undefined
-  return Array.isArray(listed) && listed.some((one) => isPlainObject(one) && one['name'] === name)
+  const clientTools = side === 'a' ? values.get(CLIENT_TOOLS) : undefined
+  return (
+    Array.isArray(clientTools) &&
+    clientTools.some((one) => isPlainObject(one) && one['name'] === name)
+  )
 }
 
 async function strandedTool(
@@ -224,24 +228,24 @@ async function strandedTool(
   { call: { toolCallId, toolName, arguments: sent }, parsed }: CallState,
   open: OpenInterrupt | undefined,
 ): Promise<Stranded[]> {
-  const found: Stranded[] = []
+  const problems: Stranded[] = []
   const what = `The call ${toolCallId} of "${toolName}"`
   const { args, issue } = await readArguments(tool, sent, parsed)
   if (issue !== undefined) {
     const message = `${what} is open, and the tool does not accept its arguments any more: ${issue}`
-    found.push(finding('arguments_refused', toolName, message))
+    problems.push(finding('arguments_refused', toolName, message))
   }
   // Arguments that cannot be parsed go back to the model, and nobody is asked about the call again.
-  if (!args) return found
+  if (!args) return problems
   const risk = effectiveRisk(tool, args)
   if (isVoid(open, risk)) {
     const message = `${what} was shown to a person as ${askedRisk(open)} and is ${risk} now: the approval does not count.`
-    found.push(finding('approval_void', toolName, message))
+    problems.push(finding('approval_void', toolName, message))
   } else if (isOfOther(open, args)) {
     const message = `${what} was shown to a person with other arguments than the tool makes of it now: the approval does not count.`
-    found.push(finding('approval_void', toolName, message))
+    problems.push(finding('approval_void', toolName, message))
   }
-  return found
+  return problems
 }
 
 /**
@@ -275,8 +279,8 @@ async function schemaIssue(tool: ToolDefinition, args: unknown): Promise<string 
 
 /** Whether an approval no longer counts, as the risk of its call has changed since. Reads need no approval. */
 function isVoid(open: OpenInterrupt | undefined, risk: Risk): boolean {
-  const asked = askedRisk(open)
-  return asked !== undefined && asked !== risk && risk !== 'read_only'
+  const declaredRisk = askedRisk(open)
+  return declaredRisk !== undefined && declaredRisk !== risk && risk !== 'read_only'
 }
 
 /** Whether a person was asked about other arguments, because the definition of the tool has changed since. */

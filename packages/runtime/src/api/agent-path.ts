@@ -11,9 +11,9 @@ export class AgentPaths {
   }
 
   of(head: ThreadHead): Promise<readonly string[]> {
-    const known = this.#known.get(head.id) ?? this.#find(head)
-    this.#known.set(head.id, known)
-    return known
+    const path = this.#known.get(head.id) ?? this.#find(head)
+    this.#known.set(head.id, path)
+    return path
   }
 
   async #find({ agent, parentId }: ThreadHead): Promise<readonly string[]> {

@@ -15,7 +15,7 @@ export async function answerQuestion(
   kind: WaitingItem['kind'],
   given: InterruptAnswer,
 ): Promise<void> {
-  const kept = jsonCopy(given, {
+  const copy = jsonCopy(given, {
     subject: `The answer to ${interruptId}`,
     code: 'ANSWER_INVALID',
     maxBytes: context.limits.maxMessageBytes,
@@ -28,12 +28,12 @@ export async function answerQuestion(
     const open = state.interrupts.get(interruptId)
     if (isOver(thread) && !open?.isDetached) throw threadIsOver(thread)
     openQuestion(context, state, interruptId, kind)
-    const append = [answerEvent(context, { interruptId, by }, kept)]
+    const append = [answerEvent(context, { interruptId, by }, copy)]
     const head = { waiting: waitingCount(state, context.clock.now()) - 1 }
     if (open?.isDetached && !open.write) {
       // Nothing waits for the answer. The model gets it as a message with its next request.
-      const found = await findingOf(context, thread, open, { answer: kept, by })
-      return { result: undefined, change: { append, head }, ...found }
+      const records = await findingOf(context, thread, open, { answer: copy, by })
+      return { result: undefined, change: { append, head }, ...records }
     }
     const wake = { by: context.clock.now() }
     return { result: undefined, change: { append, head, wake } }
@@ -54,9 +54,9 @@ async function findingOf(
   const place = entry && state.places.get(entry.message.id)
   if (!call || place === undefined || place >= (state.session?.firstEntry ?? Infinity)) return {}
   const value = given.type === 'result' ? given.value : undefined
-  const found = value === 'applied' || value === 'absent' ? value : 'unknown'
+  const effect = value === 'applied' || value === 'absent' ? value : 'unknown'
   const tool = call.call.toolName
   const { agent } = state
   const callId = callIdOf(state, toolCallId)
-  return context.governors.recordFinding({ head, agent, call: callId, tool, found, by })
+  return context.governors.recordFinding({ head, agent, call: callId, tool, found: effect, by })
 }

@@ -44,10 +44,10 @@ export async function approveCall(
       token: tokens.length > 0 ? tokens : undefined,
       reason,
     }
-    const given = await grantOf(context, thread, open, decision)
-    const append = [...given.events, answerEvent(context, decision, answer)]
+    const grant = await grantOf(context, thread, open, decision)
+    const append = [...grant.events, answerEvent(context, decision, answer)]
     const wake = { by: context.clock.now() }
-    const { audit, blobs } = given
+    const { audit, blobs } = grant
     return { result: undefined, change: { append, head: { waiting }, wake }, audit, blobs }
   })
 }

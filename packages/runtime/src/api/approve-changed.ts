@@ -27,26 +27,26 @@ export async function approveChanged(
 ): Promise<void> {
   const { threadId, interruptId, by, reason } = decision
   const { head, state: now } = await load(context, threadId)
-  const asked = openQuestion(context, now, interruptId, 'approval')
-  const found = findCall(now, asked.interrupt.toolCallId)
+  const question = openQuestion(context, now, interruptId, 'approval')
+  const original = findCall(now, question.interrupt.toolCallId)
   if (decision.grantForMs !== undefined)
     throw notGrantable(interruptId, 'its arguments are changed')
-  if (!found || asked.effectId !== undefined || decision.tokens)
+  if (!original || question.effectId !== undefined || decision.tokens)
     throw new RuntimeError(`The request ${interruptId} cannot be approved with changes.`, {
       code: 'ANSWER_INVALID',
       hint: 'Only calls can be changed, and only the runtime signs the changed call.',
     })
-  const { call, entry } = found
+  const { call, entry } = original
   const { toolCallId, toolName } = call.call
   const { args, sent, parsed } = await checkedChange(context, now, toolName, decision.with)
   if (canonicalJson(args) === canonicalJson(argumentsToRun(call)))
     return approveCall(context, decision, sign)
-  checkSeenDigest(asked, decision)
+  checkSeenDigest(question, decision)
   const changedTo = context.ids()
-  const turnId = asked.turnId
+  const turnId = question.turnId
   const registry = registryOf(context.registry, now)
   const other = sentArguments(sent, args)
-  const judged = { tool: toolName, args, turnId, ...(other && { sent: other }) }
+  const proposal = { tool: toolName, args, turnId, ...(other && { sent: other }) }
   const admission = await foreseeAdmission(
     {
       agent: registry.agent(now.agent),
@@ -54,7 +54,7 @@ export async function approveChanged(
       state: now,
       environment: { ...context, registry },
     },
-    { ...judged, id: `${entry.message.id}:${changedTo}`, toolCallId: changedTo },
+    { ...proposal, id: `${entry.message.id}:${changedTo}`, toolCallId: changedTo },
   )
   if (admission.type === 'deny')
     throw new RuntimeError(`"${toolName}" may not be called with these arguments.`, {
@@ -69,7 +69,7 @@ export async function approveChanged(
     const { entry: current } = findCall(state, toolCallId)!
     const at = context.at()
     const why = `A person changed its arguments. The call ${changedTo} runs in its place.`
-    const made: ToolCall = {
+    const newCall: ToolCall = {
       toolCallId: changedTo,
       toolName,
       arguments: sent,
@@ -81,7 +81,7 @@ export async function approveChanged(
         type: 'message_updated',
         at,
         messageId: current.message.id,
-        message: withCallAfter(messageToJSON(current.message), toolCallId, made),
+        message: withCallAfter(messageToJSON(current.message), toolCallId, newCall),
       },
       { type: 'call_changed', at, turnId: open.turnId, toolCallId, changedTo, parsed, by },
     ]
@@ -96,8 +96,8 @@ export async function approveChanged(
         waiting++
         append.push(partialApprovalEvent(context, { threadId, interruptId: own, by }, [token!]))
       } else {
-        const given: InterruptAnswer = { type: 'approve', token: [token!], reason }
-        append.push(answerEvent(context, { interruptId: own, by }, given))
+        const approval: InterruptAnswer = { type: 'approve', token: [token!], reason }
+        append.push(answerEvent(context, { interruptId: own, by }, approval))
       }
     }
     const wake = { by: context.clock.now() }
@@ -128,30 +128,30 @@ async function checkedChange(
   })
   const agent = registryOf(context.registry, state).agent(state.agent)
   const side = sideOf(agent, state.session?.turn ?? { side: 'a' })
-  const found = side.prompt.tools.find((one) => one.name === toolName)
+  const binding = side.prompt.tools.find((one) => one.name === toolName)
   const invalid = (why: string): RuntimeError =>
     new RuntimeError(`"${toolName}" cannot be called with these arguments: ${why}.`, {
       code: 'ANSWER_INVALID',
       hint: 'Nothing was recorded; the call still waits.',
     })
-  if (found?.kind !== 'tool' || !found.tool.run) throw invalid('its tool does not run here')
+  if (binding?.kind !== 'tool' || !binding.tool.run) throw invalid('its tool does not run here')
   if (!isPlainObject(args)) throw invalid('they are not an object')
-  const sent = args as JsonObject // a plain object of JSON
-  const parser = argumentParserOf(found.tool)
+  const members = args as JsonObject // a plain object of JSON
+  const parser = argumentParserOf(binding.tool)
   // A schema decides by itself what fits: of what it coerces, its JSON Schema names only the type that it makes.
   if (parser) {
-    const made = await parser.parse(sent).catch((error: unknown) => {
+    const result = await parser.parse(members).catch((error: unknown) => {
       throw invalid(messageOf(error).replace(/\.$/, ''))
     })
-    return { sent, args: made, parsed: { arguments: made, schema: parser.schema } }
+    return { sent: members, args: result, parsed: { arguments: result, schema: parser.schema } }
   }
-  const { parameters } = found.tool
-  const defined = Object.entries((parameters['$defs'] ?? {}) as NamedSchemas)
-  const named = Object.fromEntries(defined.map(([key, schema]) => [`#/$defs/${key}`, schema]))
+  const { parameters } = binding.tool
+  const definitions = Object.entries((parameters['$defs'] ?? {}) as NamedSchemas)
+  const named = Object.fromEntries(definitions.map(([key, schema]) => [`#/$defs/${key}`, schema]))
   const problems = checkSchema(args, parameters, { field: 'arguments', named })
   if (problems.length > 0)
     throw invalid(problems.map(({ field, message }) => `${field} ${message}`).join('; '))
-  return { sent, args: sent, parsed: undefined }
+  return { sent: members, args: members, parsed: undefined }
 }
 
 /** Returns the message with the call `made` inserted directly after the call `toolCallId`. */

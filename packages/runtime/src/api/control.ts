@@ -106,8 +106,8 @@ async function toldParent(
   const parent = head.parentId === null ? undefined : await context.store.head(head.parentId)
   if (!parent || parent.lifecycle === 'erased') return []
   const at = context.at()
-  const ended = { type: 'subagent_ended', at, reference: head.id, outcome: 'terminated' } as const
-  return [{ id: parent.id, append: [ended], wake: { by: context.clock.now() } }]
+  const end = { type: 'subagent_ended', at, reference: head.id, outcome: 'terminated' } as const
+  return [{ id: parent.id, append: [end], wake: { by: context.clock.now() } }]
 }
 
 /**
@@ -121,12 +121,12 @@ async function settledTree(context: ApiContext, threadId: string, detach: boolea
   if (detach) return
   const head = await context.store.head(threadId)
   if (!head) return // removed meanwhile, with its descendants
-  const seen = new Set<string>()
+  const visitedIds = new Set<string>()
   for (;;) {
-    const found = (await descendantsOf(context, head)).filter(({ id }) => !seen.has(id))
-    if (found.length === 0) return
-    for (const { id } of found) {
-      seen.add(id)
+    const descendants = (await descendantsOf(context, head)).filter(({ id }) => !visitedIds.has(id))
+    if (descendants.length === 0) return
+    for (const { id } of descendants) {
+      visitedIds.add(id)
       const now = await context.store.head(id)
       if (now?.lifecycle === 'terminated') await rest(id)
     }

@@ -74,16 +74,16 @@ export function rootCreated(
  * does not show again what was deleted.
  */
 export function editsAfter(log: readonly RuntimeEvent[], end: number): RuntimeEvent[] {
-  const copied = new Set<string>()
+  const copies = new Set<string>()
   for (const event of log.slice(0, end))
-    if (event.type === 'message_added') copied.add(event.message.id)
+    if (event.type === 'message_added') copies.add(event.message.id)
   let isKept = false
   return log.slice(end).filter((event) => {
     // The update before `call_changed` adds a call to the message; without this event the call has no state.
     if (event.type === 'call_changed') return isKept
-    if (event.type === 'delivery_changed') return event.messageIds.some((id) => copied.has(id))
+    if (event.type === 'delivery_changed') return event.messageIds.some((id) => copies.has(id))
     const isEdit = event.type === 'message_updated' || event.type === 'message_removed'
-    isKept = isEdit && copied.has(event.messageId)
+    isKept = isEdit && copies.has(event.messageId)
     return isKept
   })
 }
@@ -111,8 +111,8 @@ function* settleCopied(state: KernelState, at: string): Generator<RuntimeEvent> 
     for (const { call, outcome } of calls) {
       if (outcome) continue
       const { toolCallId, toolName } = call
-      const ended = { outcome: 'interrupted', result: WHY } as const
-      yield { type: 'tool_execution_end', at, turnId, toolCallId, toolName, ...ended }
+      const end = { outcome: 'interrupted', result: WHY } as const
+      yield { type: 'tool_execution_end', at, turnId, toolCallId, toolName, ...end }
     }
   if (session) {
     const { turn, id: sessionId, pending } = session

@@ -28,17 +28,17 @@ export async function costReport(context: ApiContext, threadId: string): Promise
     }
     const log = await context.store.events(id)
     const requests = modelLogs(log)
-    const logged = new Set(requests.map(({ logId }) => logId))
+    const logIds = new Set(requests.map(({ logId }) => logId))
     // Threads that older versions have erased have answers without their requests.
     for (const { event } of log) {
-      if (event.type !== 'model_answered' || logged.has(event.logId)) continue
-      logged.add(event.logId)
+      if (event.type !== 'model_answered' || logIds.has(event.logId)) continue
+      logIds.add(event.logId)
       if (event.usage) add(event.usage, event.costUsd)
     }
     // Some costs, such as those of summaries, are recorded only as `usage_recorded`. An event whose request is
     // also in the log of requests is skipped, because the request is counted below.
     for (const { event } of log)
-      if (event.type === 'usage_recorded' && !logged.has(event.logId ?? ''))
+      if (event.type === 'usage_recorded' && !logIds.has(event.logId ?? ''))
         add(event.usage as JsonObject, event.costUsd)
     for (const { provider, model, usage, costUsd } of requests) {
       const sum = (byModel[`${provider}/${model}`] ??= { tokens: 0, costUsd: 0, calls: 0 })

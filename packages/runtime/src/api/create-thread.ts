@@ -65,8 +65,8 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
     // If a client creates a thread again with the id that it chose (`clientId`), it gets the existing thread,
     // provided that the agent is the same.
     const isTaken = isStoreError(error, 'CLIENT_ID_TAKEN') && clientId !== null
-    const known = isTaken ? await store.headByClientId(tenant, clientId, owner) : undefined
-    if (known && known.agent === agent.name) return known.id
+    const sameThread = isTaken ? await store.headByClientId(tenant, clientId, owner) : undefined
+    if (sameThread && sameThread.agent === agent.name) return sameThread.id
     throw toRuntimeError(error)
   }
   return id
@@ -103,7 +103,7 @@ function firstEvents(context: ApiContext, { id, thread, agent, message }: First)
   const { title, metadata, budget, env = {}, secrets = {}, values = {} } = thread
   const kernel = { env: new Map() }
   const reader = createEnvReader({ kernel, agent, side: 'a', instanceEnv: {}, vault, threadId: id })
-  const set = (name: string, value: string, isSecret: boolean): RuntimeEvent =>
+  const variable = (name: string, value: string, isSecret: boolean): RuntimeEvent =>
     envSet({ name, value, valueType: isSecret ? 'secret' : 'text', threadId: id, vault, at })
   return [
     {
@@ -119,8 +119,8 @@ function firstEvents(context: ApiContext, { id, thread, agent, message }: First)
     },
     ...agentRegistrations(agent, at),
     // A variable that the agent declares as a secret is stored as a secret, even when it was passed in `env`.
-    ...Object.entries(env).map(([name, value]) => set(name, value, reader.isSecret(name))),
-    ...Object.entries(secrets).map(([name, value]) => set(name, value, true)),
+    ...Object.entries(env).map(([name, value]) => variable(name, value, reader.isSecret(name))),
+    ...Object.entries(secrets).map(([name, value]) => variable(name, value, true)),
     ...Object.entries(values).map(([key, value]) => {
       checkValueKey(key)
       return { type: 'value_set', at, key, value: checkedValue(key, value) } as const

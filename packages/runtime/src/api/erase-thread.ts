@@ -30,7 +30,7 @@ export async function eraseThread(
     ]
     await context.store.erase(head.id, skeleton)
     context.folds.forget(head.id)
-    const erased = await context.store.head(head.id)
-    tellRemoved(context, erased ?? { ...head, lifecycle: 'erased' })
+    const skeletonHead = await context.store.head(head.id)
+    tellRemoved(context, skeletonHead ?? { ...head, lifecycle: 'erased' })
   }
 }

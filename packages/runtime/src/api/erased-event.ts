@@ -23,8 +23,8 @@ export function erasedEvent(event: RuntimeEvent): RuntimeEvent[] {
     case 'model_requested': {
       const { type, logId, stepId, turnId, attempt, side, prompt, toolCallId } = event
       const { provider, model } = event
-      const asked = { logId, stepId, turnId, attempt, side, prompt, toolCallId, provider, model }
-      return [{ type, at, ...asked, frame: '', adds: [] }]
+      const place = { logId, stepId, turnId, attempt, side, prompt, toolCallId, provider, model }
+      return [{ type, at, ...place, frame: '', adds: [] }]
     }
     case 'model_answered': {
       const { error, ...rest } = event

@@ -43,7 +43,7 @@ export async function forkStoredThread(
         ({ type: 'resume_requested', at: context.at(), by: by ?? undefined } as const)
       : queuedMessage(context, message)
   if (next) await context.spending?.checkSend({ tenant: head.tenant, owner: by })
-  const made = await storeCopy(context, {
+  const newThread = await storeCopy(context, {
     ...copy,
     tenant: head.tenant,
     owner: by,
@@ -62,7 +62,7 @@ export async function forkStoredThread(
     ],
     point: 'fork_thread',
   })
-  return { head: made, runsAgain: workIn(context, log.slice(end)) }
+  return { head: newThread, runsAgain: workIn(context, log.slice(end)) }
 }
 
 function forkPlace(threadId: string, messageId: string | undefined): JsonObject {
@@ -118,8 +118,8 @@ function cutBefore(log: readonly RuntimeEvent[], messageId: string): number {
   const earlier = log.slice(0, placeOf(log, messageId))
   const last = earlier.findLast((event) => event.type === 'message_added')
   if (last?.type === 'message_added') return cutAfter(earlier, last.message.id)
-  const begun = earlier.findIndex((event) => BEGINNINGS.has(event.type))
-  return begun < 0 ? earlier.length : begun
+  const beginning = earlier.findIndex((event) => BEGINNINGS.has(event.type))
+  return beginning < 0 ? earlier.length : beginning
 }
 
 function placeOf(log: readonly RuntimeEvent[], messageId: string): number {

@@ -72,18 +72,18 @@ function readLines(context: ApiContext, text: string, isKnown: IsKnown): Lines {
     const event = isPlainObject(raw)
       ? upcastEvent(raw as unknown as RuntimeEvent, Number(version)) // `eventOf` checks it below
       : undefined
-    const stored = eventOf({ seq: value['seq'], event }, number, { expected: events.length + 1, isKnown })
-    pushChecked(fold, stored, number)
-    events.push(stored.event)
+    const storedEvent = eventOf({ seq: value['seq'], event }, number, { expected: events.length + 1, isKnown })
+    pushChecked(fold, storedEvent, number)
+    events.push(storedEvent.event)
   })
   // The header announces how many lines follow, so that a truncated file is rejected.
   for (const [name, { length }] of Object.entries({ events, blobs }))
     if (header[name] !== length)
       throw invalidLine(1, `it announces ${JSON.stringify(header[name])} ${name}, and ${length} follow`)
   // Every hash must come with its content. An import could otherwise get another thread's file by its hash.
-  const given = new Set(blobs.map(({ hash }) => hash))
+  const blobHashes = new Set(blobs.map(({ hash }) => hash))
   events.forEach((event, index) => {
-    const absent = blobsOf([event]).find((hash) => !given.has(hash))
+    const absent = blobsOf([event]).find((hash) => !blobHashes.has(hash))
     if (absent !== undefined)
       throw invalidLine(index + 2, `the content ${absent} is not among the lines`)
   })

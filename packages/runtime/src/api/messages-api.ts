@@ -39,8 +39,8 @@ export function messagesApi(
         facadeOf(buffer).updateMessage(messageId, message),
       )
       for (const hook of await hooksOf(context, threadId, 'after_update_message')) {
-        const stored = storedMessage((await load(context, threadId)).state, messageId)
-        if (stored) await runApiHook(context, threadId, hook, [stored])
+        const after = storedMessage((await load(context, threadId)).state, messageId)
+        if (after) await runApiHook(context, threadId, hook, [after])
       }
     },
     async deleteMessage(threadId, messageId) {

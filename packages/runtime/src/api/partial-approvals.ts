@@ -37,7 +37,7 @@ export async function partialApprovals(
   threadId: string,
   interruptId: string,
 ): Promise<readonly PartialApproval[]> {
-  const given: PartialApproval[] = []
+  const approvals: PartialApproval[] = []
   for (const { event } of await store.events(threadId)) {
     if (
       event.type !== 'custom_event' ||
@@ -49,9 +49,9 @@ export async function partialApprovals(
     if (of !== interruptId || typeof by !== 'string' || typeof sealed !== 'string') continue
     // `approve` sealed these tokens as a JSON list.
     const tokens = JSON.parse(vault.open(sealed, sealContext(threadId, interruptId))) as string[]
-    given.push({ by, tokens })
+    approvals.push({ by, tokens })
   }
-  return given
+  return approvals
 }
 
 function sealContext(threadId: string, interruptId: string): string {

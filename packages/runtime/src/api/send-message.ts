@@ -34,8 +34,8 @@ export async function sendMessage(
   if (context.spending) await context.spending.checkSend(await headOf(context, threadId))
   const target = { threadId, point: 'send_message' }
   const { result, seq } = await editThread(context, target, ({ state }) => {
-    const known = state.queuedIds.get(queueId)
-    if (known !== undefined) return { result: known }
+    const earlierSeq = state.queuedIds.get(queueId)
+    if (earlierSeq !== undefined) return { result: earlierSeq }
     if (state.places.has(queueId))
       throw invalidMessage(`Thread ${threadId} has another message ${queueId}.`)
     for (const path of attachments)
@@ -52,8 +52,8 @@ export async function sendMessage(
         hint: 'Send it when the thread is at rest, or with `ifBusy` enqueue, cut or restart.',
       })
     // A restart also withdraws the queued messages of people, which no turn has answered yet.
-    const unanswered = ifBusy === 'restart' ? state.queue.filter(isFromPerson) : []
-    const withdrawn = unanswered.map(({ queueId }) => unqueued(context, queueId))
+    const openMessages = ifBusy === 'restart' ? state.queue.filter(isFromPerson) : []
+    const withdrawn = openMessages.map(({ queueId }) => unqueued(context, queueId))
     const cuts = state.session && (ifBusy === 'cut' || ifBusy === 'restart') && { ifBusy }
     const wake = { by: context.clock.now() }
     return { result: undefined, change: { append: [...withdrawn, { ...message, ...cuts }], wake } }
@@ -118,12 +118,12 @@ function messageMetadata(
   { metadata, model, settings, call }: SendMessage,
 ): JsonObject | undefined {
   const own = metadata && checkedMetadata(metadata, 'the message')
-  const taken = own && OWN_FIELDS.find((name) => Object.hasOwn(own, name))
-  if (taken !== undefined)
-    throw new RuntimeError(`The metadata of a message cannot have "${taken}".`, {
+  const ownField = own && OWN_FIELDS.find((name) => Object.hasOwn(own, name))
+  if (ownField !== undefined)
+    throw new RuntimeError(`The metadata of a message cannot have "${ownField}".`, {
       code: 'INPUT_INVALID',
       hint:
-        taken === CHOSEN_RUN
+        ownField === CHOSEN_RUN
           ? 'Give `model` and `settings` beside the metadata.'
           : 'The runtime marks its own messages with from, kind and for. Use another name.',
     })
@@ -133,18 +133,18 @@ function messageMetadata(
       code: 'INPUT_INVALID',
       hint: `Known models: ${modelNames(context.registry).join(', ')}.`,
     })
-  const chosen: Record<string, JsonValue> = {}
-  if (model !== undefined) chosen['model'] = model
-  if (settings !== undefined) chosen['settings'] = checkedMetadata(settings, 'the model')
+  const choice: Record<string, JsonValue> = {}
+  if (model !== undefined) choice['model'] = model
+  if (settings !== undefined) choice['settings'] = checkedMetadata(settings, 'the model')
   if (call !== undefined) {
     const args = jsonCopy(call.arguments, {
       subject: `The arguments of "${call.toolName}"`,
       code: 'INPUT_INVALID',
       maxBytes: context.limits.maxMessageBytes,
     })
-    chosen['call'] = { toolName: call.toolName, arguments: args }
+    choice['call'] = { toolName: call.toolName, arguments: args }
   }
-  return { ...own, [CHOSEN_RUN]: chosen }
+  return { ...own, [CHOSEN_RUN]: choice }
 }
 
 function invalidMessage(message: string): RuntimeError {

@@ -57,8 +57,8 @@ async function resultOf(context: ApiContext, wait: Wait): Promise<SessionResult>
   let below: readonly string[] = []
   for (;;) {
     signal?.throwIfAborted()
-    const watched = [threadId, ...below] as const
-    for await (const _ of context.live.watch(watched, { signal })) {
+    const threadIds = [threadId, ...below] as const
+    for await (const _ of context.live.watch(threadIds, { signal })) {
       const look = await lookAt(context, wait)
       if (look.result) {
         const [thread] = await threadInfos(context, [look.result.thread])
@@ -119,8 +119,8 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   if (terminated || state.isErased || hasRested) {
     const last = lastSession ?? { outcome: 'completed', reason: 'idle' }
     const over = { outcome: 'terminated', reason: 'terminated', hint: undefined } as const
-    const ended = terminated ? { ...last, ...over } : last
-    return { result: { ...endFields(ended, state), ...rest }, below: [] }
+    const lastEnd = terminated ? { ...last, ...over } : last
+    return { result: { ...endFields(lastEnd, state), ...rest }, below: [] }
   }
 
   // Only a thread at rest waits for somebody; a running thread may still end by itself. A queued message counts

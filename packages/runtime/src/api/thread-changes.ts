@@ -90,10 +90,10 @@ async function shownChanges(
     if (root) all.set(root.id, root)
   }
   const waiting = new Map<string, Promise<readonly WaitingItem[]>>()
-  const shown = [...all.values()]
-  for (const { rootId } of shown.filter((head) => head.waiting > 0))
+  const threads = [...all.values()]
+  for (const { rootId } of threads.filter((head) => head.waiting > 0))
     if (!waiting.has(rootId)) waiting.set(rootId, waitingItems(context, { rootId }))
-  const infos = await threadInfos(context, shown)
+  const infos = await threadInfos(context, threads)
   return Promise.all(
     infos.map(async (thread) => {
       const items = (await waiting.get(thread.rootId)) ?? []

@@ -14,9 +14,9 @@ export async function unsendMessage(
 ): Promise<boolean> {
   const target = { threadId, point: 'unsend_message' }
   const { result } = await editThread(context, target, ({ state }) => {
-    const queued = state.queue.find((one) => one.queueId === queueId)
-    if (!queued) return { result: false }
-    if (queued.metadata?.['from'] === 'parent')
+    const queuedMessage = state.queue.find((one) => one.queueId === queueId)
+    if (!queuedMessage) return { result: false }
+    if (queuedMessage.metadata?.['from'] === 'parent')
       throw new RuntimeError(`The message ${queueId} of the parent cannot be withdrawn.`, {
         code: 'INPUT_INVALID',
         hint: 'Stop the thread instead: its parent then gets an answer.',

@@ -109,9 +109,9 @@ function sealed(
 ): VariablesProvided['values'] {
   const { vault } = context
   const { threadId } = state
-  const declared = requestedVariables(context, state, requested)
+  const declarations = requestedVariables(context, state, requested)
   // A variable that is declared as a secret, or not declared at all, is treated as a secret.
-  const texts = new Set(declared.filter(({ type }) => type !== 'secret').map(({ name }) => name))
+  const texts = new Set(declarations.filter(({ type }) => type !== 'secret').map(({ name }) => name))
   return Object.fromEntries(
     Object.entries(values).map(([name, given]) => {
       const valueType = texts.has(name) ? ('text' as const) : ('secret' as const)

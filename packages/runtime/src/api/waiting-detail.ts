@@ -26,13 +26,13 @@ export async function waitingDetail(
   const place = log.findIndex(
     (event) => event.type === 'interrupt_opened' && event.interrupt.id === interruptId,
   )
-  const opened = log[place]
-  if (opened?.type !== 'interrupt_opened' || !PEOPLE.has(opened.interrupt.kind))
+  const opening = log[place]
+  if (opening?.type !== 'interrupt_opened' || !PEOPLE.has(opening.interrupt.kind))
     throw new RuntimeError(`Thread ${threadId} has no request ${interruptId}.`, {
       code: 'INTERRUPT_NOT_FOUND',
       hint: 'It may belong to another thread; `inbox.list` lists what is open.',
     })
-  const { interrupt, turnId, at: openedAt, expiresAt, effectId } = opened
+  const { interrupt, turnId, at: openedAt, expiresAt, effectId } = opening
   const open: OpenInterrupt = {
     interrupt,
     turnId,
@@ -41,17 +41,17 @@ export async function waitingDetail(
     effectId,
     isDetached: false,
     isDropped: false,
-    write: opened.write,
+    write: opening.write,
     answer: undefined,
     answeredAt: undefined,
     answeredBy: undefined,
     attachments: [],
   }
   const item = questionItem(context, { head, state, open, path })
-  const answered = log.find(
+  const answerEvent = log.find(
     (event) => event.type === 'interrupt_answered' && event.interruptId === interruptId,
   )
-  const changed = log.find(
+  const change = log.find(
     (event) => event.type === 'call_changed' && event.toolCallId === interrupt.toolCallId,
   )
   const isOpen = openForPeople(state).some((one) => one.interrupt.id === interruptId)
@@ -59,7 +59,7 @@ export async function waitingDetail(
   const rollback = item.request?.action.rollback
   return {
     ...item,
-    status: answered ? 'decided' : isOpen && !isLate ? 'waiting' : 'over',
+    status: answerEvent ? 'decided' : isOpen && !isLate ? 'waiting' : 'over',
     sentence: sentenceOf(context, item),
     undo: (rollback && rollback.type !== 'impossible' ? rollback : null) as JsonValue, // the log is JSON
     evidence: log
@@ -79,7 +79,7 @@ export async function waitingDetail(
       const isOwn = isPlainObject(data) && data['interruptId'] === interruptId
       return isOwn ? [{ by: String(data['by']), at }] : []
     }),
-    decision: decisionOf(answered, changed),
+    decision: decisionOf(answerEvent, change),
   }
 }
 
@@ -93,15 +93,15 @@ function variablesDetail(
   const isOpen = openVariables(found.state, context.clock.now()).some(
     (one) => one.requested === requested,
   )
-  const given = provided && ({ type: 'provided', at: provided.at, by: provided.by } as const)
+  const provision = provided && ({ type: 'provided', at: provided.at, by: provided.by } as const)
   return {
     ...item,
-    status: given ? 'decided' : isOpen ? 'waiting' : 'over',
+    status: provision ? 'decided' : isOpen ? 'waiting' : 'over',
     sentence: sentenceOf(context, item),
     undo: null,
     evidence: [],
     approvedBy: [],
-    decision: given,
+    decision: provision,
   }
 }
 

@@ -23,20 +23,20 @@ export function questionItem(context: ApiContext, { head, state, open, path }: W
   const registry = registryOf(context.registry, state)
   const { interrupt, openedAt, expiresAt, effectId, write } = open
   const effect = effectId === undefined ? undefined : state.effects.get(effectId)?.scheduled
-  const found = effect || write ? undefined : findCall(state, interrupt.toolCallId)?.call
-  const toolName = write?.toolName ?? effect?.name ?? found?.call.toolName ?? ''
+  const place = effect || write ? undefined : findCall(state, interrupt.toolCallId)?.call
+  const toolName = write?.toolName ?? effect?.name ?? place?.call.toolName ?? ''
   const risk = effect
     ? (queuedTool(registry, toolName)?.governance.risk ?? registry.effects.get(toolName)?.risk)
     : registry.tools.get(toolName)?.governance.risk
   const approval = interrupt.kind === 'approval' ? approvalOf(interrupt.request) : undefined
-  const sent = (write?.arguments ?? effect?.args ?? found?.call.arguments ?? null) as JsonValue // arguments of a call are JSON
+  const sentValue = (write?.arguments ?? effect?.args ?? place?.call.arguments ?? null) as JsonValue // arguments of a call are JSON
   // The digest covers the arguments of the action, and the call runs with these or asks again. A request of another
   // shape, which a call of a child has, is about another call.
   const isOwn = approval !== undefined && interrupt.request === approval
-  const logged = found ? argumentsToRun(found) : sent
-  const judged = isOwn ? approval.action.args : logged
-  const toRun = sentArguments(judged, logged) ?? logged // the same value keeps the order of its members
-  const other = sentArguments(sent, toRun)
+  const ownArguments = place ? argumentsToRun(place) : sentValue
+  const shownArguments = isOwn ? approval.action.args : ownArguments
+  const toRun = sentArguments(shownArguments, ownArguments) ?? ownArguments // the same value keeps the order of its members
+  const other = sentArguments(sentValue, toRun)
   return {
     threadId: head.id,
     rootId: head.rootId,
@@ -64,7 +64,7 @@ export function variablesItem(
   requested: VariablesRequested,
 ): WaitingItem {
   const { requestId, toolName, toolCallId = requestId, missing } = requested
-  const declared = requestedVariables(context, state, requested)
+  const declarations = requestedVariables(context, state, requested)
   return {
     threadId: head.id,
     rootId: head.rootId,
@@ -78,7 +78,7 @@ export function variablesItem(
     expiresAt: requested.expiresAt,
     variables: missing.map((name) => {
       const unknown: VariableDefinition = { name, type: 'secret' }
-      const { type = 'text', description } = declared.find((one) => one.name === name) ?? unknown
+      const { type = 'text', description } = declarations.find((one) => one.name === name) ?? unknown
       return description === undefined ? { name, type } : { name, type, description }
     }),
   }
@@ -94,10 +94,10 @@ export function requestedVariables(
   state: KernelState,
   requested: VariablesRequested,
 ): readonly VariableDefinition[] {
-  const found = requestedRelation(context.registry, state, requested)
-  if (!found) return []
-  const asker = { ...state, agent: found.agent.name }
-  return found.relation.requiredVariables.map((one) =>
+  const requester = requestedRelation(context.registry, state, requested)
+  if (!requester) return []
+  const asker = { ...state, agent: requester.agent.name }
+  return requester.relation.requiredVariables.map((one) =>
     isSecret(context, asker, one.name) ? { ...one, type: 'secret' } : one,
   )
 }

@@ -31,9 +31,9 @@ export async function waitingItems(
   const items: WaitingItem[] = []
   let cursor: string | undefined
   do {
-    const left = Math.min(limit - items.length, MOST)
-    if (left <= 0) break
-    const page = await waitingPage(context, { ...selection, limit: left, cursor })
+    const rest = Math.min(limit - items.length, MOST)
+    if (rest <= 0) break
+    const page = await waitingPage(context, { ...selection, limit: rest, cursor })
     items.push(...page.waiting)
     cursor = page.nextCursor
   } while (cursor !== undefined)

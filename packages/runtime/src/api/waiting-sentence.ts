@@ -22,8 +22,8 @@ export function sentenceOf(
     return `${who} needs ${count} before it can start ${tool}.`
   }
   if (kind === 'input') return `${who} asks for the result of ${tool}.`
-  const asked = isPlainObject(question) && question['undo'] !== undefined
-  if (asked) return safeText(String(question['question']), { isLine: true })
+  const isAboutUndo = isPlainObject(question) && question['undo'] !== undefined
+  if (isAboutUndo) return safeText(String(question['question']), { isLine: true })
   if (kind === 'in_doubt')
     return `${who} ran ${tool} and ${CUT_OFF[cutOffOf(question)]}: did it have its effect?`
   const about = registry.tools.get(toolName)?.description

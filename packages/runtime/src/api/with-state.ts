@@ -32,15 +32,15 @@ export async function withState<T>(
   { allowsOver = false, isRepeatable = true }: WithStateOptions = {},
 ): Promise<T> {
   for (let runs = 1; ; runs++) {
-    const run = await runOnce(context, threadId, work, allowsOver)
+    const outcome = await runOnce(context, threadId, work, allowsOver)
     try {
-      await store(context, threadId, run, allowsOver)
-      return run.result
+      await store(context, threadId, outcome, allowsOver)
+      return outcome.result
     } catch (error) {
       const isConflict = error instanceof RuntimeError && error.code === 'STATE_CONFLICT'
       // Events that `work` has shown or committed meanwhile cannot be taken back, so `work` is not called
       // again.
-      const mayRepeat = isRepeatable && !run.hasTold && runs < MAX_RUNS
+      const mayRepeat = isRepeatable && !outcome.hasTold && runs < MAX_RUNS
       if (!isConflict || !mayRepeat) throw toRuntimeError(error)
     }
   }
@@ -79,8 +79,8 @@ async function runOnce<T>(
       hasTold = true
       const safe = vault.redactor(facade.secrets()).json(events)
       const append = safe.filter((event) => !(event.type === 'custom_event' && event.isTransient))
-      const shown = safe.filter((event) => !append.includes(event))
-      if (shown.length > 0) context.show(threadId, shown)
+      const ownEvents = safe.filter((event) => !append.includes(event))
+      if (ownEvents.length > 0) context.show(threadId, ownEvents)
       if (append.length === 0) return
       const place = { environment: context, state: kernel, head, at: context.at }
       const hasParent = (await liveParent(place)) !== undefined
@@ -128,10 +128,10 @@ export async function store(
       wake: { by: context.clock.now() },
     }
     const threads = redacted(context, state, [change, ...others], run.secrets)
-    const given = userChanges(values, context.at())
-    const userValues = given && redactorOf(context, state, run.secrets)?.json(given)
+    const userValueChanges = userChanges(values, context.at())
+    const userValues = userValueChanges && redactorOf(context, state, run.secrets)?.json(userValueChanges)
     try {
-      await context.commit({ point: 'with_state', threads, blobs, userValues: userValues ?? given })
+      await context.commit({ point: 'with_state', threads, blobs, userValues: userValues ?? userValueChanges })
     } catch (error) {
       if (!values.user || !isStoreError(error, 'VALUE_MOVED')) throw error
       const user = await freshUserValues(context.store, values.user)

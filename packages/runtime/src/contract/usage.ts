@@ -26,8 +26,8 @@ export function spentOn(
   usage: TokenUsage,
   { at, logId }: Pick<RuntimeUsageRecorded, 'at' | 'logId'>,
 ): RuntimeUsageRecorded {
-  const spent = { usage: toThreadUsage(usage), costUsd: costOf(model, usage) }
-  return { type: 'usage_recorded', at, ...spent, logId }
+  const amounts = { usage: toThreadUsage(usage), costUsd: costOf(model, usage) }
+  return { type: 'usage_recorded', at, ...amounts, logId }
 }
 
 /**

@@ -33,22 +33,22 @@ export function asSubagent(
       code: 'INPUT_INVALID',
       hint: 'List it in the tools as it is; asSubagent is for agents of the type ai_human.',
     })
-  const described = toolDescription ?? agent.toolDescription ?? agent.description
-  const made = branded(
+  const text = toolDescription ?? agent.toolDescription ?? agent.description
+  const result = branded(
     {
       ...agent,
       name,
       type: 'dual_ai',
       maxSessionTurns: agent.maxSessionTurns ?? 250,
       exposeAsTool: true,
-      toolDescription: described,
+      toolDescription: text,
       sideA: frozenDefinition({ ...agent.sideA, sessionStopOnResponse: true }),
       sideB: Object.freeze({ label: 'caller', handler: silentHandler }),
     },
     { source: agent },
   )
-  if (isPlain) plainSubagents.set(agent, made)
-  return made
+  if (isPlain) plainSubagents.set(agent, result)
+  return result
 }
 
 const SUBAGENT_OPTIONS: OptionNames = {

@@ -127,6 +127,6 @@ export function withModel<Data>(
     })
   }
   const sideA = change('sideA', model)
-  const changed = { ...agent, sideA, ...(sideB && { sideB: change('sideB', sideB) }) }
-  return branded(frozenDefinition(changed))
+  const copy = { ...agent, sideA, ...(sideB && { sideB: change('sideB', sideB) }) }
+  return branded(frozenDefinition(copy))
 }

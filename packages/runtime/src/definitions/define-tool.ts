@@ -233,15 +233,15 @@ async function runTool(
 export const DEFAULT_RISK: Risk = 'write_low_risk'
 
 /** The tools of MCP servers that declare no risk. */
-const undeclared = new WeakSet<object>()
+const toolsWithoutRisk = new WeakSet<object>()
 
 /** Whether the tool comes from an MCP server, and nobody has declared its risk. */
 export function isUndeclared(tool: object): boolean {
-  return undeclared.has(tool)
+  return toolsWithoutRisk.has(tool)
 }
 
 /** One definition per tool object, so that two prompts with the same tool share one definition. */
-const converted = new WeakMap<object, ToolDefinition>()
+const conversions = new WeakMap<object, ToolDefinition>()
 
 /**
  * Converts a tool of any origin (`defineTool`, `tool()`, `governed()`, or any object with the fields of a
@@ -254,8 +254,8 @@ export function asToolDefinition(value: unknown): ToolDefinition | undefined {
       ? (value as unknown as ToolDefinition) // its fields are checked when it is loaded
       : undefined
   if (!('run' in value && 'parameters' in value && 'name' in value)) return undefined
-  const known = converted.get(value)
-  if (known) return known
+  const earlier = conversions.get(value)
+  if (earlier) return earlier
   const core = toolCore(value)
   const {
     risk: given,
@@ -265,13 +265,13 @@ export function asToolDefinition(value: unknown): ToolDefinition | undefined {
   const isMcp = isPlainObject(metadata) && isPlainObject(metadata['mcp'])
   const risk = given ?? (isMcp ? 'write_high_risk' : DEFAULT_RISK)
   const rollback = isMcp && risk === 'write_high_risk' ? 'impossible' : undefined
-  const declared = withoutUndefined({ risk, idempotent, rollback })
+  const fields = withoutUndefined({ risk, idempotent, rollback })
   // A governed tool refuses calls outside a governed run. The runtime governs every call itself, so it takes
   // the tool out of its wrapper. Whether calls of the tool can be undone is checked when it is loaded.
   const definition = core
     ? toolFrom(core.tool as unknown as Tool, core.governance as typeof core.governance & Undoable)
-    : toolFrom(value as Tool, declared as ToolFromOptions<unknown, unknown> & Undoable)
-  if (isMcp && given === undefined && !core) undeclared.add(definition)
-  converted.set(value, definition)
+    : toolFrom(value as Tool, fields as ToolFromOptions<unknown, unknown> & Undoable)
+  if (isMcp && given === undefined && !core) toolsWithoutRisk.add(definition)
+  conversions.set(value, definition)
   return definition
 }

@@ -86,7 +86,7 @@ function runWorker(
     resourceLimits: limits,
   })
   return new Promise<string>((resolve, reject) => {
-    const failed = (why: string, cause?: unknown): void =>
+    const fail = (why: string, cause?: unknown): void =>
       reject(
         new RuntimeError(`The worker of the tool "${toolName}" ${why}.`, {
           code: 'TOOL_WORKER_FAILED',
@@ -105,13 +105,13 @@ function runWorker(
     })
     worker.on('error', (error: Error & { readonly code?: unknown }) =>
       error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-        ? failed(`needed more memory than its limit of ${limits.maxOldGenerationSizeMb} MB`, error)
-        : failed(`ended with an error: ${error.message}`, error),
+        ? fail(`needed more memory than its limit of ${limits.maxOldGenerationSizeMb} MB`, error)
+        : fail(`ended with an error: ${error.message}`, error),
     )
     worker.on('exit', (code) => {
       signal?.removeEventListener('abort', abort)
-      // Calling `failed` has no effect if the worker has answered before.
-      failed(`ended with exit code ${code} before it had a result`)
+      // Calling `fail` has no effect if the worker has answered before.
+      fail(`ended with exit code ${code} before it had a result`)
     })
   })
 }
@@ -123,10 +123,10 @@ type WorkerAnswer =
 
 /** Makes the tool's error again, so that the model reads the same text as from a tool without a worker. */
 function thrown(error: Extract<WorkerAnswer, { error: object }>['error']): Error {
-  const made = new Error(error.message)
-  made.name = error.name
-  if (error.stack !== undefined) made.stack = error.stack
-  return made
+  const copy = new Error(error.message)
+  copy.name = error.name
+  if (error.stack !== undefined) copy.stack = error.stack
+  return copy
 }
 
 /**

@@ -78,8 +78,8 @@ async function openKeyFile(path: string): Promise<SigningKey> {
 async function checkPrivate(path: string): Promise<void> {
   const { mode } = await lstat(path)
   if (process.platform === 'win32' || (mode & 0o077) === 0) return
-  const found = (mode & 0o777).toString(8).padStart(3, '0')
-  throw new RuntimeError(`The key file ${path} can be read by others (mode ${found}).`, {
+  const permissions = (mode & 0o777).toString(8).padStart(3, '0')
+  throw new RuntimeError(`The key file ${path} can be read by others (mode ${permissions}).`, {
     code: 'KEY_INVALID',
     hint: `If nobody has seen it: chmod 600 "${path}". Otherwise delete it, and a new key is made; approvals and checkpoints of the old one no longer count.`,
   })

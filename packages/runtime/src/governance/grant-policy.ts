@@ -44,9 +44,9 @@ export function grantPolicy({ find, clock = systemClock }: GrantPolicyOptions): 
     async decide({ identity, risk, tool }) {
       const threadId = identity[THREAD_MEMBER]
       if (risk === 'read_only' || typeof threadId !== 'string') return undefined
-      const found = await find({ threadId, tool, risk })
-      if (!found || found.expiresAt <= clock.now()) return undefined
-      return { effect: 'review', grant: found.grant }
+      const toolGrant = await find({ threadId, tool, risk })
+      if (!toolGrant || toolGrant.expiresAt <= clock.now()) return undefined
+      return { effect: 'review', grant: toolGrant.grant }
     },
   })
 }
@@ -65,11 +65,11 @@ export function withGrants(
   const first = policies[place]
   if (!first) return [...policies, grants]
   const decide: Policy['decide'] = async (action) => {
-    const said = await first.decide(action)
-    if (said?.effect === 'deny' || said?.grant !== undefined) return said
-    const granted = await grants.decide(action)
-    if (!granted || said === undefined) return granted ?? said
-    return { ...said, grant: granted.grant }
+    const verdict = await first.decide(action)
+    if (verdict?.effect === 'deny' || verdict?.grant !== undefined) return verdict
+    const grantVerdict = await grants.decide(action)
+    if (!grantVerdict || verdict === undefined) return grantVerdict ?? verdict
+    return { ...verdict, grant: grantVerdict.grant }
   }
   const { id, hash, mode } = first
   return policies.with(place, Object.freeze({ id, hash, mode, decide }))
@@ -85,11 +85,11 @@ export function usableGrant(
   { threadId, tool, risk }: Parameters<GrantPolicyOptions['find']>[0],
 ): ToolGrant | undefined {
   const all = [...grants.values()]
-  const revoked = new Set(all.flatMap((one) => (one.revoked ? [one.revoked.grantId] : [])))
+  const revokedIds = new Set(all.flatMap((one) => (one.revoked ? [one.revoked.grantId] : [])))
   const usable = all.flatMap(({ made }): readonly ToolGrant[] => {
     const isWide = made.risk === 'write_high_risk' || made.risk === risk
     if (made.tool !== tool || !isWide) return []
-    if (revoked.has(made.grantId) || revoked.has(signedId(made.grant))) return []
+    if (revokedIds.has(made.grantId) || revokedIds.has(signedId(made.grant))) return []
     return [{ ...made, threadId, expiresAt: Date.parse(made.expiresAt) }]
   })
   return usable.toSorted((a, b) => b.expiresAt - a.expiresAt)[0]

@@ -105,16 +105,16 @@ export class JournaledSession implements SessionGovernor {
     parts: JournaledSessionParts,
   ): Promise<{ readonly session: JournaledSession; readonly isNew: boolean }> {
     const { store, session, requestId } = parts
-    const opened: { session?: JournaledSession } = {}
+    const self: { session?: JournaledSession } = {}
     const journal = new SessionJournal({
       store,
       tree: session.rootId,
       requestId,
-      flush: session.commit && (async () => opened.session!.#flush(session.commit!)),
+      flush: session.commit && (async () => self.session!.#flush(session.commit!)),
     })
-    const found = await journal.find()
-    opened.session = new JournaledSession(parts, journal, found)
-    return { session: opened.session, isNew: !found }
+    const record = await journal.find()
+    self.session = new JournaledSession(parts, journal, record)
+    return { session: self.session, isNew: !record }
   }
 
   private constructor(
@@ -308,8 +308,8 @@ export class JournaledSession implements SessionGovernor {
       threadId: session.threadId,
       agentName: session.agent.name,
     }
-    const made = (await this.#governor.state(request_id))?.calls.get(call)
-    const text = made && (await this.#journal.get(made.args_hash))
+    const record = (await this.#governor.state(request_id))?.calls.get(call)
+    const text = record && (await this.#journal.get(record.args_hash))
     return { threadId, agent, arguments: text === undefined ? null : parseJson(text) }
   }
 
@@ -376,8 +376,8 @@ function parseJson(text: string): JsonValue {
  * Creates the object that checks approvals only when it is first used, because most sessions get no token.
  */
 function lazyApprovals(make: () => Approvals): Approvals {
-  let made: Approvals | undefined
-  const get = (): Approvals => (made ??= make())
+  let approvals: Approvals | undefined
+  const get = (): Approvals => (approvals ??= make())
   return {
     redeem: (tokens, request) => get().redeem(tokens, request),
     checkGrant: async (grant, request) =>
@@ -404,10 +404,10 @@ function toCanonical(value: JsonValue): JsonValue {
     canonicalJson(value)
     return value
   } catch {
-    const repaired: unknown = JSON.parse(JSON.stringify(value), (_key, member: unknown) =>
+    const copy: unknown = JSON.parse(JSON.stringify(value), (_key, member: unknown) =>
       typeof member === 'string' ? member.replace(/[\ud800-\udfff]/gu, '\u{FFFD}') : member,
     )
-    return repaired as JsonValue
+    return copy as JsonValue
   }
 }
 
@@ -416,8 +416,8 @@ function toCanonical(value: JsonValue): JsonValue {
  * RUN_ERROR; the caller adds the original code as the subject.
  */
 function toReasonCode(code: string): ReasonCode {
-  const known = REASON_CODES.find((one) => one === code)
-  return known ?? (CANCELLING.has(code) ? 'CANCELLED' : 'RUN_ERROR')
+  const reason = REASON_CODES.find((one) => one === code)
+  return reason ?? (CANCELLING.has(code) ? 'CANCELLED' : 'RUN_ERROR')
 }
 
 const CANCELLING: ReadonlySet<string> = new Set(['stopped', 'terminated', 'cancelled'])

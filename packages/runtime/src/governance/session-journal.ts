@@ -79,10 +79,10 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     void
   > {
     const isOwn = requestId === this.#options.requestId
-    const found = isOwn ? this.#found : undefined
+    const row = isOwn ? this.#found : undefined
     if (isOwn) this.#found = undefined
     let count = 0
-    for (const { index, line } of found ?? (await this.#readStored(requestId))) {
+    for (const { index, line } of row ?? (await this.#readStored(requestId))) {
       yield { index, line, envelope: toEnvelope(line) }
       count++
     }
@@ -119,14 +119,14 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   /** Returns the pending writes, to be committed, and clears them. */
   take(): Writes {
     const audit = this.#lines
-    const spent = this.#spent
+    const tokens = this.#spent
     const blobs = [...this.#texts].map(([hash, text]): Blob => ({ hash, bytes: encode(text) }))
     this.#takenLines = audit
     this.#takenTexts = this.#texts
     this.#lines = []
     this.#spent = []
     this.#texts = new Map()
-    return { audit, spent, blobs }
+    return { audit, spent: tokens, blobs }
   }
 
   #readStored(requestId: string): Promise<readonly AuditRow[]> {

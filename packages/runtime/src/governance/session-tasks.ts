@@ -18,12 +18,12 @@ export type SessionTasks = (session: Pick<GovernedSession, 'agent' | 'tools'>) =
 
 /** Creates the function that builds the rules of sessions; `invert` runs a tool in order to undo a write. */
 export function createSessionTasks(invert: Invert): SessionTasks {
-  const known = new WeakMap<
+  const tasks = new WeakMap<
     ResolvedAgent,
     { readonly tools: readonly ToolDefinition[]; readonly task: TaskClass }
   >()
   return ({ agent, tools }) => {
-    const before = known.get(agent)
+    const before = tasks.get(agent)
     const isSame =
       before?.tools.length === tools.length && tools.every((one, at) => one === before.tools[at])
     if (before && isSame) return before.task
@@ -32,7 +32,7 @@ export function createSessionTasks(invert: Invert): SessionTasks {
     const { taskClass = PLAIN } = agent.definition
     const list = [...byName.values()].map((tool) => toGoverned(tool, invert))
     const task = defineTaskClass({ ...taskClass, tools: list })
-    known.set(agent, { tools: [...tools], task })
+    tasks.set(agent, { tools: [...tools], task })
     return task
   }
 }

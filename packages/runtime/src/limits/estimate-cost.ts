@@ -76,8 +76,8 @@ function outputTokensOf(
       if (typeof value === 'number' && value > 0) return value
     }
   const { provider, modelId } = model
-  const known = findModel(modelCatalog, provider.name, modelId)?.limits?.outputTokens
-  return definition?.capabilities?.maxOutputTokens ?? known ?? DEFAULT_OUTPUT_TOKENS
+  const modelLimit = findModel(modelCatalog, provider.name, modelId)?.limits?.outputTokens
+  return definition?.capabilities?.maxOutputTokens ?? modelLimit ?? DEFAULT_OUTPUT_TOKENS
 }
 
 export function lengthOf({ delta }: StreamEvent): number {

@@ -93,7 +93,7 @@ export class Retention {
 
   async #sweepTenant(tenant: string, mayStop: boolean): Promise<void> {
     const { store, rules } = this.#parts
-    const kept = rules.map(() => ({ count: 0 }))
+    const counts = rules.map(() => ({ count: 0 }))
     // A thread that becomes active during this loop moves to places that were read before. It is then counted once
     // or missed, never twice, so the loop may keep a thread too many but never removes one too many.
     for (let after: ThreadQuery['after']; ;) {
@@ -101,7 +101,7 @@ export class Retention {
       const page = await store.list(query)
       const due: { readonly head: ThreadHead; readonly rule: RetentionRule }[] = []
       for (const head of page) {
-        const rule = rules.find((one, place) => this.#isDue(head, one, kept[place]!))
+        const rule = rules.find((one, place) => this.#isDue(head, one, counts[place]!))
         if (rule) due.push({ head, rule })
       }
       while (due.length > 0) {

@@ -32,10 +32,10 @@ export function parsedRecord(name: string): {
     accounts: readonly [prefix: string, amounts: Amounts, lost: Amounts][],
   ]
   const [epoch, , accounts] = JSON.parse(name.slice(name.indexOf('" [') + 2)) as Stored // `recordOf` wrote it
-  const held = accounts.map(([prefix, amounts, lost]): Held => {
+  const holds = accounts.map(([prefix, amounts, lost]): Held => {
     return { account: { prefix, max: {} }, amounts, lost }
   })
-  return { epoch, held }
+  return { epoch, held: holds }
 }
 
 /** Returns what counts as spent for an inference whose process died: only its input is known. */

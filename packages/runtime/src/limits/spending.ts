@@ -77,7 +77,7 @@ export class SpendingLimits {
   middleware(head: ThreadHead, side: ResolvedSide, model: ResolvedModel): Middleware {
     const reserve = (request: LLMRequest): Promise<Reservation> =>
       this.#reserve(head, { side, model, request })
-    const settled = (reservation: Reservation, usage: TokenUsage): Promise<void> =>
+    const settleReservation = (reservation: Reservation, usage: TokenUsage): Promise<void> =>
       this.#settle(reservation, model, usage)
     return {
       name: 'spending',
@@ -87,12 +87,12 @@ export class SpendingLimits {
         let outputLength = 0
         let failure: unknown
         const settle = (): Promise<void> =>
-          settled(reservation, usage ?? cutUsage(outputLength, reservation, failure))
+          settleReservation(reservation, usage ?? cutUsage(outputLength, reservation, failure))
         // A provider that ignores the abort signal may never return, so an aborted inference is settled at once.
-        let ended: Promise<void> | undefined
-        const cut = (): void => void (ended ??= settle())
+        let ending: Promise<void> | undefined
+        const onAbort = (): void => void (ending ??= settle())
         try {
-          request.signal.addEventListener('abort', cut, { once: true })
+          request.signal.addEventListener('abort', onAbort, { once: true })
           for await (const events of next(request)) {
             for (const event of events)
               if (event.type === 'message_stop') usage = event.delta.usage
@@ -103,8 +103,8 @@ export class SpendingLimits {
           failure = error
           throw error
         } finally {
-          request.signal.removeEventListener('abort', cut)
-          await (ended ??= settle())
+          request.signal.removeEventListener('abort', onAbort)
+          await (ending ??= settle())
         }
       },
     }
@@ -136,13 +136,13 @@ export class SpendingLimits {
 
   /** Returns what one tenant or all, with their users, have spent and reserved in this period and the one before. */
   async report(tenant?: string): Promise<LimitsReport['spending']> {
-    const found = new Map<string, Map<string, number>>()
+    const sumsByAccount = new Map<string, Map<string, number>>()
     for (const [name, value] of await this.#store.counters(PREFIX)) {
       const { account, counter } = parsed(name)
-      const values = found.get(account) ?? new Map<string, number>()
-      found.set(account, values.set(counter, value))
+      const values = sumsByAccount.get(account) ?? new Map<string, number>()
+      sumsByAccount.set(account, values.set(counter, value))
     }
-    return [...found].flatMap(([account, values]) => {
+    return [...sumsByAccount].flatMap(([account, values]) => {
       const { who, periodMs, from } = parsed(account)
       const [per, of, user] = who
       if (tenant !== undefined && of !== tenant) return []
@@ -205,20 +205,24 @@ export class SpendingLimits {
     for (;;) {
       const accounts = this.#accountsOf(spender)
       const inputTokens = inputTokensOf(asked.request)
-      const lost = lostOf(asked.model, inputTokens)
-      const held = accounts.map((account): Held => {
-        return { account, amounts: highestCost(account, { ...asked, inputTokens }), lost }
+      const lostAmounts = lostOf(asked.model, inputTokens)
+      const holds = accounts.map((account): Held => {
+        return {
+          account,
+          amounts: highestCost(account, { ...asked, inputTokens }),
+          lost: lostAmounts,
+        }
       })
-      const record = recordOf(head, this.#records++, held)
-      const settled = this.#nextSettled(deadline)
+      const record = recordOf(head, this.#records++, holds)
+      const nextEnd = this.#nextSettled(deadline)
       try {
-        const counters = [...held.flatMap(reserving), { name: record, add: -1 }]
+        const counters = [...holds.flatMap(reserving), { name: record, add: -1 }]
         await this.#commit('limit_reserve', counters)
-        settled.leave()
-        return { record, held, inputTokens }
+        nextEnd.leave()
+        return { record, held: holds, inputTokens }
       } catch (error) {
         if (!isStoreError(error, 'LIMIT_REACHED')) {
-          settled.leave()
+          nextEnd.leave()
           throw error
         }
       }
@@ -226,7 +230,7 @@ export class SpendingLimits {
       const full = await this.#full(accounts, 'spent')
       const busy = full ? undefined : await this.#full(accounts, 'held')
       if (full || (busy && now >= deadline)) {
-        settled.leave()
+        nextEnd.leave()
         const account = (full ?? busy)!
         await this.#count(account, 'delayed')
         const waitMs = full ? full.until - now : Math.min(LOOK_AGAIN_MS, account.until - now)
@@ -237,8 +241,8 @@ export class SpendingLimits {
         )
       }
       // If the limit is no longer reached, try again at once; otherwise wait until another inference ends.
-      if (busy) await settled.promise
-      settled.leave()
+      if (busy) await nextEnd.promise
+      nextEnd.leave()
       asked.request.signal.throwIfAborted()
     }
   }
@@ -334,11 +338,11 @@ export class SpendingLimits {
       const from = now - (now % periodMs)
       const who = per === 'user' ? [per, tenant, owner] : [per, tenant]
       const prefix = `${PREFIX}${periodMs} ${from} ${JSON.stringify(who)} `
-      const known = accounts.get(prefix)?.max ?? {}
+      const limits = accounts.get(prefix)?.max ?? {}
       const max = {
-        nanoUsd: least(known.nanoUsd, maxCostUsd === undefined ? undefined : maxCostUsd * NANO),
-        tokens: least(known.tokens, maxTokens),
-        inferences: least(known.inferences, maxInferences),
+        nanoUsd: least(limits.nanoUsd, maxCostUsd === undefined ? undefined : maxCostUsd * NANO),
+        tokens: least(limits.tokens, maxTokens),
+        inferences: least(limits.inferences, maxInferences),
       }
       const name = per === 'user' ? `The user "${owner}"` : `The tenant "${tenant}"`
       accounts.set(prefix, { rule, name, prefix, until: from + periodMs, max })
@@ -351,16 +355,16 @@ export class SpendingLimits {
     accounts: readonly SpendingAccount[],
     kind: 'spent' | 'held',
   ): Promise<SpendingAccount | undefined> {
-    let found: SpendingAccount | undefined
+    let full: SpendingAccount | undefined
     for (const account of accounts) {
       const values = await this.#store.counters(`${account.prefix}${kind} `)
       const isFull = MEASURES.some((measure) => {
         const max = account.max[measure]
         return max !== undefined && (values.get(`${account.prefix}${kind} ${measure}`) ?? 0) >= max
       })
-      if (isFull && account.until > (found?.until ?? 0)) found = account
+      if (isFull && account.until > (full?.until ?? 0)) full = account
     }
-    return found
+    return full
   }
 
   async #count({ prefix }: SpendingAccount, what: 'refused' | 'delayed'): Promise<void> {
@@ -448,8 +452,8 @@ function cutUsage(
   { inputTokens }: Reservation,
   failure: unknown,
 ): TokenUsage {
-  const told = isUPPError(failure) ? failure.turn?.usage : undefined
-  if (told && told.totalTokens > 0) return told
+  const usage = isUPPError(failure) ? failure.turn?.usage : undefined
+  if (usage && usage.totalTokens > 0) return usage
   const isRefused =
     isUPPError(failure) &&
     failure.code !== ErrorCode.Timeout &&

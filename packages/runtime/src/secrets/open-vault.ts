@@ -116,8 +116,8 @@ const SETTING = 'vault_key'
 
 /** Reads or creates a key in the store itself, for stores that have no folder. */
 async function storedVaultKey(store: Store): Promise<Uint8Array> {
-  const known = (await store.setting(SETTING))?.['key']
-  if (typeof known === 'string') return Buffer.from(known, 'base64')
+  const storedKey = (await store.setting(SETTING))?.['key']
+  if (typeof storedKey === 'string') return Buffer.from(storedKey, 'base64')
   const key = randomBytes(32)
   await store.setSetting(SETTING, { key: key.toString('base64') })
   return key

@@ -84,8 +84,8 @@ export function aesVault({ key, oldKeys = [], random = randomBytes }: AesVaultOp
       const nonce = random(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', secretKey, nonce)
       cipher.setAAD(Buffer.from(context))
-      const sealed = [cipher.update(secret, 'utf8'), cipher.final()]
-      const bytes = Buffer.concat([nonce, cipher.getAuthTag(), ...sealed])
+      const parts = [cipher.update(secret, 'utf8'), cipher.final()]
+      const bytes = Buffer.concat([nonce, cipher.getAuthTag(), ...parts])
       return `${FORMAT}${ownId}.${encodeBase64Url(bytes)}`
     },
     open(sealed, context) {

@@ -27,11 +27,11 @@ export function blobNames(
   const names: BlobName[] = []
   for (const { threadId, json } of events)
     // The hash is before the last quote.
-    for (const found of json.match(HEX_IN_JSON) ?? [])
-      if (HASH_LENGTHS.has(found.length)) names.push({ hash: found.slice(-65, -1), threadId })
-  const named = new Set(names.map(({ hash }) => hash))
+    for (const digits of json.match(HEX_IN_JSON) ?? [])
+      if (HASH_LENGTHS.has(digits.length)) names.push({ hash: digits.slice(-65, -1), threadId })
+  const hashes = new Set(names.map(({ hash }) => hash))
   const first = commit.threads[0]
   if (!first) return names
-  const others = (commit.blobs ?? []).filter(({ hash }) => !named.has(hash))
+  const others = (commit.blobs ?? []).filter(({ hash }) => !hashes.has(hash))
   return [...names, ...others.map(({ hash }) => ({ hash, threadId: first.id }))]
 }

@@ -15,7 +15,7 @@ export function claimedHead(
   const isOther = lease !== null && lease.owner !== owner
   if (isOther && lease.until > now)
     return { heldBy: lease.owner, until: lease.until, leftMs: lease.until - now }
-  const claimed: Lease = {
+  const newLease: Lease = {
     owner,
     until: now + leaseMs,
     deaths: (lease?.deaths ?? 0) + (isOther ? 1 : 0),
@@ -26,6 +26,6 @@ export function claimedHead(
     ...head,
     epoch: head.epoch + 1,
     attempts: head.attempts + (isOther && lease.isOnTrial ? 1 : 0),
-    lease: address === undefined ? claimed : { ...claimed, address },
+    lease: address === undefined ? newLease : { ...newLease, address },
   }
 }

@@ -40,8 +40,8 @@ export function below(tree: readonly ThreadHead[], id: string): readonly ThreadH
     children.set(head.parentId, siblings)
     siblings.push(head)
   }
-  const found = [...(children.get(id) ?? [])]
+  const descendants = [...(children.get(id) ?? [])]
   // The list grows while the loop runs, so that all levels are visited.
-  for (const head of found) found.push(...(children.get(head.id) ?? []))
-  return found
+  for (const head of descendants) descendants.push(...(children.get(head.id) ?? []))
+  return descendants
 }

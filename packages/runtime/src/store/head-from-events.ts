@@ -25,11 +25,11 @@ export function firstWordsIn(events: readonly RuntimeEvent[]): string | null {
     if (text === '') continue
     // Most texts are plain ASCII; checking that is faster than calling `safeText`.
     const isPlain = /^[\x20-\x7e]*$/.test(text)
-    const shown = isPlain ? text : labelText(safeText(text, { isLine: true }))
-    const characters = Array.from(shown.slice(0, 2 * FIRST_WORDS + 2))
+    const line = isPlain ? text : labelText(safeText(text, { isLine: true }))
+    const characters = Array.from(line.slice(0, 2 * FIRST_WORDS + 2))
     return characters.length > FIRST_WORDS
       ? `${characters.slice(0, FIRST_WORDS - 1).join('')}…`
-      : shown
+      : line
   }
   return null
 }

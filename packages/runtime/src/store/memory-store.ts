@@ -98,9 +98,9 @@ class MemoryStore implements Store {
     this.#mustBeOpen()
     const before = this.#heads.get(threadId)
     if (!before) return undefined
-    const claimed = claimedHead(before, options, this.#clock.now())
-    if ('heldBy' in claimed) return claimed
-    return { head: this.#setHead(claimed), epoch: claimed.epoch }
+    const after = claimedHead(before, options, this.#clock.now())
+    if ('heldBy' in after) return after
+    return { head: this.#setHead(after), epoch: after.epoch }
   }
 
   async renew(
@@ -138,10 +138,10 @@ class MemoryStore implements Store {
     this.#mustBeOpen()
     if (owner !== undefined)
       return this.#heads.get(this.#clientIds.get(keyOf(tenant, owner, clientId)) ?? '')
-    const found = [...this.#heads.values()].filter(
+    const heads = [...this.#heads.values()].filter(
       (head) => head.tenant === tenant && head.clientId === clientId,
     )
-    return selectThreads(found, { sort: 'oldest', limit: 1 })[0]
+    return selectThreads(heads, { sort: 'oldest', limit: 1 })[0]
   }
 
   async list(query: ThreadQuery): Promise<readonly ThreadHead[]> {
@@ -288,9 +288,9 @@ class MemoryStore implements Store {
     save: async (threadId, logId, parts) => {
       this.#mustBeOpen()
       if (this.#heads.get(threadId)?.logId !== logId) return
-      const known = this.#snapshots.get(threadId)
-      const kept = known?.logId === logId ? known.parts : []
-      this.#snapshots.set(threadId, { logId, parts: new Map([...kept, ...parts]) })
+      const snapshot = this.#snapshots.get(threadId)
+      const earlierParts = snapshot?.logId === logId ? snapshot.parts : []
+      this.#snapshots.set(threadId, { logId, parts: new Map([...earlierParts, ...parts]) })
     },
   }
 
@@ -386,9 +386,9 @@ class MemoryStore implements Store {
   }
 
   #forgetBlobs(threadId: string, stillNamed: readonly BlobName[]): void {
-    const kept = new Set(stillNamed.map(({ hash }) => hash))
+    const remaining = new Set(stillNamed.map(({ hash }) => hash))
     for (const [hash, users] of this.#blobUsers) {
-      if (kept.has(hash) || !users.delete(threadId) || users.size > 0) continue
+      if (remaining.has(hash) || !users.delete(threadId) || users.size > 0) continue
       this.#blobUsers.delete(hash)
       this.#blobs.delete(hash)
     }

@@ -70,14 +70,14 @@ export interface EventRow {
 export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   checkTexts(commit)
   const before = checkThreads(commit.threads, view)
-  const spent = new Set<string>()
+  const tokenIds = new Set<string>()
   for (const { jti } of commit.spent ?? []) {
-    if (spent.has(jti) || view.isSpent(jti))
+    if (tokenIds.has(jti) || view.isSpent(jti))
       throw new StoreError(`The approval token ${jti} is spent.`, {
         code: 'TOKEN_SPENT',
         hint: 'A token approves once. Ask for a new decision.',
       })
-    spent.add(jti)
+    tokenIds.add(jti)
   }
   const counters = newCounters(commit, view)
   const heads = new Map(before)
@@ -86,10 +86,10 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   const events = commit.threads.flatMap((change) => {
     const head = heads.get(change.id)
     if (!head) throw notFound(change.id)
-    const changed = changeHead(head, change, number)
-    heads.set(change.id, changed)
-    const asked = waitingChange(change.append ?? [], changed, change.create ? undefined : head)
-    if (asked) waiting.push(asked)
+    const after = changeHead(head, change, number)
+    heads.set(change.id, after)
+    const questions = waitingChange(change.append ?? [], after, change.create ? undefined : head)
+    if (questions) waiting.push(questions)
     return eventRows(change, head.seq)
   })
   const audit = numberAudit(commit, view)
@@ -164,10 +164,10 @@ function checkThreads(
   const clientIds = new Set<string>()
   for (const change of changes) {
     const { id, create } = change
-    const known = heads.get(id) ?? view.head(id)
-    if (create && known)
+    const before = heads.get(id) ?? view.head(id)
+    if (create && before)
       throw new StoreError(`The thread ${id} exists already.`, { code: 'THREAD_EXISTS' })
-    const head = create ? newHead(id, create, view.newLogId(), 0) : known
+    const head = create ? newHead(id, create, view.newLogId(), 0) : before
     if (!head) throw notFound(id)
     checkConditions(change, head)
     heads.set(id, head)
@@ -256,15 +256,15 @@ function newCounters({ counters = [] }: Commit, view: StoreView): CommitPlan['co
 
 function numberAudit({ audit = [] }: Commit, view: StoreView): CommitPlan['audit'] {
   const lengths = new Map<string, number>()
-  const seen = new Set<string>()
+  const names = new Set<string>()
   return audit.map((line) => {
     const key = JSON.stringify([line.requestId, line.seq])
-    if (seen.has(key) || view.hasAuditLine(line.requestId, line.seq))
+    if (names.has(key) || view.hasAuditLine(line.requestId, line.seq))
       throw new StoreError(`Request ${line.requestId} has a line ${line.seq} already.`, {
         code: 'STATE_CONFLICT',
         hint: 'Another process continued this request. Read its audit log again.',
       })
-    seen.add(key)
+    names.add(key)
     const index = lengths.get(line.tree) ?? view.auditLength(line.tree)
     lengths.set(line.tree, index + 1)
     return { ...line, index }

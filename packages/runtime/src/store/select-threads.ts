@@ -18,8 +18,8 @@ export function selectThreads(
   const { tenant, owner, agent, lifecycle, parentId, rootId, isWaiting, search, tag } = query
   const { forkedFrom, changedAfter, tool, grantedAfter, after, idPart } = query
   const all = [...heads]
-  const called = tool === undefined ? [] : all.filter(({ tools }) => tools.includes(tool))
-  const ids = new Set(called.flatMap(({ id, rootId }) => [id, rootId]))
+  const callers = tool === undefined ? [] : all.filter(({ tools }) => tools.includes(tool))
+  const ids = new Set(callers.flatMap(({ id, rootId }) => [id, rootId]))
   const matches = (head: ThreadHead): boolean =>
     (tenant === undefined || head.tenant === tenant) &&
     (owner === undefined || head.owner === owner) &&

@@ -335,16 +335,16 @@ const virtualCases: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
     await rig.dispatcher.start(rig.drain)
     await rig.ask('a', 1000)
     await rig.ask('b', 1000)
-    const stopped = watch(rig.dispatcher.stop({ graceMs: 50 }))
+    const stopping = watch(rig.dispatcher.stop({ graceMs: 50 }))
     rig.dispatcher.wake('c')
     rig.dispatcher.wake('a')
     await rig.end(0)
     await rig.timers.advance(49)
-    same([rig.runs[1]?.signal.aborted, stopped.isDone], [false, false], 'within the grace')
+    same([rig.runs[1]?.signal.aborted, stopping.isDone], [false, false], 'within the grace')
     await rig.timers.advance(1)
-    same([rig.runs[1]?.signal.aborted, stopped.isDone], [true, false], 'after the grace')
+    same([rig.runs[1]?.signal.aborted, stopping.isDone], [true, false], 'after the grace')
     await rig.end(1, { error: new Error('aborted') })
-    same([stopped.isDone, rig.ids], [true, 'ab'], 'the end')
+    same([stopping.isDone, rig.ids], [true, 'ab'], 'the end')
     await rig.timers.advance(100_000)
     same([rig.ids, rig.timers.pending()], ['ab', []], 'long after')
   },
@@ -390,10 +390,10 @@ const realCases: Readonly<Record<string, (rig: RealRig) => Promise<void>>> = {
   },
   'a thread is drained when its time comes, not before': async (rig) => {
     await rig.dispatcher.start(rig.drain)
-    const asked = performance.now()
+    const askedAt = performance.now()
     await rig.ask('a', 600)
     await rig.until(() => rig.runs.length > 0)
-    const late = performance.now() - asked - 600
+    const late = performance.now() - askedAt - 600
     same([late > -20, late < 3000], [true, true], `the drain, ${late} ms after its time`)
     rig.end(0, { wakeAt: Date.now() + 300 })
     await rig.shows('aa', 'the drains: another time was set when the thread parked')
@@ -440,11 +440,11 @@ const realCases: Readonly<Record<string, (rig: RealRig) => Promise<void>>> = {
       await rig.until(() => rig.runs.length > i)
       rig.end(i, { error: new Error('no') })
     }
-    const failed = performance.now() // the next try is in 1600 ms
+    const failedAt = performance.now() // the next try is in 1600 ms
     await rig.ask('b')
     await rig.ask('a')
     await rig.until(() => rig.runs.length >= 7)
-    same(performance.now() - failed < 1400, true, 'the drains came before the next try')
+    same(performance.now() - failedAt < 1400, true, 'the drains came before the next try')
     same(rig.ids.slice(5).split('').toSorted(), ['a', 'b'], 'the drains')
   },
   'a drain that ends but does not park is not run in a hot loop': async (rig) => {
@@ -484,15 +484,15 @@ const realCases: Readonly<Record<string, (rig: RealRig) => Promise<void>>> = {
     await rig.ask('a')
     await rig.ask('b')
     await rig.until(() => rig.runs.length === 2)
-    const stopped = watch(rig.dispatcher.stop({ graceMs: 400 }))
+    const stopping = watch(rig.dispatcher.stop({ graceMs: 400 }))
     await rig.ask('c')
     rig.end(0)
     await pass(200)
-    same([rig.runs[1]?.signal.aborted, stopped.isDone], [false, false], 'within the grace')
+    same([rig.runs[1]?.signal.aborted, stopping.isDone], [false, false], 'within the grace')
     await rig.until(() => rig.runs[1]?.signal.aborted === true)
-    same([rig.runs[1]?.signal.aborted, stopped.isDone], [true, false], 'after the grace')
+    same([rig.runs[1]?.signal.aborted, stopping.isDone], [true, false], 'after the grace')
     rig.end(1, { error: new Error('aborted') })
-    await rig.until(() => stopped.isDone)
-    same([stopped.isDone, rig.runs.length], [true, 2], 'the end')
+    await rig.until(() => stopping.isDone)
+    same([stopping.isDone, rig.runs.length], [true, 2], 'the end')
   },
 }

@@ -186,11 +186,11 @@ export type CommitOutcome =
  */
 export function crashStore(store: Store, options: CrashStoreOptions): Store {
   const { lane, crashAt, onCrash, onCommit, onClaim } = options
-  const asked = new Set<Commit>()
+  const commits = new Set<Commit>()
 
   async function commit(it: Commit): Promise<CommitResult> {
-    const isFirst = !asked.has(it)
-    asked.add(it)
+    const isFirst = !commits.has(it)
+    commits.add(it)
     const moment = isFirst ? crashAt?.(it) : undefined
     if (moment === 'before') {
       onCrash?.(moment, it)
@@ -212,9 +212,9 @@ export function crashStore(store: Store, options: CrashStoreOptions): Store {
     threadId: string,
     claimOptions: ClaimOptions,
   ): Promise<Claim | HeldThread | undefined> {
-    const claimed = await store.claim(threadId, claimOptions)
-    onClaim?.(threadId, claimed)
-    return claimed
+    const holder = await store.claim(threadId, claimOptions)
+    onClaim?.(threadId, holder)
+    return holder
   }
 
   return new Proxy(store, {

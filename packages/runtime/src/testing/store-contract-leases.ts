@@ -23,10 +23,14 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
     if (!claim || 'heldBy' in claim) throw new Error('Expected the thread to be free.')
     const { until, ...lease } = claim.head.lease ?? { until: 0 }
     same(lease, { owner: 'one', deaths: 0, survived: 0, isOnTrial: false }, 'the lease')
-    const held = await store.claim('t', by('two'))
-    if (!held || !('heldBy' in held)) throw new Error('Expected the thread to be held.')
-    same([held.heldBy, held.until], ['one', until], 'the holder')
-    same(held.leftMs > 0 && held.leftMs <= LEASE_MS, true, 'whether the rest is within the lease')
+    const refusal = await store.claim('t', by('two'))
+    if (!refusal || !('heldBy' in refusal)) throw new Error('Expected the thread to be held.')
+    same([refusal.heldBy, refusal.until], ['one', until], 'the holder')
+    same(
+      refusal.leftMs > 0 && refusal.leftMs <= LEASE_MS,
+      true,
+      'whether the rest is within the lease',
+    )
     same((await store.head('t'))?.epoch, 1, 'the epoch: nothing was changed')
     await store.commit({ point: 'test', threads: [{ id: 't', fence: 1, append: [valueSet(1)] }] })
   },
@@ -55,9 +59,9 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
     const won = answers.flatMap((answer) => (answer && 'epoch' in answer ? [answer] : []))
     same(won.length, 1, 'the number of winners')
     same([(await store.head('t'))?.epoch, won[0]?.epoch], [1, 1], 'the epoch')
-    const told = answers.flatMap((answer) => (answer && 'heldBy' in answer ? answer.heldBy : []))
+    const holders = answers.flatMap((answer) => (answer && 'heldBy' in answer ? answer.heldBy : []))
     same(
-      new Set(told).size === 1 && told[0] === won[0]?.head.lease?.owner,
+      new Set(holders).size === 1 && holders[0] === won[0]?.head.lease?.owner,
       true,
       'what others hear',
     )
@@ -68,8 +72,8 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
     await pass(LEASE_MS + 50)
     const second = await store.claim('t', by('two'))
     same(second && 'epoch' in second && second.epoch, 2, 'the epoch of the second owner')
-    const fenced = { id: 't', fence: 1, append: [valueSet(1)] }
-    await refused(store.commit({ point: 'test', threads: [fenced] }), 'FENCED')
+    const write = { id: 't', fence: 1, append: [valueSet(1)] }
+    await refused(store.commit({ point: 'test', threads: [write] }), 'FENCED')
     same((await leaseOf(store))?.deaths, 1, 'the deaths')
     await pass(LEASE_MS + 50)
     await store.claim('t', by('three'))
@@ -109,10 +113,14 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
       await pass(LEASE_MS / 2)
       same(await store.renew(['t', 'u', 'v', 'none'], by('one')), ['t'], 'what one still holds')
     }
-    const held = await store.claim('t', by('three'))
-    same(held && 'heldBy' in held && held.heldBy, 'one', 'the holder of t')
-    const taken = await store.claim('u', by('three'))
-    same(taken && 'epoch' in taken && taken.epoch, 2, 'the epoch of u, which nobody renewed')
+    const refusal = await store.claim('t', by('three'))
+    same(refusal && 'heldBy' in refusal && refusal.heldBy, 'one', 'the holder of t')
+    const secondClaim = await store.claim('u', by('three'))
+    same(
+      secondClaim && 'epoch' in secondClaim && secondClaim.epoch,
+      2,
+      'the epoch of u, which nobody renewed',
+    )
     same(await store.renew(['u'], by('two')), [], 'what two still holds')
     same((await store.head('t'))?.epoch, 1, 'the epoch of t')
   },
@@ -121,8 +129,8 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
     await store.claim('t', by('one'))
     await pass(LEASE_MS + 50)
     same(await store.renew(['t'], by('one')), ['t'], 'what is renewed')
-    const held = await store.claim('t', by('two'))
-    same(held && 'heldBy' in held && held.heldBy, 'one', 'the holder')
+    const refusal = await store.claim('t', by('two'))
+    same(refusal && 'heldBy' in refusal && refusal.heldBy, 'one', 'the holder')
   },
   'a lease that was released can be taken at once, and is no death': async (store) => {
     await addThreads(store, 't', 'u', 'v')
@@ -138,8 +146,8 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
     same(await owners(), [null, null, 'two'], 'the owners after all was released')
     const next = await store.claim('t', by('three'))
     same(next && 'head' in next && next.head.lease?.deaths, 0, 'the deaths')
-    const fenced = { id: 't', fence: 1, append: [valueSet(1)] }
-    await refused(store.commit({ point: 'test', threads: [fenced] }), 'FENCED')
+    const write = { id: 't', fence: 1, append: [valueSet(1)] }
+    await refused(store.commit({ point: 'test', threads: [write] }), 'FENCED')
   },
   'a commit can release the lease or clear the thread, and a refused one does neither': async (
     store,

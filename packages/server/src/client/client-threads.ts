@@ -237,8 +237,8 @@ function filesOf({ call, pick, send }: Requester): Omit<ThreadFiles, 'move'> {
     async read(threadId, name) {
       const response = await send('readFile', at(threadId, name))
       const bytes = new Uint8Array(await response.arrayBuffer())
-      const found = await stat(threadId, name)
-      if (found) return { stat: found, bytes }
+      const fileStat = await stat(threadId, name)
+      if (fileStat) return { stat: fileStat, bytes }
       throw new ClientError(`The file "${name}" was removed while it was being read.`, {
         code: 'FILE_NOT_FOUND',
         status: 404,

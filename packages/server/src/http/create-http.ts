@@ -124,8 +124,8 @@ class HttpSurface implements Http {
     const startedAt = performance.now()
     const traceparent = request.headers.get('traceparent')
     const work = (): Promise<Response> => this.#guarded(request, connection)
-    const answered = await (traceparent === null ? work() : withTraceparent(traceparent, work))
-    const response = this.#guard.finish(request, answered)
+    const answer = await (traceparent === null ? work() : withTraceparent(traceparent, work))
+    const response = this.#guard.finish(request, answer)
     if (!logger) return response
     const requestId = requestIdOf(request) ?? (this.#options.ids ?? uuidV7)()
     if (!response.headers.has('x-request-id')) response.headers.set('x-request-id', requestId)
@@ -253,6 +253,6 @@ class HttpSurface implements Http {
 
 /** Returns the request's own id if it is short and plain, so that it can be logged and sent back. */
 function requestIdOf({ headers }: Request): string | undefined {
-  const given = headers.get('x-request-id') ?? ''
-  return /^[\w.:-]{1,64}$/.test(given) ? given : undefined
+  const requestId = headers.get('x-request-id') ?? ''
+  return /^[\w.:-]{1,64}$/.test(requestId) ? requestId : undefined
 }

@@ -84,10 +84,10 @@ function responses(route: OperationRoute): Json {
   const all: Record<string, { description: string; content?: Json }> = {}
   for (const { status, description, mediaType, schema } of route.answers) {
     const hasContent = schema !== undefined || mediaType !== undefined
-    const known = all[status]?.content
+    const earlier = all[status]?.content
     const content = hasContent
-      ? { ...known, [mediaType ?? 'application/json']: schema ? { schema } : {} }
-      : known
+      ? { ...earlier, [mediaType ?? 'application/json']: schema ? { schema } : {} }
+      : earlier
     all[status] = { description, content }
   }
   const schema: JsonSchema = { $ref: '#/components/schemas/Error' }

@@ -62,8 +62,8 @@ export class SharedBuckets implements Buckets {
     this.#store = store
     this.#cost = Math.ceil((MINUTE * 1000) / perMinute)
     this.#maxShare = Math.max(1, Math.floor((perMinute * SHARE_MS) / MINUTE))
-    const kept = this.#maxShare > 1 ? SHARE_MS * 1000 : 0
-    this.#ahead = this.#cost * perMinute - kept
+    const shareMs = this.#maxShare > 1 ? SHARE_MS * 1000 : 0
+    this.#ahead = this.#cost * perMinute - shareMs
   }
 
   take(account: string): number | Promise<number> {
@@ -159,9 +159,9 @@ export class SharedBuckets implements Buckets {
       const name = this.#name(account, of)
       return (await this.#store.counters(name)).get(name) ?? 0
     }
-    const stored = await read(day)
-    share.counter = stored > 0 ? stored : await read(day - 1)
-    share.stored = stored
+    const storedCount = await read(day)
+    share.counter = storedCount > 0 ? storedCount : await read(day - 1)
+    share.stored = storedCount
     share.day = day
   }
 

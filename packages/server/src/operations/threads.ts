@@ -156,11 +156,11 @@ export const threadOperations: readonly OperationRoute[] = [
     ],
     async run({ runtime: { threads }, thread: { id: parentId, tenant } }) {
       const children = await threads.children(parentId, { includesEnded: true })
-      const known = new Map<string, ThreadInfo>()
+      const childThreads = new Map<string, ThreadInfo>()
       const limit = 1000
       for (let offset = 0, isFull = true; isFull; offset += limit) {
         const page = await threads.list({ tenant, parentId, sort: 'oldest', limit, offset })
-        for (const thread of page) known.set(thread.id, thread)
+        for (const thread of page) childThreads.set(thread.id, thread)
         isFull = page.length === limit
       }
       return {
@@ -168,7 +168,7 @@ export const threadOperations: readonly OperationRoute[] = [
           ...child,
           // Standard Agents counts in microseconds.
           createdAt: createdAt === undefined ? undefined : new Date(createdAt / 1000).toISOString(),
-          thread: known.get(child.reference) ?? null,
+          thread: childThreads.get(child.reference) ?? null,
         })),
       }
     },

@@ -177,8 +177,8 @@ class Tree {
    */
   async #hasAll(lastSeqs: Map<Followed, number>): Promise<boolean> {
     for (const thread of this.#followed) {
-      const known = lastSeqs.get(thread)
-      const last = known ?? (await this.#headOf(thread))?.seq ?? 0
+      const lastSeq = lastSeqs.get(thread)
+      const last = lastSeq ?? (await this.#headOf(thread))?.seq ?? 0
       lastSeqs.set(thread, last)
       if (Math.trunc(Number(thread.position.id)) < last) return false
     }

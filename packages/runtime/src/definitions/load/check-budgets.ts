@@ -9,14 +9,14 @@ import type { Budget } from '../agent-definition.ts'
  * counts subagents too, so their models need prices as well.
  */
 export function checkBudgets(agents: readonly LoadedAgent[]): void {
-  const known = new Map(
+  const prices = new Map(
     agents.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
   )
   for (const { entry, resolved } of agents) {
     const { budget } = entry.read
     if (!resolved || !budget) continue
     const place = at(entry.place, 'budget')
-    const [own, tree] = unpricedFor(budget, resolved, known)
+    const [own, tree] = unpricedFor(budget, resolved, prices)
     if (own.length > 0) report(at(place, 'maxCostUsd'), noPrice(own))
     if (tree.length > 0) report(at(at(place, 'tree'), 'maxCostUsd'), noPrice(tree))
   }
@@ -71,14 +71,14 @@ function reachedFrom(
   agent: ResolvedAgent,
   agents: ReadonlyMap<string, ResolvedAgent>,
 ): ReadonlySet<ResolvedAgent> {
-  const reached = new Set([agent])
-  for (const each of reached)
+  const names = new Set([agent])
+  for (const each of names)
     for (const { prompt } of sidesOf(each))
       for (const name of agentsIn(prompt.tools)) {
-        const found = agents.get(name)
-        if (found) reached.add(found)
+        const definition = agents.get(name)
+        if (definition) names.add(definition)
       }
-  return reached
+  return names
 }
 
 function agentsIn(tools: readonly ResolvedTool[]): readonly string[] {

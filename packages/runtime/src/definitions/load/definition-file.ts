@@ -20,11 +20,11 @@ export function toProblem(file: string, message: string): Problem {
 export function checkedName(value: unknown, file: DefinitionFile, problems: Problem[]): unknown {
   if (file.kind === 'endpoint') return toEndpoint(value, file, problems)
   if (file.kind !== 'tool' && file.kind !== 'effect') return value
-  const expected = file.stem.split('/').at(-1)
+  const stemName = file.stem.split('/').at(-1)
   const name = isPlainObject(value) ? value['name'] : undefined
-  if (typeof name === 'string' && name !== expected) {
+  if (typeof name === 'string' && name !== stemName) {
     const subject = `${file.kind} "${name}"`
-    const message = `must be "${expected}", like its file`
+    const message = `must be "${stemName}", like its file`
     problems.push({ subject, field: 'name', message, file: file.file })
   }
   return value
@@ -34,19 +34,19 @@ const route = /^(?<path>.*?)\.(?<method>get|post|put|patch|delete)$/
 
 function toEndpoint(value: unknown, { stem, file }: DefinitionFile, problems: Problem[]): unknown {
   const { path = '', method = '' } = route.exec(stem)?.groups ?? {}
-  const expected = { path: path.replace(/(^|\/)index$/, ''), method: method.toUpperCase() }
+  const address = { path: path.replace(/(^|\/)index$/, ''), method: method.toUpperCase() }
   if (method === '') {
     problems.push(toProblem(file, 'must name its method, e.g. orders.get.ts'))
   }
   if (method === '') return undefined
   if (typeof value === 'function') {
-    return Object.freeze({ kind: 'endpoint', ...expected, execute: value })
+    return Object.freeze({ kind: 'endpoint', ...address, execute: value })
   }
   if (!isPlainObject(value)) return value
   for (const field of ['path', 'method'] as const) {
-    const given = value[field]
-    if (typeof given !== 'string' || given === expected[field]) continue
-    const message = `must be "${expected[field]}", like its file`
+    const text = value[field]
+    if (typeof text !== 'string' || text === address[field]) continue
+    const message = `must be "${address[field]}", like its file`
     problems.push({ subject: file, field, message, file })
   }
   return value

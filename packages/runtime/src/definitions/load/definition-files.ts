@@ -42,7 +42,7 @@ export function isDefinitionFile(folder: string, path: string): boolean {
 
 const ending = /\.(?:ts|js|mjs)$/
 
-const ignored = /(?:\.d|\.test|\.test-d|\.spec)\.[a-z]+$/
+const otherFiles = /(?:\.d|\.test|\.test-d|\.spec)\.[a-z]+$/
 
 async function listFiles(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
@@ -67,7 +67,7 @@ function isListed(name: string): boolean {
 }
 
 function isSource(name: string): boolean {
-  return ending.test(name) && !ignored.test(name)
+  return ending.test(name) && !otherFiles.test(name)
 }
 
 function slashes(path: string): string {

@@ -19,10 +19,11 @@ export function fillHashes(agents: ReadonlyMap<string, ResolvedAgent>): void {
   const own = new Map<string, string>()
   for (const [name, agent] of agents) own.set(name, hashOf(described(agent)))
   for (const [name, agent] of agents) {
-    const reached = new Set([name])
-    for (const each of reached) for (const next of nextAgents(agents.get(each))) reached.add(next)
+    const relatives = new Set([name])
+    for (const each of relatives)
+      for (const next of nextAgents(agents.get(each))) relatives.add(next)
     const open: { -readonly [Key in keyof ResolvedAgent]: ResolvedAgent[Key] } = agent
-    open.hash = hashOf([name, [...reached].sort().map((each) => own.get(each) ?? '')])
+    open.hash = hashOf([name, [...relatives].sort().map((each) => own.get(each) ?? '')])
   }
 }
 

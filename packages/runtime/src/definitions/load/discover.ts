@@ -86,24 +86,24 @@ async function load(
   { strict, prices }: DiscoverOptions,
 ): Promise<Registry> {
   const problems: Problem[] = []
-  const found = await stat(folder).catch(() => undefined)
-  if (!found?.isDirectory()) throw new DefinitionError([toProblem(folder, 'is not a folder')])
+  const stats = await stat(folder).catch(() => undefined)
+  if (!stats?.isDirectory()) throw new DefinitionError([toProblem(folder, 'is not a folder')])
   const files = await findDefinitionFiles(folder)
   if (files.length === 0) {
     const names = Object.keys(FOLDERS).join('/, ')
     problems.push(toProblem(folder, `has no definitions; they belong in ${names}/`))
   }
   const definitions: ListedDefinition[] = []
-  const known = new Map<unknown, string>()
+  const fileOf = new Map<unknown, string>()
   for (const file of files) {
     const value = await importDefault(file, { folder, round }, problems)
     const definition = value === undefined ? undefined : checkedName(value, file, problems)
     if (definition === undefined) continue
-    if (!known.has(definition)) known.set(definition, file.file)
+    if (!fileOf.has(definition)) fileOf.set(definition, file.file)
     definitions.push({ kind: file.kind, value: definition, from: file.file })
   }
   const isStrict = strict === true
-  return loadRegistry(definitions, { problems, files: known, prices, isStrict })
+  return loadRegistry(definitions, { problems, files: fileOf, prices, isStrict })
 }
 
 /** Imports the default export of a file. If there is none, reports a problem and returns undefined. */
@@ -118,9 +118,9 @@ async function importDefault(
     const { default: value, ...others } = await freshImport(path, where)
     if (value !== undefined) return value
     const names = Object.keys(others)
-    const exported = names.length > 0 ? `; it exports ${names.join(', ')}` : ''
+    const otherExports = names.length > 0 ? `; it exports ${names.join(', ')}` : ''
     const hint = `write: export default ${makerOf(kind)}({ … })`
-    problems.push(toProblem(file, `has no default export${exported}; ${hint}`))
+    problems.push(toProblem(file, `has no default export${otherExports}; ${hint}`))
   } catch (error) {
     // A `define…` function may throw an error that contains the problems.
     if (error instanceof DefinitionError) {

@@ -35,8 +35,8 @@ export function freshImport(
  * hook stays registered, because a tool may import a module long after it was loaded.
  */
 export function importsOf(folder: string): ReadonlySet<string> {
-  const known = imports.get(folder)
-  if (known) return known
+  const earlier = imports.get(folder)
+  if (earlier) return earlier
   const files = new Set<string>()
   imports.set(folder, files)
   const prefix = pathToFileURL(`${folder}/`).href
@@ -50,13 +50,12 @@ export function importsOf(folder: string): ReadonlySet<string> {
         const url = new URL(specifier, parentURL)
         if (isInside(url.href)) files.add(fileURLToPath(url))
       }
-      const resolved = nextResolve(specifier, context)
+      const target = nextResolve(specifier, context)
       const round = roundOf(parentURL)
-      if (round === null || !isInside(resolved.url) || roundOf(resolved.url) !== null)
-        return resolved
-      const fresh = new URL(resolved.url)
+      if (round === null || !isInside(target.url) || roundOf(target.url) !== null) return target
+      const fresh = new URL(target.url)
       fresh.searchParams.set(PARAMETER, round)
-      return { ...resolved, url: fresh.href }
+      return { ...target, url: fresh.href }
     },
   })
   return files

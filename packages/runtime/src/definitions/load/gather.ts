@@ -36,7 +36,7 @@ export function gather(
     endpoint: emptyIndex(),
   }
   const pending = [...found]
-  const made: MadeSubagent[] = []
+  const madeSubagents: MadeSubagent[] = []
   for (let next = pending.shift(); next; next = pending.shift()) {
     const { kind, value: given, from } = next
     const value = kind === 'tool' ? (asToolDefinition(given) ?? given) : given
@@ -49,9 +49,9 @@ export function gather(
       )
       continue
     }
-    pending.push(...addRead({ catalog, made }, { kind, value }, place))
+    pending.push(...addRead({ catalog, made: madeSubagents }, { kind, value }, place))
   }
-  for (const { entry, source } of made) {
+  for (const { entry, source } of madeSubagents) {
     const other = catalog.agent.byName.get(entry.name ?? '')
     addDefinition(catalog.agent, other?.definition === source ? asOwnAgent(entry) : entry, 'agent')
   }
@@ -86,16 +86,16 @@ function addRead<Kind extends DefinitionKind>(
     ...found,
     subject: label === undefined ? `${kind} in ${found.subject}` : `${kind} "${label}"`,
   }
-  const read = readers[kind](value, place)
-  if (read === undefined) return []
+  const fields = readers[kind](value, place)
+  if (fields === undefined) return []
   const name = label?.trim() === '' ? undefined : label
-  const entry: GatheredDefinition<Reads[Kind]> = { definition: value, read, name, place }
+  const entry: GatheredDefinition<Reads[Kind]> = { definition: value, read: fields, name, place }
   index.byObject.set(value, entry)
   const source = sourceOf(value)
   // Whether the agent of which it was made has the same name is known when all definitions are read.
   if (source) made.push({ entry: entry as GatheredDefinition<ReadAgent>, source })
   else addDefinition(index, entry, kind)
-  return (references[kind]?.(read) ?? []).map((target) => ({ ...target, from: place.subject }))
+  return (references[kind]?.(fields) ?? []).map((target) => ({ ...target, from: place.subject }))
 }
 
 const readers: { readonly [Kind in DefinitionKind]: Reader<Reads[Kind]> } = {

@@ -16,10 +16,10 @@ export function checkGraph(agents: readonly LoadedAgent[], prompts: readonly Loa
  */
 function checkHandoffs({ entry, type, prompts }: LoadedAgent): void {
   if (type !== 'dual_ai') return
-  const seen = new Set<LoadedPrompt>()
+  const visits = new Set<LoadedPrompt>()
   for (const { field, prompt } of prompts) {
-    if (seen.has(prompt)) continue
-    seen.add(prompt)
+    if (visits.has(prompt)) continue
+    visits.add(prompt)
     for (const { resolved } of prompt.tools) {
       if (resolved.kind !== 'handoff') continue
       report(
@@ -36,11 +36,11 @@ function checkHandoffs({ entry, type, prompts }: LoadedAgent): void {
  */
 function checkImmediateCycles(agents: readonly LoadedAgent[]): void {
   const byName = new Map(agents.map((agent) => [agent.entry.name, agent]))
-  const done = new Set<LoadedAgent>()
+  const finishedAgents = new Set<LoadedAgent>()
   const path: { agent: LoadedAgent; tool: LoadedTool }[] = []
 
   function visit(agent: LoadedAgent): void {
-    if (done.has(agent)) return
+    if (finishedAgents.has(agent)) return
     const tools = new Set(agent.prompts.map(({ prompt }) => prompt).flatMap((one) => one.tools))
     for (const tool of tools) {
       const { resolved, place } = tool
@@ -58,7 +58,7 @@ function checkImmediateCycles(agents: readonly LoadedAgent[]): void {
       } else if (next) visit(next)
       path.pop()
     }
-    done.add(agent)
+    finishedAgents.add(agent)
   }
 
   for (const agent of agents) visit(agent)
@@ -66,7 +66,7 @@ function checkImmediateCycles(agents: readonly LoadedAgent[]): void {
 
 /** Reports secrets in the text of a prompt, because they would be sent to the vendor and stored in logs. */
 function checkSecrets(agents: readonly LoadedAgent[], prompts: readonly LoadedPrompt[]): void {
-  const reported = new Set<string>()
+  const names = new Set<string>()
   const together = [
     ...agents.map((agent) => agent.prompts.map(({ prompt }) => prompt)),
     ...prompts.map((prompt) => [prompt]),
@@ -79,8 +79,8 @@ function checkSecrets(agents: readonly LoadedAgent[], prompts: readonly LoadedPr
     for (const { part, place } of group.flatMap(({ unfolded }) => unfolded.parts)) {
       if (part.type !== 'env' || !secrets.has(part.property)) continue
       const key = `${place.subject}\n${place.field}`
-      if (reported.has(key)) continue
-      reported.add(key)
+      if (names.has(key)) continue
+      names.add(key)
       report(
         at(place, 'property'),
         `"${part.property}" is declared as a secret, and secrets must not be in a prompt; read it in a tool with state.env`,

@@ -20,15 +20,16 @@ export function fillModels(agents: readonly LoadedAgent[], source: PriceSource |
     for (const { prompt } of resolved ? sidesOf(resolved) : [])
       for (const model of askedModels(prompt)) {
         const { provider, modelId } = model.model
-        const published = findModel(modelCatalog, provider.name, modelId)
+        const entry = findModel(modelCatalog, provider.name, modelId)
         const own =
           typeof source === 'object' ? findModel(source, provider.name, modelId) : undefined
-        const given = typeof source === 'function' ? source(provider.name, modelId) : own?.prices
-        const found = given === undefined ? published?.prices : given
+        const ownPrices =
+          typeof source === 'function' ? source(provider.name, modelId) : own?.prices
+        const prices = ownPrices === undefined ? entry?.prices : ownPrices
         const open: { -readonly [Key in keyof ResolvedModel]: ResolvedModel[Key] } = model
-        open.price = (model.definition && priceIn(model.definition)) ?? found ?? undefined
+        open.price = (model.definition && priceIn(model.definition)) ?? prices ?? undefined
         open.inputs = {
-          ...inputsOf(published?.modalities?.input),
+          ...inputsOf(entry?.modalities?.input),
           ...own?.capabilities,
           ...statedInputs(model.definition),
         }
@@ -52,8 +53,8 @@ function inputsOf(input: readonly string[] | undefined): Partial<LLMCapabilities
 
 function statedInputs(definition: ModelDefinition | undefined): Partial<LLMCapabilities> {
   const { supportsImages: images, supportsAudio: audio } = definition?.capabilities ?? {}
-  const seen = images === undefined ? {} : { imageInput: images, documentInput: images }
-  return audio === undefined ? seen : { ...seen, audioInput: audio }
+  const inputPrices = images === undefined ? {} : { imageInput: images, documentInput: images }
+  return audio === undefined ? inputPrices : { ...inputPrices, audioInput: audio }
 }
 
 /** Returns the price that a definition states; undefined unless it states both input and output. */

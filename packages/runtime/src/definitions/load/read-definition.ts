@@ -38,8 +38,8 @@ export function reference<T extends object>(kind: Kind): Reader<Ref<T>> {
   return (value, place) => {
     if (typeof value === 'string') return word(value, place)
     // The fields of the definition are checked later, when all definitions are collected.
-    const found = kind === 'tool' ? asToolDefinition(value) : isKind(value, kind) && value
-    if (found) return found as unknown as T
+    const definition = kind === 'tool' ? asToolDefinition(value) : isKind(value, kind) && value
+    if (definition) return definition as unknown as T
     return report(place, `must be a ${kind}’s name or made with ${maker}, not ${kindOf(value)}`)
   }
 }

@@ -54,9 +54,9 @@ export interface RegistryOptions {
  */
 export function createRegistry(options: RegistryOptions): Registry {
   const problems: Problem[] = []
-  const found = foundIn(options, problems)
+  const listedDefinitions = foundIn(options, problems)
   const { prices, strict } = options ?? {}
-  return loadRegistry(found, { problems, prices, isStrict: strict === true })
+  return loadRegistry(listedDefinitions, { problems, prices, isStrict: strict === true })
 }
 
 /** Loads unchecked definitions into a registry; shared by `createRegistry` and `discover`. */
@@ -73,12 +73,12 @@ export function loadRegistry(
   const { problems, files = new Map<unknown, string>(), prices, isStrict = false } = given
   const warnings: Problem[] = isStrict ? problems : []
   const catalog = gather(found, files, problems)
-  const loaded = resolveAll(catalog, warnings)
-  fillModels(loaded, prices)
-  checkBudgets(loaded)
+  const contents = resolveAll(catalog, warnings)
+  fillModels(contents, prices)
+  checkBudgets(contents)
   if (problems.length > 0) throw new DefinitionError(problems)
   const agents = new Map(
-    loaded.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
+    contents.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
   )
   fillRequiredVariables(agents)
   fillHashes(agents)
@@ -93,8 +93,8 @@ export function loadRegistry(
       const agent = agents.get(name)
       if (agent) return agent
       const names = [...agents.keys()]
-      const said = `There is no agent "${name}"${suggest(String(name), names)}`
-      throw new RuntimeError(said.endsWith('?') ? said : `${said}.`, {
+      const message = `There is no agent "${name}"${suggest(String(name), names)}`
+      throw new RuntimeError(message.endsWith('?') ? message : `${message}.`, {
         code: 'AGENT_NOT_FOUND',
         hint: names.length > 0 ? `Agents: ${names.join(', ')}.` : 'No agent is defined.',
       })
@@ -144,7 +144,7 @@ function foundIn(options: unknown, problems: Problem[]): ListedDefinition[] {
 }
 
 /** Names of tools that the runtime itself adds. */
-const reserved: ReadonlySet<string> = new Set([
+const ownTools: ReadonlySet<string> = new Set([
   'subagent_create',
   'subagent_message',
   'subagent_list',
@@ -160,7 +160,7 @@ function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent
         `should be declared for a tool of an MCP server; without it a person approves each call: mcpTools(client, { risk: ({ name }) => (name === '${name}' ? 'read_only' : undefined) })`,
       )
   for (const { name, place } of [...catalog.tool.all, ...catalog.agent.all]) {
-    if (name !== undefined && reserved.has(name)) {
+    if (name !== undefined && ownTools.has(name)) {
       report(at(place, 'name'), `"${name}" is reserved for a tool of the runtime`)
     }
   }

@@ -20,8 +20,8 @@ export function sidesOf({ a, b }: ResolvedAgent): readonly ResolvedAgent['a'][] 
 
 /** Returns the models of a prompt and of the prompts that are its tools. */
 export function askedModels({ models, tools }: ResolvedPrompt): readonly ResolvedModel[] {
-  const asked = tools.flatMap((tool) => (tool.kind === 'prompt' ? tool.prompt.models : []))
-  return [...models, ...asked]
+  const promptModels = tools.flatMap((tool) => (tool.kind === 'prompt' ? tool.prompt.models : []))
+  return [...models, ...promptModels]
 }
 
 /** Returns the subagents among the tools of a prompt. */

@@ -40,17 +40,17 @@ export function replaceableRegistry(first: Registry, previous?: Registry): Repla
 
 /** Adds the definitions that only the previous version has, because sessions that began with it may need them. */
 function withPrevious(registry: Registry, previous: Registry): Registry {
-  const joined = <Value>(
+  const union = <Value>(
     before: ReadonlyMap<string, Value>,
     now: ReadonlyMap<string, Value>,
   ): ReadonlyMap<string, Value> => new Map([...before, ...now])
   return {
     ...registry,
     previous,
-    agents: joined(previous.agents, registry.agents),
-    tools: joined(previous.tools, registry.tools),
-    hooks: joined(previous.hooks, registry.hooks),
-    effects: joined(previous.effects, registry.effects),
+    agents: union(previous.agents, registry.agents),
+    tools: union(previous.tools, registry.tools),
+    hooks: union(previous.hooks, registry.hooks),
+    effects: union(previous.effects, registry.effects),
     agent: (name) =>
       registry.agents.has(name) || !previous.agents.has(name)
         ? registry.agent(name)

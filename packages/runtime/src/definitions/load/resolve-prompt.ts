@@ -38,7 +38,7 @@ export function resolvePrompts(
     const declared = [...unfolded.prompts, ...asked, ...withUses(own, catalog)].flatMap(
       ({ read }) => read.variables ?? [],
     )
-    const resolved: ResolvedPrompt = {
+    const prompt: ResolvedPrompt = {
       definition: entry.definition as PromptDefinition, // its fields were already checked
       name: entry.name ?? '',
       parts: unfolded.parts.map(({ part }) => part),
@@ -46,7 +46,7 @@ export function resolvePrompts(
       tools: tools.map((tool) => tool.resolved),
       variables: mergeVariables(declared.filter((item): item is VariableDefinition => !!item)),
     }
-    prompts.set(entry, { entry, unfolded, tools, resolved })
+    prompts.set(entry, { entry, unfolded, tools, resolved: prompt })
   }
   for (const { tools } of prompts.values())
     for (const { resolved, subprompt } of tools) {
@@ -128,11 +128,11 @@ const MAX_PARTS = 10_000
  * problem is reported once.
  */
 function partsResolver(catalog: Catalog): (entry: GatheredDefinition<ReadPrompt>) => Unfolded {
-  const known = new Map<GatheredDefinition<ReadPrompt>, Unfolded>()
+  const results = new Map<GatheredDefinition<ReadPrompt>, Unfolded>()
   const path: GatheredDefinition<ReadPrompt>[] = []
 
   function unfold(entry: GatheredDefinition<ReadPrompt>): Unfolded {
-    const earlier = known.get(entry)
+    const earlier = results.get(entry)
     if (earlier) return earlier
     path.push(entry)
     const parts: { part: Part; place: Place }[] = []
@@ -147,19 +147,19 @@ function partsResolver(catalog: Catalog): (entry: GatheredDefinition<ReadPrompt>
         parts.push({ part, place: here })
         continue
       }
-      const included = include(part.prompt, at(here, 'prompt'))
-      if (!included) continue
-      for (const other of included.prompts) prompts.add(other)
-      if (parts.length + included.parts.length > MAX_PARTS) {
+      const inclusion = include(part.prompt, at(here, 'prompt'))
+      if (!inclusion) continue
+      for (const other of inclusion.prompts) prompts.add(other)
+      if (parts.length + inclusion.parts.length > MAX_PARTS) {
         report(here, `makes a prompt of more than ${MAX_PARTS} parts`)
         continue
       }
-      parts.push(...included.parts)
+      parts.push(...inclusion.parts)
     }
     path.pop()
-    const unfolded = { parts, prompts }
-    known.set(entry, unfolded)
-    return unfolded
+    const result = { parts, prompts }
+    results.set(entry, result)
+    return result
   }
 
   function include(reference: string | object | undefined, place: Place): Unfolded | undefined {

@@ -71,16 +71,16 @@ class RowWriter {
         const log = this.#logs.get(threadId)
         if (log === undefined) throw damaged(`The thread ${threadId}`, 'its head is missing')
         const sql = 'INSERT INTO events (id, json, sum) VALUES ((?1 << 32) | ?2, ?3, ?4)'
-        const packed = packText(json)
-        return this.#run(sql, log, seq, packed, rowSum(threadId, seq, packed))
+        const content = packText(json)
+        return this.#run(sql, log, seq, content, rowSum(threadId, seq, content))
       }
       case 'audit': {
         const { tree, index, requestId, seq, line } = row
         const sql =
           'INSERT INTO audit (id, request_id, seq, line, sum) VALUES ((?1 << 32) | ?2, ?, ?, ?, ?)'
-        const packed = packText(line)
-        const sum = rowSum(tree, index, packed)
-        return this.#run(sql, this.#tree(tree), index, requestId, seq, packed, sum)
+        const content = packText(line)
+        const sum = rowSum(tree, index, content)
+        return this.#run(sql, this.#tree(tree), index, requestId, seq, content, sum)
       }
       case 'blob': {
         const { hash, bytes } = row
@@ -131,8 +131,8 @@ class RowWriter {
   }
 
   #tree(tree: string): number {
-    const known = this.#trees.get(tree)
-    if (known !== undefined) return known
+    const length = this.#trees.get(tree)
+    if (length !== undefined) return length
     this.#run('INSERT INTO audit_trees (key, tree) VALUES (?, ?)', this.#trees.size + 1, tree)
     this.#trees.set(tree, this.#trees.size + 1)
     return this.#trees.size

@@ -286,9 +286,9 @@ class FileStore implements SqliteStore {
 
   /** Runs copies and scrubs (which overwrite erased data) one after the other: each uses the whole file. */
   #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
-    const done = this.#wholeFile.then(work)
-    this.#wholeFile = done.catch(() => {})
-    return done
+    const result = this.#wholeFile.then(work)
+    this.#wholeFile = result.catch(() => {})
+    return result
   }
 
   #mustBeOpen(): void {

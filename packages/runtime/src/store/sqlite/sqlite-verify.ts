@@ -194,8 +194,8 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
     expect(isWhole, () => messageOf(damaged(`Event ${seq} of thread ${threadId}`)))
   })
   for (const { id, seq } of heads.values()) {
-    const found = last.get(id) ?? 0
-    expect(found === seq, () => `Thread ${id} has ${found} events, but its head says ${seq}.`)
+    const lastSeq = last.get(id) ?? 0
+    expect(lastSeq === seq, () => `Thread ${id} has ${lastSeq} events, but its head says ${seq}.`)
   }
 
   const lines = new Map<string, number>()

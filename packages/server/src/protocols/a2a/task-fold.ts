@@ -53,9 +53,9 @@ export class TaskFold {
     if (event.type === 'message_unqueued' && event.queueId === queueId)
       return this.#end('CANCELED', event.at)
     if (event.type === 'thread_terminated') return this.#end('CANCELED', event.at)
-    const taken = this.#take(event)
+    const parts = this.#take(event)
     if (!this.#isTaken) return []
-    const updates = [...taken, ...this.#shown.push(event).flatMap((one) => this.#show(one))]
+    const updates = [...parts, ...this.#shown.push(event).flatMap((one) => this.#show(one))]
     // After a handoff, the session of the next agent continues the task.
     if (event.type !== 'session_end' || event.reason === 'handoff') return updates
     return [...updates, ...this.#endSession(event)]
@@ -80,14 +80,14 @@ export class TaskFold {
 
   #words(waiting: SessionResult['waiting']): JsonObject {
     const [first] = waiting
-    const failed = this.#failure === '' ? [] : [{ text: this.#failure }]
-    const asked = first
+    const failureParts = this.#failure === '' ? [] : [{ text: this.#failure }]
+    const questionParts = first
       ? [
           { text: waiting.map(waitingText).join('\n\n') },
           { data: { waiting: waiting.map(waitingForm) } },
         ]
       : []
-    const parts: JsonObject[] = [...failed, ...asked]
+    const parts: JsonObject[] = [...failureParts, ...questionParts]
     if (parts.length === 0) return {}
     const messageId = first?.interruptId ?? `${this.#start.queueId}-status`
     return { message: { messageId, role: 'ROLE_AGENT', parts, ...this.#ids('taskId') } }

@@ -18,13 +18,13 @@ export function taskId({ threadId, queueId, seq }: TaskStart): string {
 
 /** Decodes the id of a task; undefined when this server did not create it. */
 export function parseTaskId(id: unknown): TaskStart | undefined {
-  const found = typeof id === 'string' ? parseThreadPartId('task', id) : undefined
-  const parts = found && tryParseJson(found.part)
-  if (!found || !Array.isArray(parts)) return undefined
+  const place = typeof id === 'string' ? parseThreadPartId('task', id) : undefined
+  const parts = place && tryParseJson(place.part)
+  if (!place || !Array.isArray(parts)) return undefined
   const [queueId, seq] = parts as readonly JsonValue[]
   if (typeof queueId !== 'string' || typeof seq !== 'number') return undefined
   if (!Number.isSafeInteger(seq) || seq < 1) return undefined
-  return { threadId: found.threadId, queueId, seq }
+  return { threadId: place.threadId, queueId, seq }
 }
 
 /** Returns the id of the context: the id that the client chose for the thread, or else the id of the thread. */

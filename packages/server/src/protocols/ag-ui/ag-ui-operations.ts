@@ -85,10 +85,10 @@ export const agUiOperations: readonly OperationRoute[] = [
     ],
     async run(call) {
       const { body, principal } = call
-      const admitted = await admitChat(call, parseAgUiBody(body, principal))
-      return admitted.answer && !admitted.isRepeated
-        ? streamRun(call, admitted.thread, admitted.answer)
-        : replay(call, admitted)
+      const chat = await admitChat(call, parseAgUiBody(body, principal))
+      return chat.answer && !chat.isRepeated
+        ? streamRun(call, chat.thread, chat.answer)
+        : replay(call, chat)
     },
   }),
 ]
@@ -103,8 +103,13 @@ function streamRun(
 ): Response {
   const { threadId, runId } = call.body
   const messages = clientMessages(call.body)
-  const asked = messages.slice(lastAnswer(messages) + 1).filter(({ role }) => role === 'user')
-  return send(call, thread, new AgUiStreamEncoder({ threadId, runId, messages, asked }), options)
+  const questions = messages.slice(lastAnswer(messages) + 1).filter(({ role }) => role === 'user')
+  return send(
+    call,
+    thread,
+    new AgUiStreamEncoder({ threadId, runId, messages, asked: questions }),
+    options,
+  )
 }
 
 /**
@@ -141,8 +146,8 @@ function withClientOnly(
   history: readonly AgUiMessage[],
   client: readonly AgUiMessage[],
 ): readonly AgUiMessage[] {
-  const known = new Set(history.map(({ id }) => id))
-  const fresh = client.slice(client.findLastIndex(({ id }) => known.has(id)) + 1)
+  const historyIds = new Set(history.map(({ id }) => id))
+  const fresh = client.slice(client.findLastIndex(({ id }) => historyIds.has(id)) + 1)
   const own = fresh.flatMap((message): AgUiMessage[] => {
     if (message.role === 'reasoning') return [{ id: message.id, role: 'reasoning', content: '' }]
     return message.role === 'user' ? [message] : []
@@ -188,8 +193,8 @@ function encode(events: readonly AgUiEvent[]): string {
 function parseAgUiBody(body: AgUiBody, principal: Principal): ChatBody {
   const { threadId, messages, resume = [], forwardedProps } = body
   const { ifBusy } = isPlainObject(forwardedProps) ? (forwardedProps as JsonObject) : {}
-  const known = IF_BUSY.find((one) => one === ifBusy)
-  if (ifBusy !== undefined && !known)
+  const choice = IF_BUSY.find((one) => one === ifBusy)
+  if (ifBusy !== undefined && !choice)
     throw invalid('body.forwardedProps.ifBusy', `must be one of ${IF_BUSY.join(', ')}`)
   const start = lastAnswer(messages) + 1
   const answers = [
@@ -211,7 +216,7 @@ function parseAgUiBody(body: AgUiBody, principal: Principal): ChatBody {
     ),
     answers,
     answered: answers.length > 0 ? threadId : undefined,
-    ifBusy: known,
+    ifBusy: choice,
   }
 }
 
@@ -234,11 +239,11 @@ function decision(
   messages: AgUiBody['messages'],
   field: string,
 ): ClientAnswer {
-  const shown = (toolCallId: string) => shownArguments(messages, toolCallId)
-  const given = { type: 'decision', approvalId: interruptId, shown } as const
-  if (status === 'cancelled') return { ...given, isApproved: false }
+  const argumentsShown = (toolCallId: string) => shownArguments(messages, toolCallId)
+  const base = { type: 'decision', approvalId: interruptId, shown: argumentsShown } as const
+  if (status === 'cancelled') return { ...base, isApproved: false }
   if (!isPlainObject(payload)) throw invalid(field, 'must be an object with the boolean approved')
-  return { ...given, ...toDecision(payload as JsonObject, field) } // the body is JSON
+  return { ...base, ...toDecision(payload as JsonObject, field) } // the body is JSON
 }
 
 /** Returns the arguments of a call as the client holds them. */

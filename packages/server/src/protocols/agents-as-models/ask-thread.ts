@@ -46,12 +46,12 @@ export async function askThread(asking: Asking): Promise<Asked> {
   const tail = request.messages.slice(start)
   const results = tail.flatMap((message) => (message.type === 'tool_result' ? message.results : []))
   const spoken = tail.filter((message) => message.type === 'user')
-  const named = await namedThread(asking)
-  const waiting = named ?? (await waitingThread(asking, results))
+  const thread = await namedThread(asking)
+  const waiting = thread ?? (await waitingThread(asking, results))
   if (waiting) {
     if (request.tools.length > 0)
       await asking.runtime.threads.values.set(waiting.id, CLIENT_TOOLS, declaredTools(asking))
-    return goOn(asking, waiting, { results, spoken, isDurable: named !== undefined })
+    return goOn(asking, waiting, { results, spoken, isDurable: thread !== undefined })
   }
   return begin(asking, start)
 }
@@ -136,7 +136,7 @@ async function goOn(
   const { tenant, rootId } = thread
   const waiting = results.length > 0 ? await runtime.inbox.list({ tenant, rootId }) : []
   // All results are checked before the first one is recorded.
-  const given = results.map(({ toolCallId, result, isError }) => {
+  const answers = results.map(({ toolCallId, result, isError }) => {
     const call = parseThreadPartId('call', toolCallId)
     if (call?.threadId !== id)
       throw compatRefusal(`No call of this conversation has the id ${toolCallId.slice(0, 200)}.`)
@@ -155,13 +155,13 @@ async function goOn(
     const by = actorOf(principal)
     return () => runtime.inbox.settle({ threadId: id, interruptId: item.interruptId, by }, value)
   })
-  for (const give of given) await give()
+  for (const give of answers) await give()
   const queueId = await sendAll(runtime, principal, id, spoken)
   if (queueId === undefined && results.length === 0)
     throw compatRefusal('There is nothing to answer: send a message or the result of a call.')
   // Results continue a thread at once. A message is first read from the queue, and the answer begins only then.
-  const awaited = results.length === 0 && queueId !== undefined ? { queueId } : {}
-  return { thread, after, isDurable: isDurable || !thread.tags.includes(EPHEMERAL), ...awaited }
+  const target = results.length === 0 && queueId !== undefined ? { queueId } : {}
+  return { thread, after, isDurable: isDurable || !thread.tags.includes(EPHEMERAL), ...target }
 }
 
 async function begin(asking: Asking, start: number): Promise<Asked> {
@@ -174,15 +174,15 @@ async function begin(asking: Asking, start: number): Promise<Asked> {
       'The conversation must end with a message of the user or the result of a call.',
     )
   const { tenant, user } = principal
-  const created = await runtime.threads.create({
+  const newThread = await runtime.threads.create({
     agent,
     tenant,
     owner: user,
     tags: [isDurable ? 'responses' : EPHEMERAL],
     values: { [CLIENT_TOOLS]: declaredTools(asking) },
   })
-  await injectHistory(runtime, created.id, { system, messages: messages.slice(0, -1) })
-  const thread = await runtime.threads.head(created.id)
+  await injectHistory(runtime, newThread.id, { system, messages: messages.slice(0, -1) })
+  const thread = await runtime.threads.head(newThread.id)
   // Results of calls that no thread of this server made are converted to text.
   const text =
     last.type === 'user' ? '' : last.results.map(({ result }) => spokenResult(result)).join('\n')
@@ -236,9 +236,9 @@ async function injectHistory(
       state.injectMessage({ content, role: 'user', isSilent: true })
     }
     for (const message of messages) {
-      const told = toldMessage(message)
-      if (told)
-        state.injectMessage({ content: told, role: told.type === 'user' ? 'user' : 'assistant' })
+      const text = toldMessage(message)
+      if (text)
+        state.injectMessage({ content: text, role: text.type === 'user' ? 'user' : 'assistant' })
     }
   })
 }

@@ -105,16 +105,16 @@ export async function openChat(
   { chatId, agent }: { readonly chatId: string; readonly agent: string },
 ): Promise<ThreadIdentity> {
   runtime.registry.agent(agent) // throws when there is no such agent
-  const known = await ifFound(findChat(runtime, principal, chatId))
-  if (known) return known
+  const thread = await ifFound(findChat(runtime, principal, chatId))
+  if (thread) return thread
   const { tenant, user } = principal
   try {
     return await runtime.threads.create({ agent, tenant, clientId: chatId, owner: user })
   } catch (error) {
     if (!SkeinError.is(error) || error.code !== 'CLIENT_ID_TAKEN') throw error
     // A simultaneous request created the thread first, or the id belongs to another user.
-    const created = await ifFound(findChat(runtime, principal, chatId))
-    if (created) return created
+    const winner = await ifFound(findChat(runtime, principal, chatId))
+    if (winner) return winner
     throw threadNotFound()
   }
 }
@@ -133,7 +133,7 @@ async function giveAnswers(
   if (answers.length === 0) return 0
   const { tenant, rootId } = thread
   const waiting = await runtime.inbox.list({ tenant, rootId })
-  const given: { readonly item: WaitingItem; readonly answer: ClientAnswer }[] = []
+  const decisions: { readonly item: WaitingItem; readonly answer: ClientAnswer }[] = []
   for (const answer of answers) {
     const item = waiting.find(({ kind, interruptId, threadId, toolCallId }) =>
       answer.type === 'decision'
@@ -142,17 +142,18 @@ async function giveAnswers(
           threadId === thread.id &&
           toolCallId === answer.toolCallId,
     )
-    if (item && (await isWithin(runtime, thread, item))) given.push({ item, answer })
+    if (item && (await isWithin(runtime, thread, item))) decisions.push({ item, answer })
   }
   // All answers are checked before the first one is recorded.
-  for (const { item, answer } of given) {
+  for (const { item, answer } of decisions) {
     if (item.kind === 'input') continue
     checkMayApprove(principal)
     if (answer.type === 'decision') checkDecision(thread, item, answer)
     else checkFound(item, foundBy(answer))
   }
   let count = 0
-  for (const { item, answer } of given) if (await give(runtime, principal, item, answer)) count++
+  for (const { item, answer } of decisions)
+    if (await give(runtime, principal, item, answer)) count++
   return count
 }
 

@@ -107,14 +107,14 @@ class Answer {
   }
 
   push({ id, event }: NumberedEvent): readonly UIMessageChunk[] {
-    const taken = this.#take(event)
+    const shownEvents = this.#take(event)
     if (event.type === 'turn_start') this.#hasTurn = this.#isTurnOpen = true
     if (event.type === 'turn_end') this.#isTurnOpen = false
     if (isShownUserMessage(event)) {
       this.#wasSpokenTo = this.#hasTurn
-      return taken // a user message is not part of the answer
+      return shownEvents // a user message is not part of the answer
     }
-    return [...taken, ...this.#emit(this.#encode(event), Math.trunc(Number(id)))]
+    return [...shownEvents, ...this.#emit(this.#encode(event), Math.trunc(Number(id)))]
   }
 
   end(): readonly UIMessageChunk[] {
@@ -126,16 +126,16 @@ class Answer {
 
   /** Ends the answer when the thread is at rest or waits for somebody. */
   async settle(result: SessionResult | undefined): Promise<readonly UIMessageChunk[]> {
-    const kept = this.#release() // shows the turns before a message that is still in the queue
+    const releasedChunks = this.#release() // shows the turns before a message that is still in the queue
     const rest = this.#emit(this.#shown.end().flatMap((event) => this.#encoder.push(event)))
     const isWaiting = result?.outcome === 'waiting'
     const below = isWaiting
       ? await approvalsBelow(this.#runtime, this.#thread, result.waiting, this.#shown.view)
       : []
-    const asked = isWaiting ? this.#askAgain(result.waiting) : []
-    const told = this.#emit([...asked, ...below])
+    const questions = isWaiting ? this.#askAgain(result.waiting) : []
+    const hasQuestions = this.#emit([...questions, ...below])
     const finish = isWaiting ? this.#finish('tool-calls') : this.#finish()
-    return [...kept, ...rest, ...told, ...finish]
+    return [...releasedChunks, ...rest, ...hasQuestions, ...finish]
   }
 
   /** Asks the page again when an approval needs decisions of more people than the page has sent. */
@@ -162,10 +162,10 @@ class Answer {
   }
 
   #release(): readonly UIMessageChunk[] {
-    const kept = this.#kept ?? []
+    const chunks = this.#kept ?? []
     this.#kept = undefined
-    if (kept.length > 0) this.#hasStarted = true
-    return kept
+    if (chunks.length > 0) this.#hasStarted = true
+    return chunks
   }
 
   #restart(): void {
@@ -189,19 +189,21 @@ class Answer {
   }
 
   #emit(chunks: readonly UIMessageChunk[], seq = Infinity): readonly UIMessageChunk[] {
-    const marked = chunks.map((chunk) => (chunk.type === 'start' ? this.#withThread(chunk) : chunk))
+    const withIds = chunks.map((chunk) =>
+      chunk.type === 'start' ? this.#withThread(chunk) : chunk,
+    )
     const { continues } = this.#options
     if (continues && seq <= continues.seq) return []
-    for (const chunk of marked)
+    for (const chunk of withIds)
       if (chunk.type === 'tool-approval-request') this.#asked.add(chunk.approvalId)
-    if (continues) return this.#continued(marked, continues.messageId)
-    if (marked.some(({ type }) => type === 'error')) this.#hasFailed = true
+    if (continues) return this.#continued(withIds, continues.messageId)
+    if (withIds.some(({ type }) => type === 'error')) this.#hasFailed = true
     if (this.#kept) {
-      this.#kept.push(...marked)
+      this.#kept.push(...withIds)
       return []
     }
-    if (marked.length > 0) this.#hasStarted = true
-    return marked
+    if (withIds.length > 0) this.#hasStarted = true
+    return withIds
   }
 
   #continued(chunks: readonly UIMessageChunk[], messageId: string): readonly UIMessageChunk[] {
@@ -226,8 +228,8 @@ class Answer {
     const start: UIMessageChunk[] = this.#hasStarted ? [] : this.#emptyStart()
     if (finish?.type !== 'finish')
       return [...start, { type: 'finish', finishReason: 'interrupted' }]
-    const told = reason && !this.#hasFailed ? { ...finish, finishReason: reason } : finish
-    return [...start, ...chunks, told]
+    const lastChunk = reason && !this.#hasFailed ? { ...finish, finishReason: reason } : finish
+    return [...start, ...chunks, lastChunk]
   }
 
   /** Returns the first chunk of an answer without content. */

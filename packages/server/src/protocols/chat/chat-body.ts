@@ -54,16 +54,16 @@ export async function newMessages(
   { id, seq }: ThreadIdentity,
   { messages }: ChatBody,
 ): Promise<ChatBody['messages']> {
-  const known = new Map<string, string>()
+  const storedIds = new Map<string, string>()
   if (messages.length > 0 && seq > FIRST_EVENTS)
     for (const { message } of await runtime.threads.messages(id, { order: 'desc', limit: 1000 }))
-      known.set(message.id, message.text)
+      storedIds.set(message.id, message.text)
   return messages.filter(({ messageId, content = [] }) => {
-    const stored = known.get(messageId)
+    const storedId = storedIds.get(messageId)
     const text = content.map((block) => (block.type === 'text' ? block.text : '')).join('')
-    if (stored !== undefined && stored !== text) throw historyIsFixed()
-    known.set(messageId, text)
-    return stored === undefined
+    if (storedId !== undefined && storedId !== text) throw historyIsFixed()
+    storedIds.set(messageId, text)
+    return storedId === undefined
   })
 }
 

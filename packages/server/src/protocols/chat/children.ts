@@ -51,16 +51,16 @@ export class ChildChunks {
 
   async #pump(reference: string, path: readonly string[]): Promise<void> {
     const { registry } = this.#runtime
-    const shown = new ShownEvents(registry, { hold: this.#hold })
+    const view = new ShownEvents(registry, { hold: this.#hold })
     const encoder = new UIStreamEncoder({ agentNames: agentNames(registry) })
     const { signal } = this.#abort
     for await (const { event } of this.#runtime.subscribe(reference, { signal })) {
       this.follow(event, path)
       if (isShownUserMessage(event)) continue
-      for (const chunk of shown.push(event).flatMap((one) => encoder.push(one))) {
+      for (const chunk of view.push(event).flatMap((one) => encoder.push(one))) {
         const data = { reference, path, chunk }
-        const wrapped: UIMessageChunk = { type: 'data-child-chunk', data, transient: true }
-        if (!(await this.#queue.put(wrapped))) return
+        const dataChunk: UIMessageChunk = { type: 'data-child-chunk', data, transient: true }
+        if (!(await this.#queue.put(dataChunk))) return
       }
     }
   }

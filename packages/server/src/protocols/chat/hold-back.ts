@@ -69,11 +69,11 @@ export class HoldBack {
   }
 
   #settle(isShown: boolean): readonly ThreadEvent[] {
-    const held = this.#held ?? []
+    const events = this.#held ?? []
     this.#held = undefined
     return isShown
-      ? held
-      : held.filter(({ type }) => type !== 'message_added' && type !== 'step_start')
+      ? events
+      : events.filter(({ type }) => type !== 'message_added' && type !== 'step_start')
   }
 }
 

@@ -12,8 +12,8 @@ export async function* untilSettled(
   threadId: string,
   { after, signal }: { readonly after: string; readonly signal: AbortSignal },
 ): AsyncGenerator<NumberedEvent, SessionResult | undefined> {
-  const left = new AbortController()
-  const own = AbortSignal.any([signal, left.signal])
+  const leave = new AbortController()
+  const own = AbortSignal.any([signal, leave.signal])
   const rest = new AbortController()
   let result: SessionResult | undefined
   let failure: unknown
@@ -39,7 +39,7 @@ export async function* untilSettled(
     for await (const numbered of runtime.subscribe(threadId, tail)) yield numbered
     return result
   } finally {
-    left.abort()
+    leave.abort()
   }
 }
 
@@ -52,6 +52,6 @@ export async function isAnsweringChat(
   if (!isParked(thread, now)) return true
   const { lifecycle, tenant, rootId } = thread
   if (lifecycle !== 'waiting') return false
-  const asked = await runtime.inbox.list({ tenant, rootId })
-  return asked.every(({ kind }) => kind === 'variables') // nothing waits for variables but their child
+  const items = await runtime.inbox.list({ tenant, rootId })
+  return items.every(({ kind }) => kind === 'variables') // nothing waits for variables but their child
 }

@@ -93,10 +93,14 @@ export async function callTool(
     const position = { threadId: thread.id, id, ...tokenOf(token), asked: [] }
     return eventResponse(call, (signal) => answerCall(call, position, signal))
   } catch (error) {
-    const known = call.services.clientError(error)
-    if (!known || known.code === 'STREAM_LIMIT' || known.code === 'MEDIA_TYPE_UNSUPPORTED')
+    const clientError = call.services.clientError(error)
+    if (
+      !clientError ||
+      clientError.code === 'STREAM_LIMIT' ||
+      clientError.code === 'MEDIA_TYPE_UNSUPPORTED'
+    )
       throw error
-    return rpcResult(id, failure([known.message, known.hint ?? ''].join(' ').trim()))
+    return rpcResult(id, failure([clientError.message, clientError.hint ?? ''].join(' ').trim()))
   }
 }
 
