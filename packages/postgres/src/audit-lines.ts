@@ -7,7 +7,7 @@ type AuditRow = Omit<Extract<StoreRow, { type: 'audit' }>, 'type' | 'tree'>
 
 /**
  * Returns the statements that append lines to the audit log of a tree of threads and set its length. If
- * the tree is new, they also insert its row. If two transactions insert it at once, the second fails,
+ * the tree is new, they also insert its row. If two transactions insert it concurrently, the second fails,
  * because its first line has the same number, and is repeated.
  */
 export function auditStatements(s: string, tree: string, lines: readonly AuditRow[]): Statement[] {

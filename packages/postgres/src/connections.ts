@@ -194,7 +194,7 @@ function streamOf(client: pg.PoolClient): Partial<Pick<Writable, 'cork' | 'uncor
 
 const surviving = new WeakSet<pg.Pool>()
 
-/** Keeps the process alive when connections break that nobody uses. Several stores may share the pool of a caller. */
+/** Keeps the process alive when unused connections break. Several stores may share the pool of a caller. */
 export function surviveBrokenConnections(pool: pg.Pool): void {
   if (surviving.has(pool)) return
   surviving.add(pool)

@@ -15,7 +15,7 @@ type Listener = Parameters<NodeLink['start']>[0]
 
 /** The longest payload of a notification: the server accepts less than 8000 bytes. */
 const MOST_BYTES = 7500
-/** How many notices may wait while there is no connection. More are dropped, and the other nodes are told so. */
+/** How many notices may wait while there is no connection. More are dropped, and the other nodes learn that. */
 const MOST_WAITING = 10_000
 const PING_MS = 10_000
 const POLL_MS = 1000

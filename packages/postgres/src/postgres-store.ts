@@ -47,9 +47,9 @@ type TreeUsage = Awaited<ReturnType<Store['treeUsage']>>
 export interface PostgresStoreOptions extends ConnectionOptions {
   /** The schema of the tables, which is created if missing. Default `skein`. */
   readonly schema?: string
-  /** Where blobs (file contents) are stored. Default: in the database, in rows of 1 MiB. */
+  /** Where blobs are stored. Default: in the database, in rows of 1 MiB. */
   readonly blobs?: BlobStore
-  /** How many transactions of commits run at once; more commits than that share transactions. Default 4. */
+  /** How many transactions of commits run concurrently; more commits than that share transactions. Default 4. */
   readonly lanes?: number
 }
 

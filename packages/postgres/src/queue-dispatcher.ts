@@ -49,7 +49,7 @@ const KEPT_MS = 2_000
 const BATCH = 200
 /** How long a node waits before it connects to the queue again after an outage. */
 const RESTART_MS = 500
-/** How long the stop waits for the queue's statements, which nobody may answer in an outage. */
+/** How long the stop waits for the queue's statements, which stay unanswered in an outage. */
 const STOP_MS = 5_000
 
 interface Job {
@@ -110,7 +110,7 @@ class QueueEngine implements Engine {
           worker: {
             concurrentJobs: this.#maxConcurrent,
             localQueue: { size: this.#maxConcurrent, ttl: KEPT_MS },
-            // A delay of 0 is a batch of its own for each job. Without batches nobody awaits these statements, and
+            // A delay of 0 is a batch of its own for each job. Without batches nothing awaits these statements, and
             // one that fails would end the process.
             completeJobBatchDelay: 0,
             failJobBatchDelay: 0,
@@ -165,7 +165,7 @@ class QueueEngine implements Engine {
     this.#isStopped = true
     this.#whenStopped()
     const end = async (): Promise<void> => {
-      // What is being opened can be closed only when it is open. Whoever called `start` hears why it failed.
+      // What is being opened can be closed only when it is open. The caller of `start` gets the cause.
       await this.#starting?.catch(() => {})
       await this.#runner?.stop().catch(() => {}) // an outage has stopped it already
       await this.#supervising
@@ -227,7 +227,7 @@ function shutDown({ events, promise }: Runner): Promise<void> {
 
 /**
  * The queue returns the connection with which it listens twice if it is stopped before its LISTEN was answered and
- * the connection then breaks. The pool would throw where nobody catches it, which would end the process.
+ * the connection then breaks. The pool would throw where nothing catches it, which would end the process.
  */
 class QueuePool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>

@@ -33,7 +33,7 @@ export interface RestateDispatcherOptions {
   readonly serviceName?: string
   /**
    * Must be longer than any step of a thread, i.e. than any model's answer or tool. If a step takes twice
-   * as long, Restate gives the run up, although the work on the thread goes on. Default 65 minutes.
+   * as long, Restate gives the run up, although the work on the thread continues. Default 65 minutes.
    */
   readonly longestStepMs?: number
   /** Public keys of the Restate server (`publickeyv1_…`); requests that are not signed with one are refused. */

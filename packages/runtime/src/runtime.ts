@@ -200,7 +200,7 @@ function spendingOf(
 }
 
 /**
- * Creates the watchdog, which notices when the event loop stands still. Returns undefined if it is switched
+ * Creates the watchdog, which notices when the event loop is blocked. Returns undefined if it is switched
  * off, or if the runtime has timers of its own, because simulated time says nothing about the event loop.
  */
 function watchdogOf(

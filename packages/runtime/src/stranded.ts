@@ -40,7 +40,7 @@ export interface Stranded {
     | 'effect_gone'
     | 'child_gone'
     | 'log_unreadable'
-  /** What is missing or changed: an agent, tool, effect (scheduled work) or side of the conversation (`a`, `b`). */
+  /** What is missing or changed: an agent, tool, effect or side (`a`, `b`). */
   readonly subject: string
   /** What happens to the thread, in a sentence. */
   readonly message: string
@@ -235,7 +235,7 @@ async function strandedTool(
     const message = `${what} is open, and the tool does not accept its arguments any more: ${issue}`
     problems.push(finding('arguments_refused', toolName, message))
   }
-  // Arguments that cannot be parsed go back to the model, and nobody is asked about the call again.
+  // Arguments that cannot be parsed go back to the model, and no person is asked about the call again.
   if (!args) return problems
   const risk = effectiveRisk(tool, args)
   if (isVoid(open, risk)) {
@@ -307,7 +307,7 @@ function effectsOf({ state, agent, registry, finding }: Place): Stranded[] {
       const message = `The effect ${effectId} is scheduled, and "${name}" is gone: it fails when it is due.`
       return [finding('effect_gone', name, message)]
     }
-    // The policy decides about effects (scheduled work) with a risk, and about all if the agent has a `taskClass`.
+    // The policy decides about effects with a risk, and about all if the agent has a `taskClass`.
     const isJudged = definition.risk !== undefined || agent.definition.taskClass !== undefined
     const { risk = 'write_low_risk' } = definition
     const open = interruptId === undefined ? undefined : state.interrupts.get(interruptId)

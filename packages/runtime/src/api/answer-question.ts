@@ -42,7 +42,7 @@ export async function answerQuestion(
 
 /**
  * Returns the records of the audit log for what a person found out about a call that has ended. While the session of the
- * call runs there are none: its governor is told when the session ends.
+ * call runs there are none: its governor learns of it when the session ends.
  */
 async function findingOf(
   context: ApiContext,

@@ -12,7 +12,7 @@ import type { ThreadHead } from '../store/head.ts'
 export interface ApiEnvironment extends KernelEnvironment {
   readonly live: LiveBus
   readonly dispatcher: Dispatcher
-  /** The cache of thread states (folds of logs) that the API reads. Default: a new cache. */
+  /** The cache of folds that the API reads. Default: a new cache. */
   readonly folds?: FoldCache
   readonly outage?: Outage
   /** The connection to the other nodes that share the store, if there are any. */

@@ -16,9 +16,9 @@ import { registryOf, sideOf, waitingCount, type KernelState } from '../state/ker
 import { jsonCopy } from '../thread/values.ts'
 
 /**
- * Denies a call, and makes and approves another one with changed arguments in its place, in one commit. The
- * new call has its own id and digest: the governor, which allows or denies calls, judges it as any other call,
- * before anything is written and again before it runs.
+ * Denies a call, and makes and approves another one with changed arguments in its place, in one commit. The new call
+ * has its own id and digest: the governor judges it as any other call, before anything is written and again before it
+ * runs.
  */
 export async function approveChanged(
   context: ApiContext,

@@ -90,7 +90,7 @@ export async function terminateThread(
       head: { lifecycle: 'terminated', waiting: 0 },
       wake: { by: context.clock.now() },
     } as const
-    return { result: undefined, change, others: await toldParent(context, thread) }
+    return { result: undefined, change, others: await parentNotice(context, thread) }
   })
   await settledTree(context, threadId, detach)
 }
@@ -99,7 +99,7 @@ export async function terminateThread(
  * Returns the change of the parent thread, which records the end of this child. The calls that wait for the child
  * are answered when its session is closed.
  */
-async function toldParent(
+async function parentNotice(
   context: ApiContext,
   { head }: LoadedThread,
 ): Promise<readonly ThreadChange[]> {
@@ -133,7 +133,7 @@ async function settledTree(context: ApiContext, threadId: string, detach: boolea
   }
 }
 
-/** Terminates a thread and its descendants and returns their heads (rows of the store), children before parents. */
+/** Terminates a thread and its descendants and returns their heads, children before parents. */
 export async function terminatedTree(context: ApiContext, threadId: string): Promise<readonly ThreadHead[]> {
   await terminateThread(context, threadId)
   const head = await headOf(context, threadId)

@@ -17,12 +17,12 @@ interface Copy {
   /** The events of the copy, beginning with its own `thread_created`. */
   readonly events: readonly RuntimeEvent[]
   readonly blobs?: readonly Blob[]
-  /** An event that gives the copy work at once. Default: none, so the copy is at rest. */
+  /** An event that gives the copy work immediately. Default: none, so the copy is at rest. */
   readonly next?: MessageQueued | ResumeRequested
   readonly point: string
 }
 
-/** Stores a copied history as a new, independent thread that is at rest unless it is given something to do. */
+/** Stores a copied history as a new, independent thread that is at rest unless an event gives it work. */
 export async function storeCopy(context: ApiContext, copy: Copy): Promise<ThreadHead> {
   const { id, tenant, owner, title, tags, events, blobs = [], next, point } = copy
   const fold = new KernelFold()

@@ -6,7 +6,7 @@ import type { ThreadEffects } from '../contract/thread-contents.ts'
 import { openForPeople, waitingCount } from '../state/kernel-state.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
 
-/** Creates the functions for scheduled effects (work at a later time), with the same checks as those of tools. */
+/** Creates the functions for effects, with the same checks as those of tools. */
 export function effectsApi(context: ApiContext): ThreadEffects {
   return {
     list: async (threadId) => scheduledEffects((await load(context, threadId)).state.effects),

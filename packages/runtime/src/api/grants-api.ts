@@ -90,7 +90,7 @@ export async function newGrant(
     (one) => grantInfo(one, context).status === 'active',
   )
   if (active.length >= MAX_GRANTS)
-    throw refuse(`The thread has ${MAX_GRANTS} grants already.`, 'Revoke one that nobody needs.')
+    throw refuse(`The thread has ${MAX_GRANTS} grants already.`, 'Revoke one that is no longer needed.')
   const grantId = context.ids()
   const facts = { threadId: head.id, tool, risk, by, expiresAt, grantId }
   const grant = await context.governors.signGrant(facts)

@@ -16,7 +16,7 @@ const FIRST_MS = 100
 const LONGEST_MS = 30_000
 
 /**
- * Records what a call or a scheduled effect has ended with, although the log says that its outcome is unknown, or another
+ * Records what a call or an effect has ended with, although the log says that its outcome is unknown, or another
  * process works on the thread now. The result is delivered like a message, so it needs no lease. It settles what is
  * asked about the call. Work on the thread begins only if the call, or the effect, still waits for its outcome.
  */
@@ -64,7 +64,7 @@ async function lateCall(
   // The next work on the thread ends the call with this result.
   if (!call.outcome)
     return { result: undefined, change: { append, head, wake: { by: context.clock.now() } } }
-  // If the session goes on, its governor is told when the session ends.
+  // If the session continues, its governor learns of it when the session ends.
   const place = state.places.get(entry.message.id) ?? -1
   const isOver = place < (state.session?.firstEntry ?? Infinity)
   const records = isOver ? await finding(context, thread, report) : {}

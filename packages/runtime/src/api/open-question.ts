@@ -21,7 +21,7 @@ export function checkNotExcluded({ excluded }: ApprovalRequest, interruptId: str
   if (!excluded.includes(by)) return
   throw new RuntimeError(`${by} may not approve ${interruptId}.`, {
     code: 'ANSWER_INVALID',
-    hint: 'The policy excludes them, e.g. because they asked for the action. Somebody else has to approve.',
+    hint: 'The policy excludes them, e.g. because they asked for the action. Someone else has to approve.',
   })
 }
 

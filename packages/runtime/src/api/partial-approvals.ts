@@ -7,7 +7,7 @@ import type { QuestionPlace } from './open-question.ts'
 export const APPROVAL_GIVEN = 'approval_given'
 
 /**
- * Returns the event of one person's approval. The tokens are encrypted, so that nobody else can use them. The
+ * Returns the event of one person's approval. The tokens are encrypted, so that no one else can use them. The
  * event is transient, because it is bookkeeping and not part of the conversation.
  */
 export function partialApprovalEvent(

@@ -107,8 +107,8 @@ export function queuedMessage(context: ApiContext, sent: SendMessage | string): 
 }
 
 /**
- * The fields of metadata that only the runtime may set, because it relies on them: who sent a message
- * (`from`), what it is (`kind`), which side of the conversation it is for (`for`), and how it is answered.
+ * The fields of metadata that only the runtime may set, because it relies on them: who sent a message (`from`), what
+ * it is (`kind`), which side it is for (`for`), and how it is answered.
  */
 const OWN_FIELDS = ['from', 'kind', 'for', CHOSEN_RUN] as const
 
@@ -124,7 +124,7 @@ function messageMetadata(
       code: 'INPUT_INVALID',
       hint:
         ownField === CHOSEN_RUN
-          ? 'Give `model` and `settings` beside the metadata.'
+          ? 'Give `model` and `settings` next to the metadata.'
           : 'The runtime marks its own messages with from, kind and for. Use another name.',
     })
   if (model === undefined && settings === undefined && call === undefined) return own

@@ -42,7 +42,7 @@ export async function settledThread(
 
 /**
  * Waits for the result. Rejects while the store cannot be written, because nothing would be committed that
- * ends the wait; the work itself goes on when the store can be written again.
+ * ends the wait; the work itself continues when the store can be written again.
  */
 function waitFor(context: ApiContext, wait: Wait): Promise<SessionResult> {
   return context.outage.guard(wait.signal, (signal) => resultOf(context, { ...wait, signal }))
@@ -123,7 +123,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
     return { result: { ...endFields(lastEnd, state), ...rest }, below: [] }
   }
 
-  // Only a thread at rest waits for somebody; a running thread may still end by itself. A queued message counts
+  // Only a thread at rest waits for a person; a running thread may still end by itself. A queued message counts
   // as work even before its session begins: the thread may wait for a child that started together with it.
   const hasWork = session !== undefined || state.queue.length > 0
   if (!hasWork || !isAtRest) return { below: [] }
@@ -133,8 +133,8 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const ids = new Set(tree.flatMap(({ id, waiting }) => (waiting > 0 ? [id] : [])))
   if (ids.size === 0) return { below }
   const items = await waitingItems(context, { rootId: head.rootId })
-  // A session waits for its calls. It does not wait for a scheduled effect that needs an approval, nor for a
-  // child that lacks variables, because the call that was to create the child has ended.
+  // A session waits for its calls. It does not wait for an effect that needs an approval, nor for a child that
+  // lacks variables, because the call that was to create the child has ended.
   const waiting = items.filter(
     ({ threadId, effectId, kind }) =>
       ids.has(threadId) && effectId === undefined && kind !== 'variables',
@@ -180,7 +180,7 @@ async function earlierEnd(
   }
 }
 
-/** Returns the last text that the agent (side A of the conversation) wrote, among the first `to` messages. */
+/** Returns the last text that the agent (side A) wrote, among the first `to` messages. */
 function lastText({ entries }: KernelState, to = Infinity): string {
   const last = entries.findLast(
     ({ side, isRemoved, message }, index) =>

@@ -12,7 +12,7 @@ export async function infoOf(context: ApiContext, threadId: string): Promise<Thr
 /** How many threads are converted before other work of the process gets its turn. */
 const PAUSE_AFTER = 50
 
-/** Converts heads (rows of the store) to the form of the API, with tokens and costs summed over all descendants. */
+/** Converts heads to the form of the API, with tokens and costs summed over all descendants. */
 export async function threadInfos(
   { store }: Pick<ApiContext, 'store'>,
   heads: readonly ThreadHead[],

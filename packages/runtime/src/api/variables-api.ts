@@ -87,7 +87,7 @@ function checkProvided(context: ApiContext, pending: PendingVariables, values: V
   if (absent.length > 0)
     throw new RuntimeError(`The request ${requestId} also needs ${absent.join(', ')}.`, {
       code: 'VARIABLES_MISSING',
-      hint: 'Give all of them at once; nothing was stored.',
+      hint: 'Give all of them in one request; nothing was stored.',
     })
   const unknown = Object.keys(values).filter((name) => !required.includes(name))
   if (unknown.length > 0)

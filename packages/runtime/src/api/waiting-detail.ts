@@ -10,7 +10,7 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import type { WaitingDetail, WaitingItem } from '../contract/waiting-item.ts'
 import { openForPeople, openVariables, type OpenInterrupt, type PendingVariables } from '../state/kernel-state.ts'
 
-/** The largest number of pieces of evidence (recorded facts) that are shown with a decision. */
+/** The largest number of pieces of evidence that are shown with a decision. */
 const MAX_EVIDENCE = 100
 
 /** Reads one item from the log, where it stays after it was answered. */
@@ -83,7 +83,7 @@ export async function waitingDetail(
   }
 }
 
-/** Returns a request for variables, also after somebody has provided the values, which are left out. */
+/** Returns a request for variables, also after someone has provided the values, which are left out. */
 function variablesDetail(
   context: ApiContext,
   found: Omit<WaitingQuestion, 'open'>,

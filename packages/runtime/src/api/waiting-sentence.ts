@@ -11,7 +11,7 @@ const CUT_OFF: Readonly<Record<CutOff, string>> = {
   cut: 'was stopped by a new message',
 }
 
-/** Returns one sentence about what the person is asked for; the arguments are shown beside it. */
+/** Returns one sentence about what the person is asked for; the arguments are shown next to it. */
 export function sentenceOf(
   { registry }: ApiContext,
   { kind, toolName, path, question, variables = [] }: WaitingItem,

@@ -13,8 +13,8 @@ export interface ApprovalDecision {
   /** Approval tokens that were signed elsewhere; without them the runtime signs in the name of `by`. */
   readonly tokens?: readonly string[]
   /**
-   * The digest (hash) of the request that the person has seen (`request.digest` of the waiting item). If the call
-   * that waits has another digest, nothing is recorded.
+   * The digest of the request that the person has seen (`request.digest` of the waiting item). If the call that waits
+   * has another digest, nothing is recorded.
    */
   readonly digest?: string
   /**
@@ -63,9 +63,9 @@ export interface Inbox {
   approve(decision: ApprovalDecision): Promise<void>
   deny(decision: Omit<ApprovalDecision, 'with'> & { readonly reason: string }): Promise<void>
   /**
-   * Records what a person found out about a call in doubt (a process died during it): it had its effect, it had
-   * none, or nobody knows. After `absent` a high-risk call waits for a new approval before it runs again. Give this
-   * right only to those who may approve.
+   * Records what a person found out about a call in doubt: it had its effect, it had none, or it is not known. After
+   * `absent` a high-risk call waits for a new approval before it runs again. Give this right only to those who may
+   * approve.
    */
   settle(
     item: { readonly threadId: string; readonly interruptId: string; readonly by: string },

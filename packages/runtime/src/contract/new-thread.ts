@@ -19,11 +19,11 @@ export interface CreateThread<Data = unknown> {
   readonly values?: Readonly<Record<string, JsonValue>>
   readonly metadata?: JsonObject
   readonly budget?: Budget
-  /** A first message, which is queued at once. */
+  /** A first message, which is queued immediately. */
   readonly message?: SendMessage | string
 }
 
-/** Where a thread is forked, and how the fork goes on. */
+/** Where a thread is forked, and how the fork continues. */
 export interface ForkThread {
   /** The last message of the fork. Default: the last message of the thread. */
   readonly upTo?: string
@@ -31,9 +31,9 @@ export interface ForkThread {
   readonly before?: string
   readonly owner?: string
   readonly title?: string
-  /** A message that is sent to the fork at once. */
+  /** A message that is sent to the fork immediately. */
   readonly message?: SendMessage | string
-  /** Whether the fork goes on without a message, so that its last message is answered again. Default false. */
+  /** Whether the fork continues without a message, so that its last message is answered again. Default false. */
   readonly isContinued?: boolean
 }
 

@@ -31,7 +31,7 @@ export interface RetentionRule {
   readonly agents?: readonly string[]
   /** `erase` keeps times, agents and costs; `remove` keeps nothing. Default `erase`. */
   readonly action?: 'erase' | 'remove'
-  /** Also applies to threads that wait for a person, client or spending period, or that have scheduled effects. */
+  /** Also applies to threads that wait for a person, client or spending period, or that have effects. */
   readonly includes?: readonly ('waiting' | 'scheduled')[]
 }
 

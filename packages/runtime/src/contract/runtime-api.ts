@@ -19,7 +19,7 @@ export interface Runtime {
     /** The values of users, which tools see as `state.user`. */
     readonly values: UserValues
   }
-  /** The connection to the other nodes (processes that share the store), if there are any; servers use it. */
+  /** The connection to the other nodes, if there are any; servers use it. */
   readonly node?: RuntimeNode | undefined
   /** Aborts when `stop` is called, so that servers end their streams. */
   readonly stopping?: AbortSignal

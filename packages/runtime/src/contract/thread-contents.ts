@@ -42,7 +42,7 @@ export interface ThreadEnv {
   ): Promise<void>
 }
 
-/** The scheduled effects of a thread. */
+/** The effects of a thread. */
 export interface ThreadEffects {
   list(threadId: string): Promise<readonly ScheduledEffect[]>
   schedule(
@@ -51,7 +51,7 @@ export interface ThreadEffects {
     args: JsonValue,
     when: number | EffectSchedule,
   ): Promise<string>
-  /** Runs a scheduled effect now instead of at its time. */
+  /** Runs an effect now instead of at its time. */
   runNow(threadId: string, effectId: string): Promise<void>
   remove(threadId: string, effectId: string): Promise<boolean>
 }

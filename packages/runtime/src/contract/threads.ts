@@ -50,7 +50,7 @@ export interface Threads {
   head(threadId: string): Promise<ThreadHead>
   /**
    * Returns the owner's thread with the id that a client chose for it (`clientId`). Without `owner`, the oldest
-   * thread of the tenant with this id, whoever owns it.
+   * thread of the tenant with this id, no matter who owns it.
    */
   byClientId(
     tenant: string,
@@ -143,7 +143,7 @@ export interface Threads {
   ): Promise<ThreadInfo>
   /**
    * Creates a new thread with the history up to and including a message, or before one. No call of that history
-   * runs again. With `message` or `isContinued` the new thread goes on at once.
+   * runs again. With `message` or `isContinued` the new thread continues immediately.
    */
   fork(threadId: string, options?: ForkThread): Promise<ForkedThread>
 

@@ -24,7 +24,7 @@ export interface EventVersions {
 
 /**
  * The versions that this program reads. A new version raises `EVENT_VERSION`, adds its upcaster here, and
- * adds a step to the store's migrations, so that an older program refuses the whole store at once and not one
+ * adds a step to the store's migrations, so that an older program refuses the whole store and not one
  * thread after the other.
  */
 export const eventVersions: EventVersions = {

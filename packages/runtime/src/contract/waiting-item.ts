@@ -3,17 +3,17 @@ import type { ApprovalRequest, Risk } from '@skein/governance'
 import type { InterruptAnswer } from '@skein/threads'
 
 /**
- * A call or a scheduled effect that waits for a person, a call that waits for a client, or a child that cannot be
- * created until a person has given it variables.
+ * A call or an effect that waits for a person, a call that waits for a client, or a child that cannot be created until
+ * a person has given it variables.
  */
 export interface WaitingItem {
   readonly threadId: string
   readonly rootId: string
   /** The id of the question; for `variables` the id of the request (`threads.variables.provide` answers it). */
   readonly interruptId: string
-  /** The id of the call; where no call waits, the id of the scheduled effect or of the request for variables. */
+  /** The id of the call; where no call waits, the id of the effect or of the request for variables. */
   readonly toolCallId: string
-  /** The name of the tool, or of the scheduled effect. */
+  /** The name of the tool, or of the effect. */
   readonly toolName: string
   /** The arguments with which the call runs: as the tool has parsed them, with defaults and transforms. */
   readonly arguments: JsonValue
@@ -24,7 +24,7 @@ export interface WaitingItem {
    * child needs values that only a person has.
    */
   readonly kind: 'approval' | 'input' | 'in_doubt' | 'variables'
-  /** Set when a scheduled effect waits instead of a call. */
+  /** Set when an effect waits instead of a call. */
   readonly effectId?: string
   /** Names of the agents from the root thread down to this thread. */
   readonly path: readonly string[]
@@ -56,7 +56,7 @@ export interface WaitingDetail extends WaitingItem {
   readonly sentence: string
   /** How the call would be undone; null if there is no way, or nothing to undo. */
   readonly undo: JsonValue
-  /** The evidence (recorded facts) that the thread had when it asked the person, the latest last. */
+  /** The evidence that the thread had when it asked the person, the latest last. */
   readonly evidence: readonly {
     readonly evidenceId: string
     readonly kind: string

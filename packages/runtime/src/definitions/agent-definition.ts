@@ -18,7 +18,7 @@ export interface AgentDefinition<Data = unknown> {
   readonly sideB?: SideConfig
   /** Default `ai_human`. */
   readonly type?: 'ai_human' | 'dual_ai'
-  /** The total turns of both sides of the conversation after which a session fails. Default 250 for `dual_ai`. */
+  /** The total turns of both sides after which a session fails. Default 250 for `dual_ai`. */
   readonly maxSessionTurns?: number
   readonly title?: string
   readonly description?: string
@@ -82,14 +82,14 @@ export interface SideConfig<Data = unknown> {
    * the same requests when it is run again (see `InferenceRecorded`).
    */
   readonly agent?: Agent
-  /** This side of the conversation is a person. Only side B can be one. */
+  /** This side is a person. Only side B can be one. */
   readonly human?: true
   /**
    * A function that answers in place of a model. It may run again if the process dies before its answer is
    * stored; its changes to the thread are stored together with the answer.
    */
   readonly handler?: SideHandler
-  /** Agents that this side of the conversation may create as children, in addition to those that its prompt lists. */
+  /** Agents that this side may create as children, in addition to those that its prompt lists. */
   readonly subagents?: readonly (Ref<AgentDefinition> | SideSubagent)[]
   readonly label?: string
   /** Whether text without tool calls ends the turn. Default true. */
@@ -100,11 +100,11 @@ export interface SideConfig<Data = unknown> {
    * The property of the stop tool's arguments, or else of its JSON result, that becomes the text of the turn.
    */
   readonly stopToolResponseProperty?: string
-  /** The number of steps of this side of the conversation in one session after which the session fails. */
+  /** The number of steps of this side in one session after which the session fails. */
   readonly maxSteps?: number
   /**
-   * Whether the session ends when this side of the conversation ends its turn; the text of the turn is then the
-   * result, and the other side never speaks. Default false. `asSubagent` sets it.
+   * Whether the session ends when this side ends its turn; the text of the turn is then the result, and the other side
+   * never speaks. Default false. `asSubagent` sets it.
    */
   readonly sessionStopOnResponse?: boolean
   readonly sessionStop?: SessionToolBinding
@@ -116,7 +116,7 @@ export interface SideConfig<Data = unknown> {
 export type SideHandler = (
   state: ThreadState,
   given: {
-    /** The text that the side of the conversation has to answer; empty if a session began without one. */
+    /** The text that the side has to answer; empty if a session began without one. */
     readonly message: string
     readonly signal: AbortSignal
     /** A key that is the same for every attempt of one answer, even after a crash. */
@@ -124,7 +124,7 @@ export type SideHandler = (
   },
 ) => string | void | Promise<string | void>
 
-/** An agent that a side of the conversation may create as a child, with its settings (Standard Agents 0.2.0). */
+/** An agent that a side may create as a child, with its settings (Standard Agents 0.2.0). */
 export interface SideSubagent extends Omit<SubagentToolConfig, 'name'> {
   readonly agent: Ref<AgentDefinition>
   /** The name of the tool. Default: the name of the agent. */

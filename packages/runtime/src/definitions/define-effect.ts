@@ -18,7 +18,7 @@ export interface EffectOptions<Args> extends Omit<EffectDefinition, 'kind' | 'ru
 }
 
 /**
- * Defines work for later (a scheduled effect), which a tool, a hook or a person schedules.
+ * Defines work for later (an effect), which a tool, a hook or a person schedules.
  *
  *     const remind = defineEffect({
  *       name: 'remind',

@@ -25,7 +25,7 @@ export interface ToolOptions<Args, Result> extends Omit<
   readonly description: string
   /** Any Standard Schema; omit it for a tool without arguments. */
   readonly args?: ToolSchema<Args>
-  /** Returns the evidence (recorded facts) that a call provides. Default: a `tool_result` with the result itself. */
+  /** Returns the evidence that a call provides. Default: a `tool_result` with the result itself. */
   readonly evidence?: (result: NoInfer<Result>, args: NoInfer<Args>) => EvidenceClaim
   /** Variables of the thread that the tool reads. */
   readonly variables?: readonly VariableDefinition[]
@@ -228,14 +228,14 @@ async function runTool(
 /**
  * The risk of a tool that declares none. It is treated as a write: the policy decides about each call, the
  * start is logged before the call runs, and a call that a crash interrupted is not repeated. A tool of an MCP server is
- * code of somebody else, so a person approves each call.
+ * code of someone else, so a person approves each call.
  */
 export const DEFAULT_RISK: Risk = 'write_low_risk'
 
 /** The tools of MCP servers that declare no risk. */
 const toolsWithoutRisk = new WeakSet<object>()
 
-/** Whether the tool comes from an MCP server, and nobody has declared its risk. */
+/** Whether the tool comes from an MCP server, and no one has declared its risk. */
 export function isUndeclared(tool: object): boolean {
   return toolsWithoutRisk.has(tool)
 }

@@ -9,7 +9,7 @@ interface DefinedArguments<Args> extends Omit<SchemaArguments<Args>, 'parser'> {
 }
 
 /**
- * Creates the parse phase of a tool or a scheduled effect. Without a schema there is none: the code gets an empty object,
+ * Creates the parse phase of a tool or an effect. Without a schema there is none: the code gets an empty object,
  * whatever the model sends.
  */
 export function definedArguments<Args>(

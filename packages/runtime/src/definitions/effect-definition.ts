@@ -13,9 +13,9 @@ export interface EffectDefinition {
   readonly description?: string
   readonly run: (state: ThreadState, args: JsonValue, context: EffectContext) => Promise<unknown>
   /**
-   * The risk of the scheduled effect. With it, every run is judged by the policy and recorded in the audit log, and a
-   * person has to approve `write_high_risk`. Without it, the effect counts as `write_low_risk` and is judged
-   * only if the agent of its thread has rules of governance (`taskClass`).
+   * The risk of the effect. With it, every run is judged by the policy and recorded in the audit log, and a person has
+   * to approve `write_high_risk`. Without it, the effect counts as `write_low_risk` and is judged only if the agent of
+   * its thread has rules of governance (`taskClass`).
    */
   readonly risk?: Risk
   /**
@@ -29,15 +29,15 @@ export interface EffectDefinition {
     context: EffectContext,
   ) => Probed | boolean | Promise<Probed | boolean>
   /**
-   * How often a scheduled effect is tried, and the delay between attempts, which doubles. A crash is an attempt. An
-   * attempt whose outcome is unknown is repeated only if the effect is declared `idempotent`, or reads only.
+   * How often an effect is tried, and the delay between attempts, which doubles. A crash is an attempt. An attempt
+   * whose outcome is unknown is repeated only if the effect is declared `idempotent`, or reads only.
    */
   readonly retry?: { readonly attempts: number; readonly backoffMs: number }
   /** Default 60 s. */
   readonly timeoutMs?: number
 }
 
-/** The context of one attempt of a scheduled effect. */
+/** The context of one attempt of an effect. */
 export interface EffectContext {
   readonly signal: AbortSignal
   readonly effectId: string

@@ -13,7 +13,7 @@ interface ResourceLimits {
 export interface InWorkerOptions {
   /**
    * Limits of memory, as for `new Worker`. Default: 512 MB for objects (`maxOldGenerationSizeMb`). A worker
-   * that needs more ends, and its call fails; the process goes on.
+   * that needs more ends, and its call fails; the process continues.
    */
   readonly resourceLimits?: ResourceLimits
 }
@@ -31,7 +31,7 @@ export interface WorkerToolContext {
 const MAX_OLD_MB = 512
 
 /**
- * Runs a tool in a worker thread, so that code that computes for long blocks nobody else. The module's default
+ * Runs a tool in a worker thread, so that code that computes for long blocks no other work. The module's default
  * export is called with the arguments and a `WorkerToolContext`; arguments and result are JSON. When the call
  * is stopped or takes longer than its `timeoutMs`, the worker is ended, even in an endless loop. Each call has
  * a worker of its own.
@@ -46,7 +46,7 @@ export function inWorker<Result = JsonValue>(
   { resourceLimits }: InWorkerOptions = {},
 ): (first: unknown, second: unknown, third?: unknown) => Promise<Result> {
   if (!(module instanceof URL))
-    throw new RuntimeError('The module of a worker is given as a URL.', {
+    throw new RuntimeError('The module of a worker must be a URL.', {
       code: 'DEFINITION_INVALID',
       hint: "inWorker(new URL('./module.ts', import.meta.url))",
     })

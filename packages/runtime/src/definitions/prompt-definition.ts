@@ -21,7 +21,7 @@ export interface PromptDefinition<Data = unknown> {
   readonly toolChoice?: 'auto' | 'none' | 'required'
   /** The schema of the arguments when an agent whose side A uses this prompt is called as a tool. */
   readonly requiredSchema?: ToolSchema<unknown>
-  /** The schema of the JSON with which this side of the conversation answers. */
+  /** The schema of the JSON with which this side answers. */
   readonly output?: ToolSchema<Data>
   readonly variables?: readonly VariableDefinition[]
   readonly tools?: readonly PromptTool[]

@@ -37,7 +37,7 @@ export function checksAnswers({ definition }: Pick<ResolvedAgent, 'definition'>)
   return definition.taskClass !== undefined
 }
 
-/** A side of the conversation with its prompt resolved and its defaults filled in. */
+/** A side with its prompt resolved and its defaults filled in. */
 export interface ResolvedSide {
   readonly config: SideConfig
   readonly side: Side

@@ -101,14 +101,14 @@ export function createApprovalSigner(options: ApprovalSignerOptions): ApprovalSi
 
 /**
  * Throws if this person may not approve, or if the request has expired. The governor checks both again; the
- * check here lets the person see the error at once.
+ * check here lets the person see the error immediately.
  */
 function checkRequest(request: ApprovalRequest, by: string, clock: Clock): void {
   const { action, excluded, expires_at } = request
   if (by === action.identity.agent_id || excluded.includes(by)) {
     throw new RuntimeError(`"${by}" may not approve this call of "${action.tool}".`, {
       code: 'ANSWER_INVALID',
-      hint: 'Nobody may approve their own action. Let somebody else decide.',
+      hint: 'No one may approve their own action. Let someone else decide.',
     })
   }
   if (Date.parse(expires_at) > clock.now()) return

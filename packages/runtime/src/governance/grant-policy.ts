@@ -33,7 +33,7 @@ export interface GrantPolicyOptions {
 }
 
 /**
- * Creates a policy that uses a stored grant instead of asking a person. List it beside the policy that asks
+ * Creates a policy that uses a stored grant instead of asking a person. List it next to the policy that asks
  * for review: it only affects calls with a grant, and a denial by another policy still applies.
  */
 export function grantPolicy({ find, clock = systemClock }: GrantPolicyOptions): Policy {

@@ -36,7 +36,7 @@ export type InDoubt =
   | { readonly type: 'rerun' }
   /** The thread waits, because only a person can find out whether the effect happened. */
   | { readonly type: 'ask'; readonly request: InDoubtRequest }
-  /** The model is told that the outcome is unknown. */
+  /** The model learns that the outcome is unknown. */
   | { readonly type: 'unknown'; readonly message: string }
 
 /** The question to a person. Any answer but `applied` and `absent` leaves the outcome unknown. */
@@ -53,7 +53,7 @@ interface InDoubtRequest extends JsonObject {
 /**
  * Decides about a call that a crash interrupted. If the tool has a probe, the probe is asked whether the
  * effect happened. A call that can be repeated safely is repeated, a person is asked about a high-risk write,
- * and otherwise the model is told that the outcome is unknown. The governor records the decision with its
+ * and otherwise the model learns that the outcome is unknown. The governor records the decision with its
  * next writes.
  */
 export async function settleUnknownEffect(call: CallInDoubt): Promise<InDoubt> {
@@ -230,7 +230,7 @@ export async function failedCall(
 /** Error codes of a tool that failed before it changed anything. */
 const CLEAN: ReadonlySet<string> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
 
-/** The time limit of a probe. After it, nobody knows whether the call had its effect: it stays in doubt. */
+/** The time limit of a probe. After it, it is not known whether the call had its effect: it stays in doubt. */
 const PROBE_TIMEOUT_MS = 30_000
 
 /**

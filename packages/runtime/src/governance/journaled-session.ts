@@ -84,7 +84,7 @@ export class JournaledSession implements SessionGovernor {
   /** Why records of the end of the request could not be committed. */
   readonly #unwritten: unknown[] = []
 
-  /** Continues the session's request from its records in the audit log (its journal), or opens a new request. */
+  /** Continues the session's request from its records in the audit log, or opens a new request. */
   static async open(parts: JournaledSessionParts): Promise<SessionGovernor> {
     const { session, isNew } = await JournaledSession.#load(parts)
     if (isNew) await session.#begin()

@@ -24,7 +24,7 @@ export interface GovernedSession {
   readonly sessionId: string
   /** The message that started the session. */
   readonly input: JsonValue
-  /** The tools of both sides of the conversation, and the tools that their rollbacks name. */
+  /** The tools of both sides, and the tools that their rollbacks name. */
   readonly tools: readonly ToolDefinition[]
   /** The sessions of threads above that this one works for, the outermost first. */
   readonly callers?: readonly SessionName[]
@@ -41,7 +41,7 @@ export interface GovernedSession {
   /** Whether the thread may have standing grants. Without this function, grants are not looked up. */
   readonly hasGrants?: () => boolean
   /**
-   * Commits at once. `deliver`, `fail` and `undoDecided` call it before they undo a write, because the governor itself runs
+   * Commits immediately. `deliver`, `fail` and `undoDecided` call it before they undo a write, because the governor itself runs
    * the tool that undoes it. Without `commit`, a crash at that moment may undo the write twice.
    */
   readonly commit?: (writes: GovernanceWrites) => Promise<void>

@@ -22,15 +22,14 @@ interface SessionJournalOptions {
   /** Id of the root thread. */
   readonly tree: string
   readonly requestId: string
-  /** Commits the pending writes at once. */
+  /** Commits the pending writes immediately. */
   readonly flush: (() => Promise<void>) | undefined
 }
 
 /**
- * The storage of one session's governor, which judges calls and results: its journal, payloads and used
- * approval tokens. Writes are kept until `take`, so that they are committed together with the events of the
- * thread. The index of a line counts within the request; its position in the audit log of the root thread is
- * given by the store when the line is committed.
+ * The storage of one session's governor and results: its journal, payloads and used approval tokens. Writes are kept
+ * until `take`, so that they are committed together with the events of the thread. The index of a line counts within
+ * the request; its position in the audit log of the root thread is assigned by the store when the line is committed.
  */
 export class SessionJournal implements Journal, PayloadStore, SpentStore {
   readonly #options: SessionJournalOptions

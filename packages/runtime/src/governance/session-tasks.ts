@@ -27,7 +27,7 @@ export function createSessionTasks(invert: Invert): SessionTasks {
     const isSame =
       before?.tools.length === tools.length && tools.every((one, at) => one === before.tools[at])
     if (before && isSame) return before.task
-    // Both sides of the conversation may list the same tool.
+    // Both sides may list the same tool.
     const byName = new Map(tools.map((tool) => [tool.name, tool]))
     const { taskClass = PLAIN } = agent.definition
     const list = [...byName.values()].map((tool) => toGoverned(tool, invert))
@@ -37,7 +37,7 @@ export function createSessionTasks(invert: Invert): SessionTasks {
   }
 }
 
-/** The rules (task class) for agents without their own: only calls are judged, and every result is delivered. */
+/** The task class for agents without their own: only calls are judged, and every result is delivered. */
 const PLAIN = { name: 'session', needs: [], verifiers: [], acceptInDoubt: true } as const
 
 /**

@@ -13,7 +13,7 @@ import { placeOf } from '../store/select-threads.ts'
 const SLICE = 100
 const PAUSE_MS = 50
 /**
- * How many trees of threads are removed at once. The store rewrites its file only once for erasures asked for together.
+ * How many trees of threads are removed together. The store rewrites its file only once for erasures asked for together.
  */
 const TOGETHER = 20
 const DEFAULT_EVERY_MS = 3_600_000
@@ -147,7 +147,7 @@ export class Retention {
       await (action === 'erase' ? erase(head.id) : remove(head.id))
       await this.#count(head.tenant, action === 'erase' ? 'erased' : 'removed')
     } catch (error) {
-      // The store refused the commit because somebody has written to the thread: the thread is in use.
+      // The store refused the commit because there are new events: the thread is in use.
       const isAtWork = isStoreError(error, 'LOG_MOVED') || isStoreError(error, 'FENCED')
       const isGone = isStoreError(error, 'THREAD_NOT_FOUND')
       if (isAtWork) await this.#count(head.tenant, 'kept')
@@ -199,7 +199,7 @@ function isAtRest(head: ThreadHead, { includes = [] }: RetentionRule): boolean {
   return wakeAt === null || isWaiting || includes.includes('scheduled')
 }
 
-/** Returns the change that terminates a thread, unless somebody has written to it since `head` was read. */
+/** Returns the change that terminates a thread, unless it has changed since `head` was read. */
 function closing(head: ThreadHead, now: number): readonly ThreadChange[] {
   if (head.lifecycle === 'terminated' || head.lifecycle === 'erased') return []
   const at = new Date(now).toISOString()

@@ -88,7 +88,7 @@ export class SpendingLimits {
         let failure: unknown
         const settle = (): Promise<void> =>
           settleReservation(reservation, usage ?? cutUsage(outputLength, reservation, failure))
-        // A provider that ignores the abort signal may never return, so an aborted inference is settled at once.
+        // A provider that ignores the abort signal may never return, so an aborted inference is settled immediately.
         let ending: Promise<void> | undefined
         const onAbort = (): void => void (ending ??= settle())
         try {
@@ -240,7 +240,7 @@ export class SpendingLimits {
           full ? undefined : 'Other inferences have reserved the rest.',
         )
       }
-      // If the limit is no longer reached, try again at once; otherwise wait until another inference ends.
+      // If the limit is no longer reached, try again immediately; otherwise wait until another inference ends.
       if (busy) await nextEnd.promise
       nextEnd.leave()
       asked.request.signal.throwIfAborted()

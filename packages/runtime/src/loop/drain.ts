@@ -124,7 +124,7 @@ class ThreadDrain {
     const onProgress = (): void => this.quarantine.clear()
     this.context = new ThreadContext(environment, { lease, fold, onProgress })
     const { head, writer } = this.context
-    const write = (lease: 'on_trial' | 'survived'): Promise<void> =>
+    const write = (lease: 'quarantined' | 'survived'): Promise<void> =>
       writer.changeRow(lease, { lease })
     this.quarantine = new CrashQuarantine({ head, place, timers, write })
     this.#yields = yields

@@ -75,21 +75,21 @@ export interface SecretKeyOptions {
   /** Earlier keys, newest first. Values that were encrypted with them can still be read. */
   readonly oldSecretKeys?: readonly (Uint8Array | string)[]
   /**
-   * Creates a key and keeps it beside the data (as a file in the folder, or as a setting of the store). Whoever
+   * Creates a key and keeps it next to the data (as a file in the folder, or as a setting of the store). Anyone who
    * copies the data then has the key too: use this for development, or where the whole disk is protected.
    */
   readonly keepsSecretKeyWithData?: boolean
 }
 
 /**
- * Creates the vault of a runtime; throws `SECRET_KEY_MISSING` if the store outlives the process and no key is given.
+ * Creates the vault of a runtime; throws `SECRET_KEY_MISSING` if the store outlives the process and there is no key.
  */
 export async function openVault(
   { secretKey, oldSecretKeys = [], keepsSecretKeyWithData = false }: SecretKeyOptions,
   { folder, store }: { readonly folder: string | undefined; readonly store: Store },
 ): Promise<Vault> {
   const file = folder === undefined ? undefined : join(folder, 'keys', 'secrets.key')
-  // A key that was kept beside the data earlier can still decrypt the values that were encrypted with it.
+  // A key that was kept next to the data earlier can still decrypt the values that were encrypted with it.
   const beside = file === undefined ? undefined : readKey(file)
   const oldKeys = [...oldSecretKeys.map(keyBytes), ...(beside ? [beside] : [])]
   if (secretKey !== undefined) return aesVault({ key: keyBytes(secretKey), oldKeys })

@@ -10,15 +10,15 @@ function changeLease(lease: Lease | null, change: ThreadChange['lease']): Lease 
     case 'released':
       return null
     case 'cleared':
-      return { ...lease, deaths: 0, survived: 0, isOnTrial: false }
-    case 'on_trial':
-      return { ...lease, isOnTrial: true }
+      return { ...lease, deaths: 0, survived: 0, isQuarantined: false }
+    case 'quarantined':
+      return { ...lease, isQuarantined: true }
     case 'survived':
-      return { ...lease, survived: lease.survived + 1, isOnTrial: false }
+      return { ...lease, survived: lease.survived + 1, isQuarantined: false }
   }
 }
 
-/** Returns the head (summary row) after a change. `number` is the position of the change among those of all threads. */
+/** Returns the head after a change. `number` is the position of the change among those of all threads. */
 export function changeHead(head: ThreadHead, change: ThreadChange, number: number): ThreadHead {
   const { append = [], head: patch = {}, raisesEpoch, wake } = change
   // Fields are picked one by one, so that a patch can set no other fields. Undefined means unchanged;
@@ -66,7 +66,7 @@ const GIVES_WORK: ReadonlySet<RuntimeEvent['type']> = new Set([
 ] as const)
 
 /**
- * Returns the lifecycle after a commit that does not set one. A thread at rest that is given work
+ * Returns the lifecycle after a commit that does not set one. A thread at rest that gets work
  * becomes `queued`; the first commit of the process that works on it (with a `fence`) makes it
  * `running`; the commit that ends this work makes it `idle`, unless it sets another lifecycle.
  */
@@ -91,8 +91,8 @@ function lifecycleAfter(
 }
 
 /**
- * Returns the head (summary row) of a thread after its contents were erased; its agent, times and cost are kept. The
- * owner and the id that the client chose may name a person, so they go too.
+ * Returns the head of a thread after its contents were erased; its agent, times and cost are kept. The owner and the
+ * id that the client chose may name a person, so they go too.
  */
 export function erasedHead(
   head: ThreadHead,

@@ -2,9 +2,9 @@ import type { ClaimOptions, HeldThread } from './store.ts'
 import type { Lease, ThreadHead } from './head.ts'
 
 /**
- * Returns the head (summary row) after a claim at `now`, by the clock of the store, or who holds the
- * thread. If the lease of another owner expired without a release, that owner counts as dead: the
- * thread is then suspected of it and, if it was working alone (on trial), gets a failed attempt.
+ * Returns the head after a claim at `now`, by the clock of the store, or who holds the thread. If the lease of another
+ * owner expired without a release, that owner counts as dead: the thread is then a suspect and, if it was in
+ * quarantine, gets a strike (`attempts`).
  */
 export function claimedHead(
   head: ThreadHead,
@@ -20,12 +20,12 @@ export function claimedHead(
     until: now + leaseMs,
     deaths: (lease?.deaths ?? 0) + (isOther ? 1 : 0),
     survived: lease?.survived ?? 0,
-    isOnTrial: false,
+    isQuarantined: false,
   }
   return {
     ...head,
     epoch: head.epoch + 1,
-    attempts: head.attempts + (isOther && lease.isOnTrial ? 1 : 0),
+    attempts: head.attempts + (isOther && lease.isQuarantined ? 1 : 0),
     lease: address === undefined ? newLease : { ...newLease, address },
   }
 }

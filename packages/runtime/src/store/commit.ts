@@ -49,10 +49,10 @@ export interface ThreadChange {
   readonly raisesEpoch?: boolean
   /**
    * Changes the lease of the thread, if it has one. `released`: the owner has stopped working.
-   * `cleared`: the thread has made progress, so its deaths no longer count. `on_trial` and `survived`
-   * begin and end the time in which a suspected thread works alone (see `TrialGate`).
+   * `cleared`: the thread has made progress, so its deaths no longer count. `quarantined` and
+   * `survived` begin and end the quarantine of a suspect (see `TrialGate`).
    */
-  readonly lease?: 'released' | 'cleared' | 'on_trial' | 'survived'
+  readonly lease?: 'released' | 'cleared' | 'quarantined' | 'survived'
   /**
    * When work on the thread is to begin next. `by` asks for work by this time, but keeps an earlier time.
    * `exactly` replaces the time; it is used when work ends. Use `exactly` with `expectSeq`: otherwise it would

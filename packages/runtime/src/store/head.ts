@@ -27,7 +27,7 @@ export interface ThreadHead {
   readonly tags: readonly string[]
   /** The names of the tools that the thread's models have called, each once, in the order of the first calls. */
   readonly tools: readonly string[]
-  /** When the last grant (a standing permission for a tool) ends, revoked or not; null if there never was one. */
+  /** When the last grant ends, revoked or not; null if there never was one. */
   readonly grantedUntil: number | null
   /** An id that the client chose, unique among the threads of one owner in the tenant. */
   readonly clientId: string | null
@@ -82,13 +82,13 @@ export interface Lease {
   readonly until: number
   /**
    * How many owners in a row did not release the lease, because they died or lost it. Progress of the
-   * thread resets the number to 0; above 0, the thread is suspected of killing its process.
+   * thread resets the number to 0; above 0, the thread is a suspect: it may have killed its process.
    */
   readonly deaths: number
-  /** How many times the suspected thread has worked alone (a trial) without a crash since its last progress. */
+  /** How many quarantines the suspect has survived since its last progress. */
   readonly survived: number
-  /** Whether the death of this owner counts as a failure of the thread, because no other thread worked at that time. */
-  readonly isOnTrial: boolean
+  /** Whether the thread is in quarantine, so that the death of this owner is a strike. */
+  readonly isQuarantined: boolean
   /** The address at which other nodes reach the owner; absent if the owner gave none in its claim. */
   readonly address?: string
 }

@@ -3,7 +3,7 @@ import type { ThreadHead } from './head.ts'
 import { labelText } from './storable-text.ts'
 import type { StoreRow } from './store.ts'
 
-/** Creates the head (summary row) of a thread that has no events yet. */
+/** Creates the head of a thread that has no events yet. */
 export function newHead(id: string, thread: NewThread, logId: number, change: number): ThreadHead {
   const { tenant, owner, agent, parentId, rootId, title, tags, clientId, createdAt } = thread
   return {

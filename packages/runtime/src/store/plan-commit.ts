@@ -33,7 +33,7 @@ export interface StoreView {
 
 /** The rows to be written for a commit whose conditions hold. */
 export interface CommitPlan {
-  /** The head (summary row) of each thread before and after the commit; `before` is undefined for a new thread. */
+  /** The head of each thread before and after the commit; `before` is undefined for a new thread. */
   readonly heads: readonly { readonly head: ThreadHead; readonly before: ThreadHead | undefined }[]
   readonly events: readonly EventRow[]
   readonly blobs: readonly Blob[]
@@ -116,8 +116,8 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
 }
 
 /**
- * Returns the rows to write when a thread is erased and its log is replaced by the events of `skeleton`: the
- * new head (summary row), the events, and the blobs that the thread still needs. Throws `THREAD_NOT_FOUND`.
+ * Returns the rows to write when a thread is erased and its log is replaced by the events of `skeleton`: the new head,
+ * the events, and the blobs that the thread still needs. Throws `THREAD_NOT_FOUND`.
  */
 export function planErase(
   threadId: string,
@@ -155,7 +155,7 @@ function notFound(id: string): StoreError {
   })
 }
 
-/** Returns the heads (summary rows) before the commit, also for new threads. Throws if a condition does not hold. */
+/** Returns the heads before the commit, also for new threads. Throws if a condition does not hold. */
 function checkThreads(
   changes: readonly ThreadChange[],
   view: StoreView,

@@ -79,7 +79,7 @@ export interface Store {
   head(threadId: string): Promise<ThreadHead | undefined>
   /**
    * Returns the thread of `owner` for which a client chose this id. Without `owner`, returns the oldest
-   * thread of the tenant with this chosen id, whoever owns it.
+   * thread of the tenant with this chosen id, no matter who owns it.
    */
   headByClientId(
     tenant: string,

@@ -16,7 +16,7 @@ export interface ThreadQuery {
   readonly tag?: string
   /** Only threads that have called this tool, and the root threads above them. */
   readonly tool?: string
-  /** Only threads with a grant (standing permission for a tool) that ends after this time, even if it was revoked. */
+  /** Only threads with a grant that ends after this time, even if it was revoked. */
   readonly grantedAfter?: number
   /** Forks of this thread. */
   readonly forkedFrom?: string

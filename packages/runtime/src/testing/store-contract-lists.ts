@@ -136,7 +136,7 @@ export const listCases: Readonly<Record<string, Case>> = {
       'the row',
     )
     await say(store, 'a', asks('child', 'call-2', 250, 'child'))
-    same(await open(), 'q1,q3', 'a call that waits for a child asks nobody')
+    same(await open(), 'q1,q3', 'a call that waits for a child asks no person')
     await say(store, 'a', asks('q4', 'call-2', 400), asks('q5', 'call-2', 500))
     same(await open(), 'q1,q3,q5', 'a later question replaces the one about the same call')
     const answer = { type: 'approve' } as const

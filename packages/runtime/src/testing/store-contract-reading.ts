@@ -232,7 +232,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     same(await idsOf('refund', { tenant: 'beta' }), [], 'names are compared exactly')
     await store.commit({ point: 'test', threads: [{ id: 'b', append: [says('pay')] }] })
     same(await idsOf('pay'), ['b'], 'a later call')
-    same(await idsOf('none'), [], 'what nobody called')
+    same(await idsOf('none'), [], 'a tool that was never called')
     same(await idsOf('a\0b'), [], 'a name that not every store can hold')
     await store.erase('a', [])
     same(await idsOf('refund'), ['b', 'b2'], 'after an erasure')

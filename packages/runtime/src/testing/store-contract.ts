@@ -81,7 +81,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     same(await store.head('t'), all, 'the head')
     same(await store.events('t'), [], 'the log')
   },
-  'a resting thread that is given work is queued until a drain takes it up': async (store) => {
+  'a resting thread that gets work is queued until a drain takes it up': async (store) => {
     const lifecycle = async (rest: Omit<ThreadChange, 'id'>) => {
       await store.commit(change(rest))
       return (await store.head('t'))?.lifecycle
@@ -120,7 +120,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     await other('beta')
     same((await store.headByClientId('acme', 'c'))?.id, 't', 'the thread of acme')
     same((await store.headByClientId('beta', 'c'))?.id, 'beta', 'the thread of beta')
-    same(await store.headByClientId('beta', 'd'), undefined, 'the thread of nobody')
+    same(await store.headByClientId('beta', 'd'), undefined, 'the thread without an owner')
     const own = (id: string, owner: string) =>
       store.commit({ point: 'test', threads: [{ id, create: { ...create, owner } }] })
     await own('ann', 'ann')
@@ -251,11 +251,11 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await store.totals()).tokens, 0, 'the tokens of all threads')
     await refused(count({ name: 'tokens', add: 1 }), 'TEXT_INVALID')
     await refused(count({ name: 'limit a', add: Number.NaN }), 'TEXT_INVALID')
-    // Many additions at once: only as many succeed as fit below the limit.
+    // Many concurrent additions: only as many succeed as fit below the limit.
     const tries = Array.from({ length: 64 }, () => count({ name: 'limit c', add: 3, below: 20 }))
     const winners = (await Promise.allSettled(tries)).filter(({ status }) => status === 'fulfilled')
     same(winners.length, 7, 'the additions that fit')
-    same(await all('limit c'), { 'limit c': 21 }, 'the counter after many additions at once')
+    same(await all('limit c'), { 'limit c': 21 }, 'the counter after many concurrent additions')
   },
   'events are numbered from 1, in order, and come back as they went in': async (store) => {
     await addThreads(store, 't')
@@ -314,7 +314,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await store.head('t'))?.tags, ['a'], 'the tags')
     same([...((await store.blob(BLOB.hash)) ?? [])], [1, 2], 'the blob')
   },
-  'a claim raises the epoch, charges nobody, and fences off whoever came before': async (store) => {
+  'a claim raises the epoch, counts no strike, and fences off the owner before': async (store) => {
     same(await store.claim('t', { owner: 'one', leaseMs: 9 }), undefined, 'the claim of no thread')
     await addThreads(store, 't')
     await claimed(store, 't')

@@ -249,7 +249,7 @@ async function* readEvents(
     }
     if (signal?.aborted) return
     const backoff = Math.min(FIRST_WAIT_MS * 2 ** failures++, LONGEST_WAIT_MS)
-    // The wait is randomised, because after a restart of the server all clients reconnect at once.
+    // The wait is randomised, because after a restart of the server all clients reconnect at the same time.
     await wait(waitMs ?? backoff * (0.5 + random() / 2), signal)
   }
 }

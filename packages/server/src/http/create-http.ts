@@ -30,7 +30,7 @@ import { guardedLogger, loggedError, withTraceparent } from '@skein/runtime/serv
 export interface ClientConnection {
   /** The address of the client, used for rate limits. */
   readonly address?: string
-  /** Closes the connection at once. */
+  /** Closes the connection immediately. */
   readonly disconnect?: () => void
   /** Returns the number of bytes that were written to the connection and that its client has not taken yet. */
   readonly unsentBytes?: () => number

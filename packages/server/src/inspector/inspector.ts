@@ -22,7 +22,7 @@ interface InspectorOptions {
    * Texts that must not be written to files. Keys passed to a call, and keys in the environment, are removed anyway.
    */
   readonly secrets?: readonly string[]
-  /** Called when the record of a call could not be written; the call itself goes on. Default: `process.emitWarning`. */
+  /** Called when the record of a call could not be written; the call itself continues. Default: `process.emitWarning`. */
   readonly onError?: (error: unknown) => void
 }
 

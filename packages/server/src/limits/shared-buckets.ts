@@ -34,7 +34,7 @@ interface Share {
  * Limits requests per account over all nodes that share a store, so that together they admit no more than one server
  * would. A counter says up to which time, in microseconds, the tokens of an account are taken (the generic cell rate
  * algorithm); it only grows, so a node can raise it unless another node has done so since it was read. A busy node
- * takes several tokens at once and uses them for `SHARE_MS`. In return the bucket holds fewer tokens: it leaves out
+ * takes several tokens together and uses them for `SHARE_MS`. In return the bucket holds fewer tokens: it leaves out
  * those that nodes may still have.
  */
 export class SharedBuckets implements Buckets {
@@ -44,7 +44,7 @@ export class SharedBuckets implements Buckets {
   readonly #kind: 'address' | 'client'
   readonly #store: RuntimeNode['store']
   readonly #shares = new Map<string, Share>()
-  /** The microseconds that one token stands for, and how far the counter may be ahead of the clock. */
+  /** The microseconds that one token is worth, and how far the counter may be ahead of the clock. */
   readonly #cost: number
   readonly #ahead: number
   readonly #maxShare: number

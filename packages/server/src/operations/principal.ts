@@ -45,7 +45,7 @@ export function checkMayApprove(principal: Principal): void {
   if (hasScope(principal, 'approvals:write')) return
   throw new HttpError('Deciding about a call needs the scope approvals:write.', {
     code: 'SCOPE_MISSING',
-    hint: 'Use a key that has this scope, or let somebody decide who may: the inbox lists the call.',
+    hint: 'Use a key that has this scope, or let someone decide who may: the inbox lists the call.',
   })
 }
 

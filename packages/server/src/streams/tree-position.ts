@@ -9,10 +9,10 @@ export interface TreePosition {
   readonly children: TreePosition[]
 }
 
-/** Stands for a child that is not read. */
+/** Marks a child that is not read. */
 export const SKIPPED = 'x'
 
-/** Stands for the end of a child's log until the number of its last event is known; never sent. */
+/** Marks the end of a child's log until the number of its last event is known; never sent. */
 export const LATER = 'end'
 
 /** A limit that is deeper than any tree of threads. */

@@ -260,7 +260,7 @@ export async function* threadStream(
 }
 
 /**
- * The maximum number of characters that are written to a connection at once. A large event is written in pieces,
+ * The maximum number of characters that are written to a connection in one piece. A large event is written in pieces,
  * each of which waits until the client has read, so that no event waits in memory as a whole.
  */
 const PIECE_LENGTH = 16 * 1024

@@ -70,7 +70,7 @@ export class StudioSessions {
   }
 
   /**
-   * Begins a session. Any cookie of the request is replaced, so that nobody can plant a session for somebody
+   * Begins a session. Any cookie of the request is replaced, so that no one can plant a session for someone
    * else.
    */
   async begin(

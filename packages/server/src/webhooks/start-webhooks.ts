@@ -100,7 +100,7 @@ class Watcher implements Webhooks {
   #watching: Promise<void> = Promise.resolve()
   #scanning: Promise<void> = Promise.resolve()
   /**
-   * Whether other nodes can take over. What was delivered is then recorded at once, and the threads are listed
+   * Whether other nodes can take over. What was delivered is then recorded immediately, and the threads are listed
    * again and again, because what other nodes tell this node about changes may be lost.
    */
   readonly #isLed: boolean
@@ -152,7 +152,7 @@ class Watcher implements Webhooks {
       if (isPlainObject(position))
         queue.settled = new Map(Object.entries(position) as [string, number][]) // as `#write` wrote it
     }
-    // The progress is stored at once, so that events from now on are sent even if this process ends early.
+    // The progress is stored immediately, so that events from now on are sent even if this process ends early.
     await this.#write()
     // Changes are subscribed to before past events are read, so that no event is missed in between.
     const changes = this.#runtime.changes({ signal: this.#abort.signal })

@@ -16,7 +16,7 @@ export function toProblem(file: string, message: string): Problem {
   return { subject: file, field: '', message, file }
 }
 
-/** Checks that tools and scheduled effects have the names of their files, and converts handlers to endpoints. */
+/** Checks that tools and effects have the names of their files, and converts handlers to endpoints. */
 export function checkedName(value: unknown, file: DefinitionFile, problems: Problem[]): unknown {
   if (file.kind === 'endpoint') return toEndpoint(value, file, problems)
   if (file.kind !== 'tool' && file.kind !== 'effect') return value

@@ -5,8 +5,8 @@ import { asToolDefinition } from '../define-tool.ts'
 import type { ResolvedPrompt } from '../resolved.ts'
 
 /**
- * Converts an agent made with `agent()` of `@skein/agents` to a prompt, so that code that uses the prompt of a
- * side of the conversation works for both. A tool without a risk is treated as a low-risk write.
+ * Converts an agent made with `agent()` of `@skein/agents` to a prompt, so that code that uses the prompt of a side
+ * works for both. A tool without a risk is treated as a low-risk write.
  */
 export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
   const { model, system = '', config, params, structure, tools } = agent

@@ -47,7 +47,7 @@ export interface ReadAgent extends Partial<
 
 type BindingField = 'sessionStop' | 'sessionFail' | 'sessionStatus'
 
-/** The valid fields of a side of the conversation. */
+/** The valid fields of a side. */
 export interface ReadSide extends Partial<Omit<SideConfig, BindingField | 'subagents'>> {
   readonly subagents?: readonly (SideSubagent | undefined)[]
   readonly sessionStop?: ReadBinding
@@ -128,7 +128,7 @@ const sideFields = readFields<ReadSide>({
   sessionStatus: binding,
 })
 
-/** The fields that say who plays a side of the conversation. */
+/** The fields that say who plays a side. */
 const backings = ['prompt', 'agent', 'human', 'handler'] as const
 
 const side: Reader<ReadSide> = (value, place) => {

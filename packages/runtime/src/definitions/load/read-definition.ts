@@ -128,7 +128,7 @@ const toolFields: Fields<ReadTool> = {
   idempotent: flag,
   parameters: plainObject as Reader<JsonSchema>,
   run: callback(),
-  // `defineTool` takes these fields beside the others.
+  // `defineTool` takes these fields in addition to the others.
   governance: (value, place) => readGovernance(value, { ...place, field: '' }),
   variables: readList(variable),
   uses: readList(reference<ToolDefinition>('tool')),
@@ -151,8 +151,8 @@ const readToolFields: Reader<ReadTool> = withParser(
 )
 
 /**
- * Reads a tool. Reports a high-risk tool that does not say how a call is undone, because the governor, which
- * judges calls, would refuse every call of it.
+ * Reads a tool. Reports a high-risk tool that does not say how a call is undone, because the governor would refuse
+ * every call of it.
  */
 export const readTool: Reader<ReadTool> = (value, place) => {
   const { governance: declared } = isPlainObject(value) ? value : {}

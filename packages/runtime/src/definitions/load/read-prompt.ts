@@ -233,7 +233,7 @@ const sideSubagent = readFields<SideSubagent>(
   ['agent'],
 )
 
-/** Reads a subagent of a side of the conversation: an agent, its name, or either with settings. */
+/** Reads a subagent of a side: an agent, its name, or either with settings. */
 export const readSideSubagent: Reader<SideSubagent> = (value, place) => {
   const isPlain = typeof value === 'string' || (isPlainObject(value) && isAgentLike(value))
   if (isPlain) return { agent: value as SideSubagent['agent'] }

@@ -1,6 +1,6 @@
 import type { Registry } from '../resolved.ts'
 
-/** A registry whose contents can be replaced. Code that holds it uses the new contents at once. */
+/** A registry whose contents can be replaced. Code that holds it uses the new contents immediately. */
 export interface ReplaceableRegistry extends Registry {
   replace(registry: Registry): void
 }

@@ -19,7 +19,7 @@ import { type LoadedTool, resolveSubagents, typeOf } from './resolve-tools.ts'
 export interface LoadedAgent {
   readonly entry: GatheredDefinition<ReadAgent>
   readonly type: 'ai_human' | 'dual_ai' | undefined
-  /** The prompts of the sides of the conversation, as far as they were found. */
+  /** The prompts of the sides, as far as they were found. */
   readonly prompts: readonly { readonly field: 'sideA' | 'sideB'; readonly prompt: LoadedPrompt }[]
   readonly resolved: ResolvedAgent | undefined
 }
@@ -64,7 +64,7 @@ export function resolveAgent(
     ...(a?.prompt ? [{ field: 'sideA' as const, prompt: a.prompt }] : []),
     ...(b?.prompt ? [{ field: 'sideB' as const, prompt: b.prompt }] : []),
   ]
-  // Evidence (recorded facts) can only come from tools that a side of the conversation can call.
+  // Evidence (recorded facts) can only come from tools that a side can call.
   const names = [a, b].flatMap(
     (side) => side?.resolved?.prompt.tools.map((tool) => tool.name) ?? [],
   )
@@ -128,8 +128,7 @@ function resolveSide(
 }
 
 /**
- * Returns the prompt of a side of the conversation, with the subagents that the side itself lists added to the
- * prompt's tools.
+ * Returns the prompt of a side, with the subagents that the side itself lists added to the prompt's tools.
  */
 function withSubagents(prompt: LoadedPrompt, subagents: readonly LoadedTool[]): LoadedPrompt {
   if (subagents.length === 0) return prompt
@@ -155,8 +154,8 @@ function promptOfHandler({ name, side }: GivenSide): ResolvedPrompt {
 }
 
 /**
- * Resolves a side of the conversation that is defined with `agent()` of `@skein/agents`. The tools of that agent
- * belong to this side alone: other definitions cannot refer to them by name.
+ * Resolves a side that is defined with `agent()` of `@skein/agents`. The tools of that agent belong to this side
+ * alone: other definitions cannot refer to them by name.
  */
 function resolveAgentSide(
   given: GivenSide & { readonly agent: Agent },
@@ -208,8 +207,7 @@ function toSide(
 }
 
 /**
- * Returns the name of a tool that the side of the conversation can call; reports a problem when its prompt does not
- * list the tool.
+ * Returns the name of a tool that the side can call; reports a problem when its prompt does not list the tool.
  */
 function toolName(
   reference: string | object | undefined,

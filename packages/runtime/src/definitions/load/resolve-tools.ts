@@ -178,7 +178,7 @@ function resolveAgentTool(
   return { resolved: result, place, isConfigured: config !== undefined, entry: undefined }
 }
 
-/** Resolves the subagents that a side of the conversation lists itself (Standard Agents 0.2.0). */
+/** Resolves the subagents that a side lists itself (Standard Agents 0.2.0). */
 export function resolveSubagents(
   { subagents = [] }: Pick<ReadSide, 'subagents'>,
   place: Place,
@@ -279,7 +279,7 @@ export function withUses(
 
 /**
  * Reports names in `uses` that are unknown, and a rollback by a tool that is unknown or does not run here: the
- * governor, which allows or denies calls, would refuse every call.
+ * governor would refuse every call.
  */
 export function checkUses({ read, place }: GatheredDefinition<ReadTool>, catalog: Catalog): void {
   for (const [index, reference] of (read.uses ?? []).entries()) {

@@ -30,7 +30,7 @@ export class GroupCommit {
   }
 
   /**
-   * Adds a write. A lazy write survives a crash of the process at once, but a power failure only after
+   * Adds a write. A lazy write survives a crash of the process immediately, but a power failure only after
    * a later write was synced to disk.
    */
   write<T>(work: () => T, { isLazy = false }: { readonly isLazy?: boolean } = {}): Promise<T> {

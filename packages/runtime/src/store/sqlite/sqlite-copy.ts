@@ -18,7 +18,7 @@ export async function copyDatabase(
   const part = `${to}.part`
   rmSync(part, { force: true })
   createPrivately(part)
-  // SQLite copies on another thread, over a connection of its own, while this thread goes on using `database`.
+  // SQLite copies on another thread, over a connection of its own, while this thread continues to use `database`.
   const source = path === ':memory:' ? database : new DatabaseSync(path)
   try {
     await backup(source, part, { rate: ALL_PAGES })

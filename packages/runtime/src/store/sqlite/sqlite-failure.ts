@@ -49,7 +49,7 @@ export function unwritable(cause: unknown, path: string): StoreError | undefined
     case 'EDQUOT':
       return new StoreError(`The store ${path} is full: nothing more can be written.`, {
         code: 'STORE_FULL',
-        hint: 'Free space on its disk, or raise `maxBytes` if the store has that limit. Work goes on by itself then.',
+        hint: 'Free space on its disk, or raise `maxBytes` if the store has that limit. Work then continues by itself.',
         cause,
       })
     case READ_ONLY:

@@ -3,7 +3,7 @@ import { damaged, type Row } from './sqlite-rows.ts'
 import { headColumns, headOfRow, type HeadColumns } from '../head-row.ts'
 import type { ThreadHead } from '../head.ts'
 
-/** Converts a row of the table `threads` to a head, the summary of a thread. */
+/** Converts a row of the table `threads` to a head. */
 export function headFrom(row: Row): ThreadHead {
   return headOfRow(row, namesFrom)
 }

@@ -12,7 +12,7 @@ const BUSY = 5
 
 /**
  * Makes this process the only owner of a store. The lock is a write transaction on a small database
- * beside the store. The transaction never ends, so the operating system releases the lock when the
+ * next to the store. The transaction never ends, so the operating system releases the lock when the
  * process dies. Other processes can still read in that small database who the owner is.
  */
 export function lockOwner(path: string, startedAt: number): OwnerLock {

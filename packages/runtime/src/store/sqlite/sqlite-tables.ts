@@ -204,7 +204,7 @@ export class SqliteTables implements StoreView {
     if (!log) return []
     const from = Math.max(Math.floor(after), 0)
     const count = Math.max(Math.min(log.seq - from, limit), 0)
-    if (count === 0) return [] // a drain that looks for mail mostly finds none
+    if (count === 0) return [] // a drain that looks for new events mostly finds none
     // The range ends at a known number instead of a LIMIT, because SQLite prepares a statement anew for each LIMIT.
     const rows = this.#all(
       `SELECT id & ${LOW} AS seq, json, sum FROM events
@@ -403,7 +403,7 @@ export class SqliteTables implements StoreView {
     for (const id of ids ?? []) this.#run(`${free} WHERE id = ? AND lease_owner = ?`, id, owner)
   }
 
-  /** Ends all leases at once. They count as not released, because the process that held them has died. */
+  /** Ends all leases. They count as not released, because the process that held them has died. */
   endLeases(): void {
     this.#heads.clear()
     this.#run('UPDATE threads SET lease_until = 0 WHERE lease_owner IS NOT NULL')

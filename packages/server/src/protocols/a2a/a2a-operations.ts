@@ -222,7 +222,7 @@ function streamTask(call: A2aCall, { thread, start }: NamedTask): Response {
 }
 
 /**
- * Waits until the thread is at rest or waits for somebody. The wait counts as an open stream, because it holds the
+ * Waits until the thread is at rest or waits for a person. The wait counts as an open stream, because it holds the
  * connection; when the server ends all streams, the wait ends too, and the task is returned as it is then.
  */
 async function untilResting(

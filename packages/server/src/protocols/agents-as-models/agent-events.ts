@@ -191,7 +191,7 @@ class AgentAnswer {
   }
 }
 
-/** Whether the agent id belongs to side A of the conversation. What side B says is for side A, not for clients. */
+/** Whether the agent id belongs to side A. What side B says is for side A, not for clients. */
 function isOfSideA(agentId: string | undefined): boolean {
   return agentId === undefined || agentId.endsWith('/a')
 }

@@ -159,7 +159,7 @@ async function goOn(
   const queueId = await sendAll(runtime, principal, id, spoken)
   if (queueId === undefined && results.length === 0)
     throw compatRefusal('There is nothing to answer: send a message or the result of a call.')
-  // Results continue a thread at once. A message is first read from the queue, and the answer begins only then.
+  // Results continue a thread immediately. A message is first read from the queue, and the answer begins only then.
   const target = results.length === 0 && queueId !== undefined ? { queueId } : {}
   return { thread, after, isDurable: isDurable || !thread.tags.includes(EPHEMERAL), ...target }
 }

@@ -103,7 +103,7 @@ export const aiSdkOperations: readonly OperationRoute[] = [
 
 /**
  * Whether something may have happened between reading the history up to the event `after` and now: the answer
- * went on and ended, or a child, which has a log of its own, asked for an approval.
+ * continued and ended, or a child, which has a log of its own, asked for an approval.
  */
 function mayHaveMissed(
   { seq, lifecycle, waiting }: ThreadIdentity,

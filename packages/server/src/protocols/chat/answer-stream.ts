@@ -27,7 +27,7 @@ export interface AnswerStreamOptions {
 
 /**
  * Streams one answer, while it is written, as chunks of the UI message stream, from `start` to `finish`. The
- * stream ends when the thread is at rest, when somebody has to answer, or when the next answer begins.
+ * stream ends when the thread is at rest, when a person has to answer, or when the next answer begins.
  */
 export function answerStream(
   runtime: Runtime,
@@ -124,7 +124,7 @@ class Answer {
     ]
   }
 
-  /** Ends the answer when the thread is at rest or waits for somebody. */
+  /** Ends the answer when the thread is at rest or waits for a person. */
   async settle(result: SessionResult | undefined): Promise<readonly UIMessageChunk[]> {
     const releasedChunks = this.#release() // shows the turns before a message that is still in the queue
     const rest = this.#emit(this.#shown.end().flatMap((event) => this.#encoder.push(event)))
@@ -182,7 +182,7 @@ class Answer {
       .flatMap((shown) => [...this.#encoder.push(shown), ...this.#mark(shown)])
   }
 
-  /** Marks an answer as verified once the governor, which checks results, has delivered it. */
+  /** Marks an answer as verified once the governor has delivered it. */
   #mark(event: ThreadEvent): readonly UIMessageChunk[] {
     if (!this.#shown.isGoverned || !isDelivered(event)) return []
     return [{ type: 'message-metadata', messageMetadata: { skein: { isVerified: true } } }]

@@ -35,7 +35,7 @@ export class ChatView {
       case 'message_added':
         return isVisible(event) ? [view] : []
       case 'interrupt_opened':
-        // Approvals of scheduled effects belong to no call of the chat; the inbox lists them.
+        // Approvals of effects belong to no call of the chat; the inbox lists them.
         if (view.interrupt.kind !== 'approval' || 'effectId' in event) return []
         this.#approvals.add(view.interrupt.id)
         return [withoutRequest(view)]
@@ -99,7 +99,7 @@ function withoutRequest(event: Extract<ThreadEvent, { type: 'interrupt_opened' }
   }
 }
 
-/** Returns what the page shows beside an approval; undefined if there is nothing to say. */
+/** Returns what the page shows next to an approval; undefined if there is nothing to say. */
 export function reasonOf(reason: string, cannotBeUndone: boolean | undefined): string | undefined {
   const words = [reason, cannotBeUndone ? 'This cannot be undone.' : '']
   return words.filter((text) => text !== '').join(' ') || undefined

@@ -3,8 +3,8 @@ import type { ThreadEvent } from '@skein/threads'
 type Added = Extract<ThreadEvent, { type: 'message_added' }>
 
 /**
- * Holds back the text of an answer until the governor, which checks it, has delivered it. Tool calls are shown
- * immediately, without the text around them; an answer that the governor refuses is never shown.
+ * Holds back the text of an answer until the governor has delivered it. Tool calls are shown immediately, without the
+ * text around them; an answer that the governor refuses is never shown.
  */
 export class HoldBack {
   /** The answer that waits for its delivery, and all events after it, in order. */

@@ -4,7 +4,7 @@ import { isParked } from '@skein/runtime/serving'
 
 /**
  * Yields the numbered events of a thread until it is at rest, or until it or a descendant needs an answer
- * from somebody. A thread that waits for a working child is not at rest. Returns the result, or undefined
+ * from a person. A thread that waits for a working child is not at rest. Returns the result, or undefined
  * when the reader has left.
  */
 export async function* untilSettled(

@@ -4,7 +4,7 @@ import { isAnsweringChat } from '../chat/until-settled.ts'
 import { isGovernedAgent } from '../chat/shown-events.ts'
 
 /**
- * Returns what became of a thread that is at rest or waits for somebody; undefined while it or a child that
+ * Returns what became of a thread that is at rest or waits for a person; undefined while it or a child that
  * it waits for works.
  */
 export async function restingResult(

@@ -23,7 +23,7 @@ export type OutsideAnswer =
 export interface AnsweredCall {
   readonly threadId: string
   readonly interruptId: string
-  /** The digest (hash) of the request that was shown; approvals need it. */
+  /** The digest of the request that was shown; approvals need it. */
   readonly digest?: string
 }
 
@@ -62,7 +62,7 @@ export async function giveAnswer(
     else throw refused(match, `It waits for an answer of the kind ${match.kind}.`)
     return true
   } catch (error) {
-    // Somebody else answered first, and only the first answer is accepted.
+    // Someone else answered first, and only the first answer is accepted.
     if (SkeinError.is(error) && error.code === 'ALREADY_ANSWERED') return false
     throw error
   }

@@ -155,7 +155,7 @@ async function takeAnswer(
   const [kind, interruptId, digest] = Array.isArray(parts) ? (parts as readonly JsonValue[]) : []
   const thread = await findThread(runtime, principal, place.threadId)
   const clientAnswer = isPlainObject(result) ? answerOf(kind, result) : 'none'
-  // The person closed the form, or the client could not show it: the call goes on waiting.
+  // The person closed the form, or the client could not show it: the call continues to wait.
   if (clientAnswer === 'none') return mcpCallsOf(services).closeQuestion(accountOf(principal), id)
   if (!clientAnswer || typeof interruptId !== 'string')
     throw new HttpError('The answer does not fit the form of the question.', {
