@@ -1,12 +1,13 @@
 import type { StoreRow } from '@skein/runtime'
-import { inBatches, type Statement, valuesList } from './connections.ts'
+import { inBatches, valuesList } from './insert-statements.ts'
+import type { Statement } from './connections.ts'
 
 /** A line of an audit log, with its number in the log. */
 type AuditRow = Omit<Extract<StoreRow, { type: 'audit' }>, 'type' | 'tree'>
 
 /**
  * Returns the statements that append lines to the audit log of a tree of threads and set its length. If
- * the tree is new, they also insert its row. If two transactions insert it at once, the second fails,
+ * the tree is new, they also insert its row. If two transactions insert it concurrently, the second fails,
  * because its first line has the same number, and is repeated.
  */
 export function auditStatements(s: string, tree: string, lines: readonly AuditRow[]): Statement[] {

@@ -1,11 +1,7 @@
 import { encodeBase64 } from '@skein/base'
 import type { Blob } from '@skein/runtime'
-import {
-  type Connections,
-  insertStatements,
-  type SendStatements,
-  type Statement,
-} from './connections.ts'
+import type { Connections, SendStatements, Statement } from './connections.ts'
+import { insertStatements } from './insert-statements.ts'
 
 /**
  * Storage for blobs that are too large for a database, e.g. an object store. A blob is written before
@@ -146,7 +142,7 @@ export class Blobs {
   endNames(threadId: string, kept: readonly string[]): Statement[] {
     const s = this.#s
     const own = `(SELECT hash FROM ${s}.blob_names WHERE thread_id = $1 AND hash <> ALL($2))`
-    const unnamed = `hash IN ${own} AND NOT EXISTS (
+    const isUnnamed = `hash IN ${own} AND NOT EXISTS (
       SELECT 1 FROM ${s}.blob_names n WHERE n.hash = b.hash AND n.thread_id <> $1)`
     const values = [threadId, kept]
     return [
@@ -155,10 +151,10 @@ export class Blobs {
         values,
       },
       ...(this.#outside
-        ? [{ text: `UPDATE ${s}.blobs b SET is_stored = false WHERE ${unnamed}`, values }]
+        ? [{ text: `UPDATE ${s}.blobs b SET is_stored = false WHERE ${isUnnamed}`, values }]
         : [
-            { text: `DELETE FROM ${s}.blob_chunks b WHERE ${unnamed}`, values },
-            { text: `DELETE FROM ${s}.blobs b WHERE ${unnamed}`, values },
+            { text: `DELETE FROM ${s}.blob_chunks b WHERE ${isUnnamed}`, values },
+            { text: `DELETE FROM ${s}.blobs b WHERE ${isUnnamed}`, values },
           ]),
       { text: `DELETE FROM ${s}.blob_names WHERE thread_id = $1 AND hash <> ALL($2)`, values },
       ...insertStatements(
@@ -177,7 +173,7 @@ export class Blobs {
     let count = 0
     for (;;) {
       // The rows stay locked while the blobs are deleted, so that a commit that writes one of them again has to wait.
-      const found = await this.#connections.transaction(async (run) => {
+      const removals = await this.#connections.transaction(async (run) => {
         const [, rows = []] = await run([
           { text: 'BEGIN' },
           {
@@ -195,8 +191,8 @@ export class Blobs {
         ])
         return hashes.length
       })
-      count += found
-      if (found < 100) return count
+      count += removals
+      if (removals < 100) return count
     }
   }
 }

@@ -1,4 +1,5 @@
-import { joined, Names, CommitView } from './view.ts'
+import { CommitView, joined } from './view.ts'
+import { Names } from './commit-names.ts'
 import { StoreRace, isAnswer, isConflict, isDuplicate, storeFailure } from './errors.ts'
 import {
   type Blob,
@@ -108,10 +109,10 @@ export class Commits {
     return this.#add<Claim | HeldThread | undefined>(names, [], true, (view, now) => {
       const before = view.head(threadId)
       if (!before) return undefined
-      const claimed = claimedHead(before, options, now)
-      if ('heldBy' in claimed) return claimed
-      view.setHead(claimed)
-      return { head: claimed, epoch: claimed.epoch }
+      const claimedRow = claimedHead(before, options, now)
+      if ('heldBy' in claimedRow) return claimedRow
+      view.setHead(claimedRow)
+      return { head: claimedRow, epoch: claimedRow.epoch }
     })
   }
 
@@ -170,21 +171,21 @@ export class Commits {
   /** Takes jobs for one transaction, in order. A job stays in line if a job before it names the same rows. */
   #take(): Job[] {
     const jobs: Job[] = []
-    const left: Job[] = []
-    const passed = new Set<string>()
+    const remaining: Job[] = []
+    const earlierIds = new Set<string>()
     for (const [index, job] of this.#waiting.entries()) {
       if (jobs.length === MOST_JOBS || jobs[0]?.isAlone) {
-        left.push(...this.#waiting.slice(index))
+        remaining.push(...this.#waiting.slice(index))
         break
       }
-      const isFree = job.keys.every((key) => !this.#busy.has(key) && !passed.has(key))
+      const isFree = job.keys.every((key) => !this.#busy.has(key) && !earlierIds.has(key))
       if (isFree && (jobs.length === 0 || !job.isAlone)) jobs.push(job)
       else {
-        left.push(job)
-        for (const key of job.keys) passed.add(key)
+        remaining.push(job)
+        for (const key of job.keys) earlierIds.add(key)
       }
     }
-    this.#waiting = left
+    this.#waiting = remaining
     return jobs
   }
 
@@ -213,13 +214,13 @@ export class Commits {
     for (const { blobs } of jobs) await this.#blobs.putOutside(blobs)
     try {
       return await this.#connections.retrying(async () => {
-        let sent: Outcome[] | undefined
+        let answers: Outcome[] | undefined
         try {
           return await this.#connections.once((run) =>
-            this.#transaction(run, lane, jobs, (outcomes) => (sent = outcomes)),
+            this.#transaction(run, lane, jobs, (outcomes) => (answers = outcomes)),
           )
         } catch (error) {
-          if (sent && !isAnswer(error)) lane.unsure = sent
+          if (answers && !isAnswer(error)) lane.unsure = answers
           const isRace = isDuplicate(error) && jobs.length === 1
           if (!isRace && !isConflict(error)) throw error
           if (++conflicts < MOST_CONFLICTS) throw isRace ? new StoreRace(error) : error

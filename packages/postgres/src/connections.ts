@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Writable } from 'node:stream'
-import pg from 'pg'
 import { StoreError } from '@skein/runtime'
+import pg from 'pg'
 import { isConflict, isLost, storeFailure } from './errors.ts'
 
 /** A value of a statement. */
@@ -42,7 +42,7 @@ export interface ConnectionOptions {
   readonly timeoutMs?: number
 }
 
-const types: pg.CustomTypesConfig = {
+export const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: string) =>
     oid === 20 ? Number : (pg.types.getTypeParser(oid, format as 'text') as never),
 }
@@ -125,13 +125,13 @@ export class Connections {
     const client = await this.#pool.connect()
     // A connection that breaks while in use emits an error too, besides failing its statements;
     // unheard, it ends the process.
-    let broken: unknown
-    const onError = (error: unknown): void => void (broken = error)
+    let cause: unknown
+    const onError = (error: unknown): void => void (cause = error)
     client.on('error', onError)
     try {
       const value = await work(client)
       client.off('error', onError)
-      client.release(broken !== undefined)
+      client.release(cause !== undefined)
       return value
     } catch (error) {
       client.release(true)
@@ -158,11 +158,11 @@ export class Connections {
       // server each time.
       const stream = streamOf(client)
       stream?.cork?.()
-      const sent = statements.map(send)
+      const answers = statements.map(send)
       stream?.uncork?.()
-      const settled = await Promise.allSettled(sent)
+      const outcomes = await Promise.allSettled(answers)
       // The first failure is the cause of those that follow it in the same transaction.
-      for (const outcome of settled)
+      for (const outcome of outcomes)
         if (outcome.status === 'rejected') throw outcome.reason
         else results.push(outcome.value.rows ?? [])
     } else {
@@ -194,7 +194,7 @@ function streamOf(client: pg.PoolClient): Partial<Pick<Writable, 'cork' | 'uncor
 
 const surviving = new WeakSet<pg.Pool>()
 
-/** Keeps the process alive when connections break that nobody uses. Several stores may share the pool of a caller. */
+/** Keeps the process alive when unused connections break. Several stores may share the pool of a caller. */
 export function surviveBrokenConnections(pool: pg.Pool): void {
   if (surviving.has(pool)) return
   surviving.add(pool)
@@ -224,77 +224,4 @@ function pause(attempt: number, isShort: boolean): Promise<void> {
   const longest = Math.min((isShort ? 5 : 50) * 2 ** Math.min(attempt, 8), 1000)
   const ms = longest * (0.5 + Math.random() / 2)
   return new Promise((resolve) => setTimeout(resolve, ms))
-}
-
-/** The oldest version of PostgreSQL that understands the SQL of the schema (NULLS NOT DISTINCT). */
-const OLDEST = 15
-export function checkServer(facts: Readonly<Record<string, unknown>>): void {
-  const { major, encoding } = facts
-  if (Number(major) < OLDEST)
-    throw new StoreError(`The server is PostgreSQL ${String(major)}; ${OLDEST} is the oldest.`, {
-      code: 'STORE_VERSION',
-      hint: 'Update the server.',
-    })
-  if (encoding !== 'UTF8')
-    throw new StoreError(`The database has the encoding ${String(encoding)}, not UTF8.`, {
-      code: 'STORE_VERSION',
-      hint: "Create a database with ENCODING 'UTF8'.",
-    })
-}
-
-/** Returns the quoted name of a schema or role; throws if it is not a plain lower-case name. */
-export function quoted(name: string): string {
-  if (/^[a-z_][a-z0-9_]{0,62}$/.test(name)) return `"${name}"`
-  throw new StoreError(`"${name}" cannot be the name of a schema or role.`, {
-    code: 'TEXT_INVALID',
-    hint: 'Use at most 63 lower-case letters, digits and underscores, and begin with a letter.',
-  })
-}
-
-/** The most rows of one INSERT, because a statement may have at most 65,535 values. */
-const MAX_ROWS = 500
-
-/** Only inserts of up to this many rows are prepared, because each number of rows is a statement of its own. */
-const MAX_PREPARED_ROWS = 16
-
-/** Returns the statements that insert rows, several if one INSERT could not take them all. */
-export function inBatches<Row>(
-  rows: readonly Row[],
-  insert: (some: readonly Row[]) => Statement,
-): Statement[] {
-  const statements: Statement[] = []
-  for (let at = 0; at < rows.length; at += MAX_ROWS) {
-    const some = rows.slice(at, at + MAX_ROWS)
-    statements.push({ ...insert(some), isScript: some.length > MAX_PREPARED_ROWS })
-  }
-  return statements
-}
-
-/** Returns statements that insert rows; `conflict` is the ON CONFLICT clause for rows that exist already. */
-export function insertStatements(
-  table: string,
-  columns: readonly string[],
-  rows: readonly (readonly Value[])[],
-  conflict = '',
-): Statement[] {
-  return inBatches(rows, (some) => ({
-    text: `INSERT INTO ${table} (${columns.join(', ')}) ${valuesList(some.length, columns)} ${conflict}`,
-    values: some.flat(),
-  }))
-}
-
-/** Returns `VALUES ($1,$2),($3,$4)` for this number of rows. */
-export function valuesList(
-  rows: number,
-  columns: readonly string[],
-  { after = 0, types }: { readonly after?: number; readonly types?: readonly string[] } = {},
-): string {
-  const groups = Array.from({ length: rows }, (_, row) => {
-    const places = columns.map((_, column) => {
-      const type = types ? `::${types[column]}` : ''
-      return `$${after + row * columns.length + column + 1}${type}`
-    })
-    return `(${places.join(',')})`
-  })
-  return `VALUES ${groups.join(',')}`
 }

@@ -66,7 +66,7 @@ export function storeFailure(error: unknown): unknown {
     case '53100':
       return new StoreError('The disk of the database is full: nothing more can be written.', {
         code: 'STORE_FULL',
-        hint: 'Free space on the disk of the server. Work goes on by itself then.',
+        hint: 'Free space on the disk of the server. Work then continues by itself.',
         cause,
       })
     case '25006':
@@ -113,7 +113,7 @@ export function storeFailure(error: unknown): unknown {
     case '3F000':
       return new StoreError('Tables of the store are missing.', {
         code: 'STORE_CORRUPT',
-        hint: 'Somebody has dropped them. Restore a backup.',
+        hint: 'They were dropped. Restore a backup.',
         cause,
       })
     default:
@@ -121,7 +121,7 @@ export function storeFailure(error: unknown): unknown {
         ? unreachable(
             'The database cannot be reached',
             cause,
-            'Nothing is lost that was acknowledged. Work goes on by itself when the server is back.',
+            'Nothing is lost that was acknowledged. Work continues by itself when the server is back.',
           )
         : cause
   }

@@ -1,5 +1,6 @@
 import { headColumns, type HeadColumns, headOfRow, type ThreadHead } from '@skein/runtime'
-import { type DatabaseRow, insertStatements, type Statement, type Value } from './connections.ts'
+import type { DatabaseRow, Statement, Value } from './connections.ts'
+import { insertStatements } from './insert-statements.ts'
 
 /** Converts a row of `threads` to a head. */
 export function headFromRow(row: DatabaseRow): ThreadHead {

@@ -15,7 +15,7 @@ type Listener = Parameters<NodeLink['start']>[0]
 
 /** The longest payload of a notification: the server accepts less than 8000 bytes. */
 const MOST_BYTES = 7500
-/** How many notices may wait while there is no connection. More are dropped, and the other nodes are told so. */
+/** How many notices may wait while there is no connection. More are dropped, and the other nodes learn that. */
 const MOST_WAITING = 10_000
 const PING_MS = 10_000
 const POLL_MS = 1000
@@ -186,11 +186,11 @@ class DatabaseLink implements NodeLink {
 
   /** Returns all waiting notices in as few payloads as the server's size limit allows. */
   #payloads(): [payloads: string[], sent: (readonly [string, string])[]] {
-    const sent = [...this.#waiting]
+    const batch = [...this.#waiting]
     const start = `{"node":"${this.#node}","gap":${this.#hasDropped},"notices":[`
     const payloads: string[] = []
     let body = ''
-    for (const [, text] of sent) {
+    for (const [, text] of batch) {
       if (body !== '' && Buffer.byteLength(start + body + text) > MOST_BYTES) {
         payloads.push(`${start}${body}]}`)
         body = ''
@@ -198,7 +198,7 @@ class DatabaseLink implements NodeLink {
       body += body === '' ? text : `,${text}`
     }
     if (body !== '' || this.#hasDropped) payloads.push(`${start}${body}]}`)
-    return [payloads, sent]
+    return [payloads, batch]
   }
 
   #receive(payload: string | undefined): void {

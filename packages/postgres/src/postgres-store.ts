@@ -25,20 +25,17 @@ import {
 } from '@skein/runtime'
 import { Blobs, type BlobStore } from './blobs.ts'
 import { Commits } from './commits.ts'
-import {
-  type ConnectionOptions,
-  Connections,
-  type DatabaseRow,
-  insertStatements,
-  quoted,
-} from './connections.ts'
-import { databaseRows, loadRows } from './copy.ts'
+import { Connections, type ConnectionOptions, type DatabaseRow } from './connections.ts'
+import { insertStatements } from './insert-statements.ts'
+import { quoted } from './quoted.ts'
+import { databaseRows } from './copy.ts'
+import { loadRows } from './load-rows.ts'
 import { LongReads } from './long-reads.ts'
 import { HEAD_COLUMNS, headFromRow, headStatements } from './head-rows.ts'
 import { COUNTED_LIFECYCLES, totalsStatement } from './totals.ts'
 import { threadListing } from './thread-listing.ts'
 import { changeNumber, CHANGES, migrateSchema } from './schema.ts'
-import { lockUsers } from './view.ts'
+import { lockUsers } from './lock-users.ts'
 import { waitingListing, waitingRowFrom } from './waiting.ts'
 
 type UserOf = Parameters<Store['userValues']>[0]
@@ -50,9 +47,9 @@ type TreeUsage = Awaited<ReturnType<Store['treeUsage']>>
 export interface PostgresStoreOptions extends ConnectionOptions {
   /** The schema of the tables, which is created if missing. Default `skein`. */
   readonly schema?: string
-  /** Where blobs (file contents) are stored. Default: in the database, in rows of 1 MiB. */
+  /** Where blobs are stored. Default: in the database, in rows of 1 MiB. */
   readonly blobs?: BlobStore
-  /** How many transactions of commits run at once; more commits than that share transactions. Default 4. */
+  /** How many transactions of commits run concurrently; more commits than that share transactions. Default 4. */
   readonly lanes?: number
 }
 

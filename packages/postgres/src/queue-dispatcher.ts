@@ -49,7 +49,7 @@ const KEPT_MS = 2_000
 const BATCH = 200
 /** How long a node waits before it connects to the queue again after an outage. */
 const RESTART_MS = 500
-/** How long the stop waits for the queue's statements, which nobody may answer in an outage. */
+/** How long the stop waits for the queue's statements, which stay unanswered in an outage. */
 const STOP_MS = 5_000
 
 interface Job {
@@ -93,9 +93,9 @@ class QueueEngine implements Engine {
     const pgPool = new QueuePool({ connectionString, max: maxConnections })
     this.#pool = pgPool
     surviveBrokenConnections(pgPool)
-    const shared = { pgPool, schema, logger: this.#logger(Logger) }
+    const options = { pgPool, schema, logger: this.#logger(Logger) }
     try {
-      this.#utils = await makeWorkerUtils(shared)
+      this.#utils = await makeWorkerUtils(options)
       await this.#utils.migrate()
     } catch (cause) {
       throw unreachable(connectionString, cause)
@@ -103,14 +103,14 @@ class QueueEngine implements Engine {
     if (this.#isStopped) return
     const start = (): Promise<Runner> =>
       run({
-        ...shared,
+        ...options,
         noHandleSignals: true,
         pollInterval: POLL_MS,
         preset: {
           worker: {
             concurrentJobs: this.#maxConcurrent,
             localQueue: { size: this.#maxConcurrent, ttl: KEPT_MS },
-            // A delay of 0 is a batch of its own for each job. Without batches nobody awaits these statements, and
+            // A delay of 0 is a batch of its own for each job. Without batches nothing awaits these statements, and
             // one that fails would end the process.
             completeJobBatchDelay: 0,
             failJobBatchDelay: 0,
@@ -127,13 +127,13 @@ class QueueEngine implements Engine {
    * ends.
    */
   async #supervise(first: Runner, start: () => Promise<Runner>): Promise<void> {
-    const stopped = new Promise<void>((resolve) => (this.#whenStopped = resolve))
+    const whenStopped = new Promise<void>((resolve) => (this.#whenStopped = resolve))
     for (let runner: Runner | undefined = first; ;) {
       this.#runner = runner
-      if (runner) await Promise.race([stopped, shutDown(runner)])
+      if (runner) await Promise.race([whenStopped, shutDown(runner)])
       if (!this.#isStopped) {
         runner?.stop().catch(() => {}) // it has told the logger why
-        await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, RESTART_MS))])
+        await Promise.race([whenStopped, new Promise((resolve) => setTimeout(resolve, RESTART_MS))])
       }
       if (this.#isStopped) return
       runner = await start().catch((error: unknown) => void this.#onError(error))
@@ -165,7 +165,7 @@ class QueueEngine implements Engine {
     this.#isStopped = true
     this.#whenStopped()
     const end = async (): Promise<void> => {
-      // What is being opened can be closed only when it is open. Whoever called `start` hears why it failed.
+      // What is being opened can be closed only when it is open. The caller of `start` gets the cause.
       await this.#starting?.catch(() => {})
       await this.#runner?.stop().catch(() => {}) // an outage has stopped it already
       await this.#supervising
@@ -227,7 +227,7 @@ function shutDown({ events, promise }: Runner): Promise<void> {
 
 /**
  * The queue returns the connection with which it listens twice if it is stopped before its LISTEN was answered and
- * the connection then breaks. The pool would throw where nobody catches it, which would end the process.
+ * the connection then breaks. The pool would throw where nothing catches it, which would end the process.
  */
 class QueuePool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>

@@ -1,5 +1,7 @@
 import { StoreError } from '@skein/runtime'
-import { checkServer, type Connections, quoted, type SendStatements } from './connections.ts'
+import { checkServer } from './check-server.ts'
+import type { Connections, SendStatements } from './connections.ts'
+import { quoted } from './quoted.ts'
 import { fillWaitingTable } from './waiting.ts'
 
 /** One step that changes the schema from the previous version. Once released, a step is never changed. */

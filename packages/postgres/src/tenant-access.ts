@@ -1,4 +1,4 @@
-import { quoted } from './connections.ts'
+import { quoted } from './quoted.ts'
 
 /** The tables that a role made by `tenantAccessSql` may read, restricted to the rows of one tenant. */
 const TENANT_TABLES = [
@@ -19,7 +19,7 @@ const TENANT_TABLES = [
  *
  *     BEGIN; SET LOCAL ROLE skein_app; SET LOCAL skein.tenant = 'acme'; SELECT … FROM skein.threads; COMMIT
  *
- * Whoever may write SQL may also change the setting, so the role is for programs that set it, not for people.
+ * Anyone who may write SQL may also change the setting, so the role is for programs that set it, not for people.
  */
 export function tenantAccessSql({
   schema = 'skein',

@@ -6,13 +6,8 @@ import {
   type WaitingQuery,
   type WaitingRow,
 } from '@skein/runtime'
-import {
-  type DatabaseRow,
-  insertStatements,
-  type SendStatements,
-  type Statement,
-  type Value,
-} from './connections.ts'
+import type { DatabaseRow, SendStatements, Statement, Value } from './connections.ts'
+import { insertStatements } from './insert-statements.ts'
 
 const COLUMNS = [
   'thread_id',

@@ -33,7 +33,7 @@ export interface RestateDispatcherOptions {
   readonly serviceName?: string
   /**
    * Must be longer than any step of a thread, i.e. than any model's answer or tool. If a step takes twice
-   * as long, Restate gives the run up, although the work on the thread goes on. Default 65 minutes.
+   * as long, Restate gives the run up, although the work on the thread continues. Default 65 minutes.
    */
   readonly longestStepMs?: number
   /** Public keys of the Restate server (`publickeyv1_…`); requests that are not signed with one are refused. */
@@ -162,7 +162,7 @@ class RestateEngine implements Engine {
   async stop(): Promise<void> {
     this.#isStopped = true
     const server = this.#server
-    const closed = new Promise<void>((resolve) => {
+    const closing = new Promise<void>((resolve) => {
       if (server) server.close(() => resolve())
       else resolve()
     })
@@ -171,7 +171,7 @@ class RestateEngine implements Engine {
     const timer = setTimeout(() => {
       for (const session of this.#sessions) session.destroy()
     }, 1000)
-    await closed
+    await closing
     clearTimeout(timer)
     this.#http.close()
   }

@@ -1,144 +1,57 @@
 import { join } from 'node:path'
-import { type Clock, type IdSource, systemClock, timeOrderedIds } from '@skein/base'
-import type { GovernorLimits, Policy } from '@skein/governance'
-import type { ApprovalIssuer } from '@skein/governance/approvals'
-import { type ApiContext, createApiContext } from './api/api-context.ts'
-import { createCommit, EditListeners } from './commit/publish.ts'
-import { createFoldCache } from './state/fold-cache.ts'
-import { Outage } from './commit/outage.ts'
-import { threadInfos } from './api/thread-info.ts'
+import { systemClock, timeOrderedIds } from '@skein/base'
+import { createApiContext, type ApiContext } from './api/api-context.ts'
+import { eraseThread } from './api/erase-thread.ts'
 import { createInbox } from './api/inbox.ts'
 import { reportLate } from './api/late-result.ts'
-import { waitingLists } from './api/waiting-lists.ts'
+import { removeThread } from './api/remove-thread.ts'
+import { threadInfos } from './api/thread-info.ts'
 import { createThreads } from './api/threads.ts'
-import { userValuesApi, withState } from './api/with-state.ts'
-import { noPrice, unpriced } from './definitions/load/prices.ts'
+import { userValuesApi } from './api/user-values-api.ts'
+import { waitingLists } from './api/waiting-lists.ts'
+import { withState } from './api/with-state.ts'
+import { Outage } from './commit/outage.ts'
+import { EditListeners, createCommit } from './commit/publish.ts'
+import type { KernelEnvironment } from './context/environment.ts'
 import { RuntimeError } from './contract/error.ts'
+import { defaultLimits, type RuntimeLimits } from './contract/limits.ts'
+import type { Runtime } from './contract/runtime-api.ts'
+import type { ThreadState } from './contract/thread-state.ts'
+import { upcastingStore } from './contract/upcast.ts'
+import { noPrice, unpriced } from './definitions/load/check-budgets.ts'
+import { createRegistry } from './definitions/load/registry.ts'
 import {
-  createRegistry,
-  type RegistryOptions,
   replaceableRegistry,
   type ReplaceableRegistry,
-} from './definitions/load/registry.ts'
+} from './definitions/load/replaceable-registry.ts'
 import type { Registry } from './definitions/resolved.ts'
 import {
-  type Dispatcher,
-  idle,
   SHARED_LEASE_MS,
+  idle,
   steadyClock,
   systemTimers,
+  type Dispatcher,
   type Timers,
 } from './dispatch/dispatcher.ts'
 import { inProcessDispatcher } from './dispatch/in-process-dispatcher.ts'
-import { createLeaseKeeper } from './recovery/lease.ts'
-import { createTrialGate } from './recovery/trial-gate.ts'
-import { createApprovalDesk } from './governance/approval-desk.ts'
+import { createApprovalSigner } from './governance/approval-signer.ts'
 import { AuditReader } from './governance/audit-export.ts'
-import { type GovernanceKeys, openGovernanceKeys } from './governance/governance-keys.ts'
 import { createSessionGovernors } from './governance/session-governors.ts'
-import { createDrain } from './loop/drain.ts'
-import type { KernelEnvironment } from './context/environment.ts'
-import { defaultLimits, type RuntimeLimits } from './contract/limits.ts'
-import { createLiveBus } from './live/live-bus.ts'
-import type { RetentionRule, Runtime, SpendingRule } from './contract/runtime-api.ts'
-import { eraseThread, removeThread } from './api/control.ts'
 import { Retention, retentionReport } from './limits/retention.ts'
 import { SpendingLimits } from './limits/spending.ts'
-import type { NodesOptions } from './nodes/nodes.ts'
-import { openVault, type SecretKeyOptions, type Vault } from './secrets/vault.ts'
-import type { ThreadState } from './contract/thread-state.ts'
+import { createLiveBus } from './live/live-bus.ts'
+import { createDrain } from './loop/drain.ts'
+import { openKeys } from './open-keys.ts'
+import { createLeaseKeeper } from './recovery/lease.ts'
+import { createTrialGate } from './recovery/trial-gate.ts'
+import type { RuntimeOptions } from './runtime-options.ts'
+import { createFoldCache } from './state/fold-cache.ts'
 import { memoryStore } from './store/memory-store.ts'
 import { sqliteStore } from './store/sqlite/sqlite-store.ts'
-import { guardedLogger, loggedError, type RuntimeLogger } from './telemetry/logger.ts'
-import { type RuntimeTelemetry, Telemetry } from './telemetry/telemetry.ts'
-import { createLoopWatch, type LoopWatch } from './telemetry/watchdog.ts'
 import type { Store } from './store/store.ts'
-import { upcastingStore } from './contract/upcast.ts'
-
-/**
- * The options of a runtime. The agents come from `agents` or `registry`; every other option may be left out.
- */
-export interface RuntimeOptions extends Omit<RegistryOptions, 'agents'>, SecretKeyOptions {
-  /** The agents. The prompts, tools and agents to which they refer need not be listed. */
-  readonly agents?: RegistryOptions['agents']
-  /**
-   * A registry that was loaded already, e.g. by `discover`; `agents` and all other definitions are then
-   * ignored.
-   */
-  readonly registry?: Registry
-  /**
-   * The definitions of the previous version, e.g. from `discover`, for deploys without a pause. A session that
-   * began with them uses them until it ends, also after a restart; new sessions use the current definitions.
-   */
-  readonly previous?: Registry
-  /**
-   * Which definitions a running session uses after a deploy. `none` (default): from the next step on, those of the
-   * process that works on it. `session`: only those with which the session began; a process with other definitions
-   * leaves the thread in the state `waiting` for a process that has them. The code of tools is not compared.
-   */
-  readonly pin?: 'none' | 'session'
-  /**
-   * The folder of the database and the keys. Without a folder and without a store, everything is kept in
-   * memory.
-   */
-  readonly folder?: string
-  readonly store?: Store
-  /** Creates the part that starts work on threads. Default: a dispatcher for one process. */
-  readonly dispatcher?: (parts: DispatcherParts) => Dispatcher
-  readonly clock?: Clock
-  readonly timers?: Timers
-  /** Ids of threads, messages and sessions. Default: UUIDv7. */
-  readonly ids?: IdSource
-  /**
-   * The name of this process in its leases, among all that use the store. No two processes may ever
-   * have the same name, not even one after the other. Default: a random name.
-   */
-  readonly owner?: string
-  /** Set if several processes share the store and work as one (docs/nodes.md). Default: this process works alone. */
-  readonly nodes?: NodesOptions
-  /** Names this installation in audit logs and approvals. Default `skein`. */
-  readonly id?: string
-  /** Variables of this installation; a thread's variable of the same name overrides them. */
-  readonly env?: Readonly<Record<string, string>>
-  readonly keys?: GovernanceKeys
-  /**
-   * Decides about calls of tools. Default: low-risk writes are allowed, high-risk writes need the approval of
-   * a person.
-   */
-  readonly policy?: Policy | readonly Policy[]
-  /** Other issuers whose signed approvals are accepted, by name. */
-  readonly issuers?: Readonly<Record<string, ApprovalIssuer>>
-  readonly governorLimits?: GovernorLimits
-  readonly limits?: Partial<RuntimeLimits>
-  /** How much tenants and users may spend on models in a period. Default: no limit. */
-  readonly spending?: readonly SpendingRule[]
-  /**
-   * Which threads are erased or removed after some time, and how often the runtime looks for them
-   * (`everyMs`, default one hour). Default: none.
-   */
-  readonly retention?: {
-    readonly rules: readonly RetentionRule[]
-    readonly everyMs?: number
-  }
-  /** The largest number of threads that are worked on at the same time. Default 128. */
-  readonly maxConcurrent?: number
-  /** Called with errors of background work, which no caller is waiting for. */
-  readonly onError?: (error: unknown, threadId?: string) => void
-  /**
-   * Logs failures and ended sessions; more at level `debug`. A logger of pino fits. Texts of conversations and
-   * secrets are not logged. Default: none.
-   */
-  readonly logger?: RuntimeLogger
-  /** OpenTelemetry: spans and metrics of sessions, turns, calls, waits and commits. Default: none. */
-  readonly telemetry?: RuntimeTelemetry
-}
-
-/** What a runtime passes to its dispatcher. */
-export interface DispatcherParts extends Pick<RuntimeOptions, 'maxConcurrent'> {
-  readonly store: Store
-  readonly timers: Timers
-  readonly onError: (error: unknown, threadId?: string) => void
-}
+import { guardedLogger, loggedError } from './telemetry/logger.ts'
+import { Telemetry } from './telemetry/telemetry.ts'
+import { createLoopWatch, type LoopWatch } from './telemetry/watchdog.ts'
 
 /** A runtime that also gives access to its store, and whose definitions can be replaced while it runs. */
 export interface EmbeddedRuntime extends Runtime {
@@ -191,11 +104,11 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
   const edits = new EditListeners()
   const folds = createFoldCache(store)
   const { owner = crypto.randomUUID() } = options
-  const shared = { owner, leaseMs: limits.leaseMs, store, live, dispatcher, edits, folds, timers }
+  const common = { owner, leaseMs: limits.leaseMs, store, live, dispatcher, edits, folds, timers }
   // `nodes` is the module of that name, loaded above only if `options.nodes` is set, so the option exists here.
   const node =
-    nodes && new nodes.RuntimeNode({ ...shared, options: options.nodes!, report: onError })
-  const desk = createApprovalDesk({ id, keys, clock, issuers: options.issuers })
+    nodes && new nodes.RuntimeNode({ ...common, options: options.nodes!, report: onError })
+  const signer = createApprovalSigner({ id, keys, clock, issuers: options.issuers })
   const { policy, governorLimits } = options
   const spending = spendingOf(options, { registry, store, timers, limits, report: onError })
   const environment: KernelEnvironment = {
@@ -211,7 +124,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
       clock,
       ids,
       keys,
-      desk,
+      signer: signer,
       policy,
       limits: { approvalTtlMs: limits.interruptTtlMs, ...governorLimits },
       grants: async (threadId) => (await folds.load(threadId))?.state.grants,
@@ -250,7 +163,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     node,
     audit: new AuditReader(store, keys),
   })
-  const sign = desk.signApproval
+  const sign = signer.signApproval
   const isLimited = environment.spending !== undefined || options.retention !== undefined
   const { address } = options.nodes ?? {}
   const parts = { environment, context, store, dispatcher, registry, sign, timers, owner, address }
@@ -261,36 +174,6 @@ function registryFrom(options: RuntimeOptions): ReplaceableRegistry {
   const { agents = [], tools, prompts, models, hooks, effects, endpoints, prices, strict } = options
   const definitions = { agents, tools, prompts, models, hooks, effects, endpoints, prices, strict }
   return replaceableRegistry(options.registry ?? createRegistry(definitions), options.previous)
-}
-
-/** Opens the keys of a runtime. All processes that share a store must have the same keys. */
-async function openKeys(
-  options: RuntimeOptions,
-  {
-    store,
-    timers,
-    nodes,
-  }: {
-    readonly store: Store
-    readonly timers: Timers
-    readonly nodes: typeof import('./nodes/nodes.ts') | undefined
-  },
-): Promise<{ readonly vault: Vault; readonly keys: GovernanceKeys }> {
-  const { folder } = options
-  const open = async () => ({
-    vault: await openVault(options, { folder, store }),
-    keys:
-      options.keys ??
-      (await openGovernanceKeys(
-        folder === undefined ? { store } : { folder: join(folder, 'keys') },
-      )),
-  })
-  if (!nodes) return open()
-  return nodes.openSharedKeys({ store, timers, options: options.nodes! }, open, (opened) => ({
-    secretKeys: opened.vault.keyIds ?? [],
-    approvals: opened.keys.approvals.kid,
-    log: opened.keys.log.kid,
-  }))
 }
 
 /** Creates the spending limits. Throws if a limit in US dollars cannot be enforced, as a model's price is unknown. */
@@ -318,7 +201,7 @@ function spendingOf(
 }
 
 /**
- * Creates the watchdog, which notices when the event loop stands still. Returns undefined if it is switched
+ * Creates the watchdog, which notices when the event loop is blocked. Returns undefined if it is switched
  * off, or if the runtime has timers of its own, because simulated time says nothing about the event loop.
  */
 function watchdogOf(
@@ -342,7 +225,7 @@ interface Parts {
   readonly store: Store
   readonly dispatcher: Dispatcher
   readonly registry: ReplaceableRegistry
-  readonly sign: ReturnType<typeof createApprovalDesk>['signApproval']
+  readonly sign: ReturnType<typeof createApprovalSigner>['signApproval']
   readonly timers: Timers
   readonly owner: string
   readonly address: string | undefined

@@ -17,13 +17,14 @@ import {
 } from './state/kernel-state.ts'
 import { upcastingStore } from './contract/upcast.ts'
 import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
-import type { ToolDefinition } from './definitions/types.ts'
+import type { ToolDefinition } from './definitions/tool-definition.ts'
 import { sentArguments } from './state/calls.ts'
 import { catchUpFold, KernelFold } from './state/fold.ts'
 import { effectiveRisk } from './governance/in-doubt.ts'
 import { needsAgent } from './loop/next.ts'
 import { missingHere } from './recovery/missing-agent.ts'
-import type { Store, ThreadHead, ThreadLifecycle } from './store/store.ts'
+import type { Store } from './store/store.ts'
+import type { ThreadHead, ThreadLifecycle } from './store/head.ts'
 
 /** Something that a thread relies on and the new definitions lack; `docs/decisions/0019` says what happens then. */
 export interface Stranded {
@@ -39,7 +40,7 @@ export interface Stranded {
     | 'effect_gone'
     | 'child_gone'
     | 'log_unreadable'
-  /** What is missing or changed: an agent, tool, effect (scheduled work) or side of the conversation (`a`, `b`). */
+  /** What is missing or changed: an agent, tool, effect or side (`a`, `b`). */
   readonly subject: string
   /** What happens to the thread, in a sentence. */
   readonly message: string
@@ -200,9 +201,10 @@ async function strandedCall(place: Place, one: CallState): Promise<Stranded[]> {
   if (kind === 'input' || kind === 'timer') return []
   const turn = state.session!.turn! // open calls belong to the running turn
   const side = sideOf(agent, turn)
-  const found = side.prompt.tools.find(({ name }) => name === toolName)
-  if (found?.kind === 'tool' && found.tool.run) return strandedTool(place, found.tool, one, open)
-  if (found ?? isOwnTool(state, side, toolName)) return []
+  const definition = side.prompt.tools.find(({ name }) => name === toolName)
+  if (definition?.kind === 'tool' && definition.tool.run)
+    return strandedTool(place, definition.tool, one, open)
+  if (definition ?? isOwnTool(state, side, toolName)) return []
   const message = `The call ${call.toolCallId} of "${toolName}" is open, and the tool is gone: the call fails.`
   return [finding('tool_gone', toolName, message)]
 }
@@ -213,8 +215,11 @@ function isOwnTool({ values }: KernelState, { prompt, side }: ResolvedSide, name
   const isLifecycle = name === 'subagent_create' || name === 'subagent_message'
   if (isLifecycle)
     return prompt.tools.some((tool) => tool.kind === 'subagent' && tool.relation.isResumable)
-  const listed = side === 'a' ? values.get(CLIENT_TOOLS) : undefined
-  return Array.isArray(listed) && listed.some((one) => isPlainObject(one) && one['name'] === name)
+  const clientTools = side === 'a' ? values.get(CLIENT_TOOLS) : undefined
+  return (
+    Array.isArray(clientTools) &&
+    clientTools.some((one) => isPlainObject(one) && one['name'] === name)
+  )
 }
 
 async function strandedTool(
@@ -223,24 +228,24 @@ async function strandedTool(
   { call: { toolCallId, toolName, arguments: sent }, parsed }: CallState,
   open: OpenInterrupt | undefined,
 ): Promise<Stranded[]> {
-  const found: Stranded[] = []
+  const problems: Stranded[] = []
   const what = `The call ${toolCallId} of "${toolName}"`
   const { args, issue } = await readArguments(tool, sent, parsed)
   if (issue !== undefined) {
     const message = `${what} is open, and the tool does not accept its arguments any more: ${issue}`
-    found.push(finding('arguments_refused', toolName, message))
+    problems.push(finding('arguments_refused', toolName, message))
   }
-  // Arguments that cannot be parsed go back to the model, and nobody is asked about the call again.
-  if (!args) return found
+  // Arguments that cannot be parsed go back to the model, and no person is asked about the call again.
+  if (!args) return problems
   const risk = effectiveRisk(tool, args)
   if (isVoid(open, risk)) {
     const message = `${what} was shown to a person as ${askedRisk(open)} and is ${risk} now: the approval does not count.`
-    found.push(finding('approval_void', toolName, message))
+    problems.push(finding('approval_void', toolName, message))
   } else if (isOfOther(open, args)) {
     const message = `${what} was shown to a person with other arguments than the tool makes of it now: the approval does not count.`
-    found.push(finding('approval_void', toolName, message))
+    problems.push(finding('approval_void', toolName, message))
   }
-  return found
+  return problems
 }
 
 /**
@@ -274,8 +279,8 @@ async function schemaIssue(tool: ToolDefinition, args: unknown): Promise<string 
 
 /** Whether an approval no longer counts, as the risk of its call has changed since. Reads need no approval. */
 function isVoid(open: OpenInterrupt | undefined, risk: Risk): boolean {
-  const asked = askedRisk(open)
-  return asked !== undefined && asked !== risk && risk !== 'read_only'
+  const declaredRisk = askedRisk(open)
+  return declaredRisk !== undefined && declaredRisk !== risk && risk !== 'read_only'
 }
 
 /** Whether a person was asked about other arguments, because the definition of the tool has changed since. */
@@ -302,7 +307,7 @@ function effectsOf({ state, agent, registry, finding }: Place): Stranded[] {
       const message = `The effect ${effectId} is scheduled, and "${name}" is gone: it fails when it is due.`
       return [finding('effect_gone', name, message)]
     }
-    // The policy decides about effects (scheduled work) with a risk, and about all if the agent has a `taskClass`.
+    // The policy decides about effects with a risk, and about all if the agent has a `taskClass`.
     const isJudged = definition.risk !== undefined || agent.definition.taskClass !== undefined
     const { risk = 'write_low_risk' } = definition
     const open = interruptId === undefined ? undefined : state.interrupts.get(interruptId)

@@ -1,6 +1,7 @@
 import { newThread } from '../src/testing/contract.ts'
 import type { RuntimeEvent } from '../src/contract/event.ts'
-import type { NewThread, Store, ThreadChange } from '../src/store/store.ts'
+import type { NewThread, ThreadChange } from '../src/store/commit.ts'
+import type { Store } from '../src/store/store.ts'
 
 /** A thread that really waits for an approval, to be copied many times. */
 export interface WaitingThread {

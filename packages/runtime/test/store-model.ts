@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { isStoreError, type Commit, type Store, type ThreadChange } from '../src/store/store.ts'
+import { isStoreError } from '../src/store/store-error.ts'
+import type { Commit, ThreadChange } from '../src/store/commit.ts'
+import type { Store } from '../src/store/store.ts'
 import { newThread, valueSet } from '../src/testing/contract.ts'
 
 const IDS = ['a', 'b', 'c', 'd', 'e', 'f']

@@ -12,7 +12,7 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { runHooks } from '../hooks/hooks.ts'
 import type { OwnedRelation } from '../state/kernel-state.ts'
-import type { Blob, ThreadChange } from '../store/store.ts'
+import type { Blob, ThreadChange } from '../store/commit.ts'
 import { isEnabled } from '../thread/env.ts'
 
 /**

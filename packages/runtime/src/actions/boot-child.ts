@@ -5,7 +5,7 @@ import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../contract/event.ts'
 import { envContext } from '../secrets/vault.ts'
 import { requestedRelation, type OwnedRelation } from '../state/kernel-state.ts'
-import { isStoreError } from '../store/store.ts'
+import { isStoreError } from '../store/store-error.ts'
 import { refuseDisabled } from '../thread/env.ts'
 
 /**

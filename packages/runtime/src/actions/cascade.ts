@@ -1,6 +1,6 @@
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { ThreadChange } from '../store/store.ts'
+import type { ThreadChange } from '../store/commit.ts'
 
 /**
  * Terminates the children of a terminated thread; each child then terminates its own children. The list

@@ -3,7 +3,7 @@ import type { DrainContext } from '../context/drain-context.ts'
 import type { OpenInterrupt } from '../state/kernel-state.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { findDelegate } from '../governance/delegates.ts'
-import { uuidFrom } from '../governance/session-journal.ts'
+import { uuidFrom } from '../governance/session-identity.ts'
 import { undoneEvents } from '../session/failed-writes.ts'
 import { governedSession } from '../calls/gate.ts'
 

@@ -14,12 +14,9 @@ import type { Write } from '../context/write.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectEnded, RuntimeEvent } from '../contract/event.ts'
 import { attemptId, type EffectState } from '../state/kernel-state.ts'
-import type {
-  AgentTaskClass,
-  EffectContext,
-  EffectDefinition,
-  ToolDefinition,
-} from '../definitions/types.ts'
+import type { AgentTaskClass } from '../definitions/agent-definition.ts'
+import type { EffectContext, EffectDefinition } from '../definitions/effect-definition.ts'
+import type { ToolDefinition } from '../definitions/tool-definition.ts'
 import {
   answerInDoubt,
   type CutOff,
@@ -30,10 +27,10 @@ import {
   settleCutOff,
   settleUnknownEffect,
 } from '../governance/in-doubt.ts'
-import type { SessionGovernor } from '../governance/session-governors.ts'
+import type { SessionGovernor } from '../governance/session-governor.ts'
 import { afterStored, hookedWriteOf } from '../hooks/hooks.ts'
 import { TimeLimitError, within } from '../hooks/time-limit.ts'
-import { isStoreError } from '../store/store.ts'
+import { isStoreError } from '../store/store-error.ts'
 import { nextCronTime } from '../contract/cron.ts'
 import { sentArguments } from '../state/calls.ts'
 import { queuedTool } from '../thread/effects.ts'

@@ -5,7 +5,7 @@ import type { Write } from '../context/write.ts'
 import type { KernelAction } from '../state/kernel-action.ts'
 import { waitText } from '../model/retry-text.ts'
 import { isWaiting, openCalls, waitingCount } from '../state/kernel-state.ts'
-import type { ThreadLifecycle } from '../store/store.ts'
+import type { ThreadLifecycle } from '../store/head.ts'
 
 /**
  * A thread that waits longer than this for its model's vendor, before a retry, has the status `waiting`

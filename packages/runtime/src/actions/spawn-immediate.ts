@@ -4,7 +4,7 @@ import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { askLogged } from '../model/ask.ts'
 import type { OwnedRelation } from '../state/kernel-state.ts'
-import type { Blob } from '../store/store.ts'
+import type { Blob } from '../store/commit.ts'
 
 /**
  * Plans a child that no call created, so that its result answers no call. If the child is blocking, the first

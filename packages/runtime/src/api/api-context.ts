@@ -6,13 +6,13 @@ import type { AuditReader } from '../governance/audit-export.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { RuntimeNode } from '../nodes/nodes.ts'
 import { createFoldCache, type FoldCache, type LoadedThread } from '../state/fold-cache.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 /** The parts of a runtime that the API is built from. */
 export interface ApiEnvironment extends KernelEnvironment {
   readonly live: LiveBus
   readonly dispatcher: Dispatcher
-  /** The cache of thread states (folds of logs) that the API reads. Default: a new cache. */
+  /** The cache of folds that the API reads. Default: a new cache. */
   readonly folds?: FoldCache
   readonly outage?: Outage
   /** The connection to the other nodes that share the store, if there are any. */

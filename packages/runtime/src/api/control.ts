@@ -1,14 +1,14 @@
+import { headOf, type ApiContext } from './api-context.ts'
+import { editThread, isOver, type Edit } from './edit-thread.ts'
+import { asTold } from '../children/tell-parent.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { Threads } from '../contract/runtime-api.ts'
+import type { Threads } from '../contract/threads.ts'
 import { settled } from '../dispatch/dispatcher.ts'
-import type { ThreadChange, ThreadHead } from '../store/store.ts'
-import { type ApiContext, headOf } from './api-context.ts'
-import { type Edit, editThread, isOver } from './edit-thread.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
 import { openCalls } from '../state/kernel-state.ts'
-import { asTold } from '../children/tell-parent.ts'
-import { descendantsOf } from '../store/thread-head.ts'
-import type { MessageJSON } from '@skein/base'
+import type { ThreadChange } from '../store/commit.ts'
+import type { ThreadHead } from '../store/head.ts'
+import { descendantsOf } from '../store/descendants.ts'
 
 type Options<Name extends 'stop' | 'resume' | 'terminate'> = NonNullable<
   Parameters<Threads[Name]>[1]
@@ -90,7 +90,7 @@ export async function terminateThread(
       head: { lifecycle: 'terminated', waiting: 0 },
       wake: { by: context.clock.now() },
     } as const
-    return { result: undefined, change, others: await toldParent(context, thread) }
+    return { result: undefined, change, others: await parentNotice(context, thread) }
   })
   await settledTree(context, threadId, detach)
 }
@@ -99,15 +99,15 @@ export async function terminateThread(
  * Returns the change of the parent thread, which records the end of this child. The calls that wait for the child
  * are answered when its session is closed.
  */
-async function toldParent(
+async function parentNotice(
   context: ApiContext,
   { head }: LoadedThread,
 ): Promise<readonly ThreadChange[]> {
   const parent = head.parentId === null ? undefined : await context.store.head(head.parentId)
   if (!parent || parent.lifecycle === 'erased') return []
   const at = context.at()
-  const ended = { type: 'subagent_ended', at, reference: head.id, outcome: 'terminated' } as const
-  return [{ id: parent.id, append: [ended], wake: { by: context.clock.now() } }]
+  const end = { type: 'subagent_ended', at, reference: head.id, outcome: 'terminated' } as const
+  return [{ id: parent.id, append: [end], wake: { by: context.clock.now() } }]
 }
 
 /**
@@ -121,178 +121,24 @@ async function settledTree(context: ApiContext, threadId: string, detach: boolea
   if (detach) return
   const head = await context.store.head(threadId)
   if (!head) return // removed meanwhile, with its descendants
-  const seen = new Set<string>()
+  const visitedIds = new Set<string>()
   for (;;) {
-    const found = (await descendantsOf(context, head)).filter(({ id }) => !seen.has(id))
-    if (found.length === 0) return
-    for (const { id } of found) {
-      seen.add(id)
+    const descendants = (await descendantsOf(context, head)).filter(({ id }) => !visitedIds.has(id))
+    if (descendants.length === 0) return
+    for (const { id } of descendants) {
+      visitedIds.add(id)
       const now = await context.store.head(id)
       if (now?.lifecycle === 'terminated') await rest(id)
     }
   }
 }
 
-/**
- * Removes the contents of a thread and its descendants. The remaining events still show that something
- * happened, when, by which agent and at what cost, but contain nothing that was said.
- */
-export async function eraseThread(
-  context: ApiContext,
-  threadId: string,
-  { by }: { readonly by?: string } = {},
-): Promise<void> {
-  for (const head of await ended(context, threadId)) {
-    if (head.lifecycle === 'erased') continue
-    const events = await context.store.events(head.id)
-    const at = context.at()
-    // The owner is forgotten, so events do not name the owner either.
-    const named = (actor: string | undefined): string | undefined =>
-      actor === head.owner ? undefined : actor
-    const skeleton: RuntimeEvent[] = [
-      ...events
-        .flatMap(({ event }) => bare(event))
-        .map((event) =>
-          event.type === 'thread_terminated' ? { ...event, by: named(event.by) } : event,
-        ),
-      { type: 'thread_erased', at, eventCount: events.length, by: named(by) },
-    ]
-    await context.store.erase(head.id, skeleton)
-    context.folds.forget(head.id)
-    const erased = await context.store.head(head.id)
-    tellRemoved(context, erased ?? { ...head, lifecycle: 'erased' })
-  }
-}
-
-/**
- * Terminates and removes a thread and its descendants, children before parents, so that a crash leaves no
- * orphans.
- */
-export async function removeThread(context: ApiContext, threadId: string): Promise<void> {
-  for (const head of await ended(context, threadId)) {
-    await context.store.remove(head.id)
-    context.folds.forget(head.id)
-    tellRemoved(context, { ...head, lifecycle: 'erased' })
-  }
-}
-
-function tellRemoved({ live, node }: ApiContext, head: ThreadHead): void {
-  live.removed(head)
-  node?.removed(head)
-}
-
-/** Terminates a thread and its descendants and returns their heads (rows of the store), children before parents. */
-async function ended(context: ApiContext, threadId: string): Promise<readonly ThreadHead[]> {
+/** Terminates a thread and its descendants and returns their heads, children before parents. */
+export async function terminatedTree(context: ApiContext, threadId: string): Promise<readonly ThreadHead[]> {
   await terminateThread(context, threadId)
   const head = await headOf(context, threadId)
   const below = await descendantsOf(context, head)
   // Children that were left running when their parent was terminated with `detach` are terminated, too.
   for (const { id } of below) await terminateThread(context, id)
   return [head, ...below].toReversed()
-}
-
-/**
- * Returns an event of a thread that is erased, without anything that was said, shown, read or written. Fields
- * not listed here are dropped.
- */
-function bare(event: RuntimeEvent): RuntimeEvent[] {
-  const { at } = event
-  switch (event.type) {
-    case 'thread_created': {
-      const { type, threadId, agent, version, depth, parent, parentThreadId } = event
-      const links = { parent, parentThreadId }
-      return [{ type, at, threadId, agent, version, depth, ...links }]
-    }
-    case 'agent_registered':
-    case 'turn_start':
-    case 'step_start':
-    case 'step_end':
-    case 'thread_terminated':
-    case 'usage_recorded':
-      return [event]
-    case 'model_requested': {
-      const { type, logId, stepId, turnId, attempt, side, prompt, toolCallId } = event
-      const { provider, model } = event
-      const asked = { logId, stepId, turnId, attempt, side, prompt, toolCallId, provider, model }
-      return [{ type, at, ...asked, frame: '', adds: [] }]
-    }
-    case 'model_answered': {
-      const { error, ...rest } = event
-      return [error ? { ...rest, error: { code: error.code, message: '' } } : rest]
-    }
-    case 'agent_handoff': {
-      const { type, turnId, fromAgentId, toAgentId } = event
-      return [{ type, at, turnId, fromAgentId, toAgentId }]
-    }
-    case 'turn_end': {
-      const { type, turnId, outcome } = event
-      return [{ type, at, turnId, outcome }]
-    }
-    case 'session_start': {
-      const { type, sessionId, agent, definitions } = event
-      return [{ type, at, sessionId, agent, definitions }]
-    }
-    case 'session_end': {
-      const { type, sessionId, outcome, reason } = event
-      return [{ type, at, sessionId, outcome, reason }]
-    }
-    case 'message_added': {
-      const { type, turnId, side, stepId, agentId, usage, costUsd, message } = event
-      return [
-        {
-          type,
-          at,
-          turnId,
-          side,
-          message: emptied(message),
-          stepId,
-          agentId,
-          usage,
-          costUsd,
-        },
-      ]
-    }
-    case 'tool_execution_start': {
-      const { type, turnId, toolCallId, toolName, epoch } = event
-      return [{ type, at, turnId, toolCallId, toolName, epoch }]
-    }
-    case 'tool_execution_end': {
-      const { type, turnId, toolCallId, toolName, outcome } = event
-      return [{ type, at, turnId, toolCallId, toolName, outcome, result: null }]
-    }
-    case 'late_result': {
-      const { type, turnId, toolCallId, toolName, outcome } = event
-      return [{ type, at, turnId, toolCallId, toolName, outcome, result: null }]
-    }
-    case 'subagent_created': {
-      const { type, reference, name, relation, parentCommunication } = event
-      return [{ type, at, reference, name, relation, parentCommunication }]
-    }
-    case 'subagent_ended': {
-      const { type, reference, outcome } = event
-      return [{ type, at, reference, outcome }]
-    }
-    default:
-      return []
-  }
-}
-
-function emptied(message: MessageJSON): MessageJSON {
-  const { id, timestamp } = message
-  switch (message.type) {
-    case 'user':
-      return { id, type: 'user', timestamp, content: [] }
-    case 'assistant': {
-      const toolCalls = message.toolCalls?.map(({ toolCallId, toolName }) => ({
-        toolCallId,
-        toolName,
-        arguments: {},
-      }))
-      return { id, type: 'assistant', timestamp, content: [], toolCalls }
-    }
-    case 'tool_result': {
-      const results = message.results.map(({ toolCallId }) => ({ toolCallId, result: null }))
-      return { id, type: 'tool_result', timestamp, results }
-    }
-  }
 }

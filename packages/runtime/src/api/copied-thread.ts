@@ -1,17 +1,12 @@
+import { headOf, type ApiContext } from './api-context.ts'
+import { toRuntimeError } from './edit-thread.ts'
+import { redacted } from './redacted-changes.ts'
 import { RuntimeError } from '../contract/error.ts'
-import type {
-  MessageQueued,
-  ResumeRequested,
-  RuntimeEvent,
-  RuntimeThreadCreated,
-  StoredEvent,
-} from '../contract/event.ts'
+import type { MessageQueued, ResumeRequested, RuntimeEvent, RuntimeThreadCreated, StoredEvent } from '../contract/event.ts'
 import { KernelFold } from '../state/fold.ts'
 import type { KernelState } from '../state/kernel-state.ts'
-import type { Blob, ThreadHead } from '../store/store.ts'
-import { type ApiContext, headOf } from './api-context.ts'
-import { redacted } from './redacted-changes.ts'
-import { toRuntimeError } from './edit-thread.ts'
+import type { Blob } from '../store/commit.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 interface Copy {
   readonly id: string
@@ -22,12 +17,12 @@ interface Copy {
   /** The events of the copy, beginning with its own `thread_created`. */
   readonly events: readonly RuntimeEvent[]
   readonly blobs?: readonly Blob[]
-  /** An event that gives the copy work at once. Default: none, so the copy is at rest. */
+  /** An event that gives the copy work immediately. Default: none, so the copy is at rest. */
   readonly next?: MessageQueued | ResumeRequested
   readonly point: string
 }
 
-/** Stores a copied history as a new, independent thread that is at rest unless it is given something to do. */
+/** Stores a copied history as a new, independent thread that is at rest unless an event gives it work. */
 export async function storeCopy(context: ApiContext, copy: Copy): Promise<ThreadHead> {
   const { id, tenant, owner, title, tags, events, blobs = [], next, point } = copy
   const fold = new KernelFold()
@@ -79,16 +74,16 @@ export function rootCreated(
  * does not show again what was deleted.
  */
 export function editsAfter(log: readonly RuntimeEvent[], end: number): RuntimeEvent[] {
-  const copied = new Set<string>()
+  const copies = new Set<string>()
   for (const event of log.slice(0, end))
-    if (event.type === 'message_added') copied.add(event.message.id)
+    if (event.type === 'message_added') copies.add(event.message.id)
   let isKept = false
   return log.slice(end).filter((event) => {
     // The update before `call_changed` adds a call to the message; without this event the call has no state.
     if (event.type === 'call_changed') return isKept
-    if (event.type === 'delivery_changed') return event.messageIds.some((id) => copied.has(id))
+    if (event.type === 'delivery_changed') return event.messageIds.some((id) => copies.has(id))
     const isEdit = event.type === 'message_updated' || event.type === 'message_removed'
-    isKept = isEdit && copied.has(event.messageId)
+    isKept = isEdit && copies.has(event.messageId)
     return isKept
   })
 }
@@ -116,8 +111,8 @@ function* settleCopied(state: KernelState, at: string): Generator<RuntimeEvent> 
     for (const { call, outcome } of calls) {
       if (outcome) continue
       const { toolCallId, toolName } = call
-      const ended = { outcome: 'interrupted', result: WHY } as const
-      yield { type: 'tool_execution_end', at, turnId, toolCallId, toolName, ...ended }
+      const end = { outcome: 'interrupted', result: WHY } as const
+      yield { type: 'tool_execution_end', at, turnId, toolCallId, toolName, ...end }
     }
   if (session) {
     const { turn, id: sessionId, pending } = session
@@ -137,3 +132,20 @@ function* settleCopied(state: KernelState, at: string): Generator<RuntimeEvent> 
     if (reference === undefined && error === undefined)
       yield { type: 'variables_settled', at, requestId, error: WHY }
 }
+
+/**
+ * Returns false for events that a copy does not contain: the end of the thread, transient events, and grants,
+ * which people gave to the original alone.
+ */
+export function isCopied(event: RuntimeEvent): boolean {
+  const { type } = event
+  if (type === 'custom_event') return event.isTransient !== true
+  return !NOT_COPIED.has(type)
+}
+
+const NOT_COPIED: ReadonlySet<RuntimeEvent['type']> = new Set([
+  'thread_terminated',
+  'thread_erased',
+  'grant_made',
+  'grant_revoked',
+])

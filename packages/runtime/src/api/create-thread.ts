@@ -1,26 +1,17 @@
-import type { JsonObject } from '@skein/base'
-import { RuntimeError } from '../contract/error.ts'
-import {
-  agentRegistrations,
-  EVENT_VERSION,
-  type MessageQueued,
-  type RuntimeEvent,
-} from '../contract/event.ts'
-import type { CreateThread, ForkedThread, ForkThread } from '../contract/runtime-api.ts'
-import { startsSomething, type EnvEntry, type KernelState } from '../state/kernel-state.ts'
-import { noPrice, unpricedFor } from '../definitions/load/prices.ts'
-import type { ResolvedAgent } from '../definitions/resolved.ts'
-import { envContext } from '../secrets/vault.ts'
-import { isStoreError, type ThreadHead } from '../store/store.ts'
-import { createEnvReader, envSet } from '../thread/env.ts'
-import { checkedValue, checkValueKey } from '../thread/values.ts'
-import { checkedMetadata, checkLabel, checkTags } from './labels.ts'
-import { load, type ApiContext } from './api-context.ts'
-import { redacted } from './redacted-changes.ts'
+import type { ApiContext } from './api-context.ts'
 import { toRuntimeError } from './edit-thread.ts'
-import { editsAfter, rootCreated, storeCopy } from './copied-thread.ts'
-import { isCopied } from './import-thread.ts'
-import { queuedMessage } from './messages-api.ts'
+import { checkLabel, checkTags, checkedMetadata } from './labels.ts'
+import { queuedMessage } from './send-message.ts'
+import { redacted } from './redacted-changes.ts'
+import { RuntimeError } from '../contract/error.ts'
+import { EVENT_VERSION, agentRegistrations, type MessageQueued, type RuntimeEvent } from '../contract/event.ts'
+import type { CreateThread } from '../contract/new-thread.ts'
+import { noPrice, unpricedFor } from '../definitions/load/check-budgets.ts'
+import type { ResolvedAgent } from '../definitions/resolved.ts'
+import { startsSomething, type EnvEntry, type KernelState } from '../state/kernel-state.ts'
+import { isStoreError } from '../store/store-error.ts'
+import { createEnvReader, envSet } from '../thread/env.ts'
+import { checkValueKey, checkedValue } from '../thread/values.ts'
 
 /** Creates a thread with its variables, values and first message, in one commit. Returns its id. */
 export async function createThread(context: ApiContext, thread: CreateThread): Promise<string> {
@@ -74,8 +65,8 @@ export async function createThread(context: ApiContext, thread: CreateThread): P
     // If a client creates a thread again with the id that it chose (`clientId`), it gets the existing thread,
     // provided that the agent is the same.
     const isTaken = isStoreError(error, 'CLIENT_ID_TAKEN') && clientId !== null
-    const known = isTaken ? await store.headByClientId(tenant, clientId, owner) : undefined
-    if (known && known.agent === agent.name) return known.id
+    const sameThread = isTaken ? await store.headByClientId(tenant, clientId, owner) : undefined
+    if (sameThread && sameThread.agent === agent.name) return sameThread.id
     throw toRuntimeError(error)
   }
   return id
@@ -112,7 +103,7 @@ function firstEvents(context: ApiContext, { id, thread, agent, message }: First)
   const { title, metadata, budget, env = {}, secrets = {}, values = {} } = thread
   const kernel = { env: new Map() }
   const reader = createEnvReader({ kernel, agent, side: 'a', instanceEnv: {}, vault, threadId: id })
-  const set = (name: string, value: string, isSecret: boolean): RuntimeEvent =>
+  const variable = (name: string, value: string, isSecret: boolean): RuntimeEvent =>
     envSet({ name, value, valueType: isSecret ? 'secret' : 'text', threadId: id, vault, at })
   return [
     {
@@ -128,164 +119,12 @@ function firstEvents(context: ApiContext, { id, thread, agent, message }: First)
     },
     ...agentRegistrations(agent, at),
     // A variable that the agent declares as a secret is stored as a secret, even when it was passed in `env`.
-    ...Object.entries(env).map(([name, value]) => set(name, value, reader.isSecret(name))),
-    ...Object.entries(secrets).map(([name, value]) => set(name, value, true)),
+    ...Object.entries(env).map(([name, value]) => variable(name, value, reader.isSecret(name))),
+    ...Object.entries(secrets).map(([name, value]) => variable(name, value, true)),
     ...Object.entries(values).map(([key, value]) => {
       checkValueKey(key)
       return { type: 'value_set', at, key, value: checkedValue(key, value) } as const
     }),
     ...(message ? [message] : []),
   ]
-}
-
-/** Copies a thread up to a message into a new thread. File contents are shared by their hashes. */
-export async function forkStoredThread(
-  context: ApiContext,
-  threadId: string,
-  { upTo, before, owner, title, message, isContinued = false }: ForkThread = {},
-): Promise<Pick<ForkedThread, 'runsAgain'> & { readonly head: ThreadHead }> {
-  for (const [name, text] of Object.entries({ owner, title }))
-    if (text !== undefined) checkLabel(text, `The ${name} of the thread`)
-  const { head, state } = await load(context, threadId)
-  if (state.isErased) throw cannotFork(`Thread ${threadId} was erased.`)
-  const log = (await context.store.events(threadId)).map(({ event }) => event)
-  if (upTo !== undefined && before !== undefined)
-    throw new RuntimeError('A fork ends with a message or before one, not both.', {
-      code: 'INPUT_INVALID',
-      hint: 'Give `upTo` or `before`.',
-    })
-  const end = before === undefined ? cutAfter(log, upTo) : cutBefore(log, before)
-  const [first, ...rest] = log.slice(0, end)
-  if (first?.type !== 'thread_created') throw cannotFork(`Thread ${threadId} has no beginning.`)
-  const id = context.ids()
-  const copy = { id, title: title ?? head.title }
-  const metadata = {
-    ...first.metadata,
-    forked_from: forkPlace(threadId, upTo ?? lastMessage(log.slice(0, end))),
-  }
-  const { vault } = context
-  const by = owner ?? head.owner
-  const next =
-    message === undefined
-      ? isContinued &&
-        ({ type: 'resume_requested', at: context.at(), by: by ?? undefined } as const)
-      : queuedMessage(context, message)
-  if (next) await context.spending?.checkSend({ tenant: head.tenant, owner: by })
-  const made = await storeCopy(context, {
-    ...copy,
-    tenant: head.tenant,
-    owner: by,
-    next: next || undefined,
-    tags: head.tags,
-    events: [
-      { ...rootCreated(first, copy), at: first.at, metadata },
-      ...[...rest.filter(isHistory), ...editsAfter(log, end)].map((event) => {
-        if (event.type !== 'env_set' || event.valueType !== 'secret' || event.value === null)
-          return event
-        // An encrypted secret can be opened only for the thread whose id it was encrypted with, so it is
-        // encrypted again for the copy.
-        const secret = vault.open(event.value, envContext(threadId, event.name))
-        return { ...event, value: vault.seal(secret, envContext(id, event.name)) }
-      }),
-    ],
-    point: 'fork_thread',
-  })
-  return { head: made, runsAgain: workIn(context, log.slice(end)) }
-}
-
-function forkPlace(threadId: string, messageId: string | undefined): JsonObject {
-  return messageId === undefined
-    ? { thread_id: threadId }
-    : { thread_id: threadId, message_id: messageId }
-}
-
-/** Returns the id of the last message of a copy; undefined for a copy without messages. */
-function lastMessage(log: readonly RuntimeEvent[]): string | undefined {
-  const last = log.findLast((event) => event.type === 'message_added')
-  return last?.type === 'message_added' ? last.message.id : undefined
-}
-
-/** Counts what a thread did in a part of its log: requests to models, children, and calls of tools by risk. */
-function workIn({ registry }: ApiContext, log: readonly RuntimeEvent[]): ForkedThread['runsAgain'] {
-  const calls = new Map<string, number>()
-  for (const event of log)
-    if (event.type === 'tool_execution_start')
-      calls.set(event.toolName, (calls.get(event.toolName) ?? 0) + 1)
-  const countOf = (type: RuntimeEvent['type']): number =>
-    log.filter((event) => event.type === type).length
-  return {
-    modelCalls: countOf('model_requested'),
-    children: countOf('subagent_created'),
-    calls: Array.from(calls, ([toolName, count]) => {
-      const risk = registry.tools.get(toolName)?.governance.risk
-      return { toolName, count, risk }
-    }),
-  }
-}
-
-const BEGINNINGS: ReadonlySet<RuntimeEvent['type']> = new Set([
-  'message_added',
-  'message_queued',
-  'step_start',
-  'turn_start',
-  'session_start',
-])
-
-/**
- * Returns the index where the copy ends: after the message, the results of its calls and the end of its turn.
- */
-function cutAfter(log: readonly RuntimeEvent[], messageId: string | undefined): number {
-  if (messageId === undefined) return log.length
-  const place = placeOf(log, messageId)
-  const next = log.findIndex((event, index) => index > place && BEGINNINGS.has(event.type))
-  return next < 0 ? log.length : next
-}
-
-/** Returns the index where a copy without the message ends: after the message before it, or at the beginning. */
-function cutBefore(log: readonly RuntimeEvent[], messageId: string): number {
-  const earlier = log.slice(0, placeOf(log, messageId))
-  const last = earlier.findLast((event) => event.type === 'message_added')
-  if (last?.type === 'message_added') return cutAfter(earlier, last.message.id)
-  const begun = earlier.findIndex((event) => BEGINNINGS.has(event.type))
-  return begun < 0 ? earlier.length : begun
-}
-
-function placeOf(log: readonly RuntimeEvent[], messageId: string): number {
-  const place = log.findLastIndex(
-    (event) => event.type === 'message_added' && event.message.id === messageId,
-  )
-  if (place >= 0) return place
-  throw new RuntimeError(`There is no message ${messageId} to fork at.`, {
-    code: 'MESSAGE_NOT_FOUND',
-    hint: 'Messages that still wait in the queue are not part of the history.',
-  })
-}
-
-/**
- * Returns false for events that a fork does not copy: model requests and their costs, queued messages, stops
- * and resumes, requests for variables, and events that are never copied (`isCopied`).
- */
-function isHistory(event: RuntimeEvent): boolean {
-  switch (event.type) {
-    case 'message_queued':
-    case 'message_unqueued':
-    case 'stop_requested':
-    case 'resume_requested':
-    case 'model_requested':
-    case 'model_answered':
-    case 'inference_recorded':
-    case 'variables_requested':
-    case 'variables_provided':
-    case 'variables_settled':
-      return false
-    default:
-      return isCopied(event)
-  }
-}
-
-function cannotFork(message: string): RuntimeError {
-  return new RuntimeError(message, {
-    code: 'INPUT_INVALID',
-    hint: 'Fork a thread that still has its history.',
-  })
 }

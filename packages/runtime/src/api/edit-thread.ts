@@ -2,7 +2,8 @@ import { retryWhenLogMoved } from '../commit/log-moved.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
 import type { KernelState } from '../state/kernel-state.ts'
-import { type Commit, isStoreError, type ThreadChange } from '../store/store.ts'
+import type { Commit, ThreadChange } from '../store/commit.ts'
+import { isStoreError } from '../store/store-error.ts'
 import type { FacadeBuffer } from '../thread/values.ts'
 import { type ApiContext, load } from './api-context.ts'
 import { redacted } from './redacted-changes.ts'
@@ -78,8 +79,7 @@ export function toRuntimeError(error: unknown): unknown {
 }
 
 /**
- * Whether the thread has ended for good. The log is read after the head, so it may already have an end that the head
- * lacks.
+ * Whether the thread has ended for good. The state is shared, so by now it may have an end that the head lacks.
  */
 export function isOver({ head, state }: LoadedThread): boolean {
   const isLast = head.lifecycle === 'terminated' || head.lifecycle === 'erased'

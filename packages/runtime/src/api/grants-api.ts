@@ -1,4 +1,4 @@
-import type { StandingGrant, ThreadGrants } from '../contract/runtime-api.ts'
+import type { StandingGrant, ThreadGrants } from '../contract/thread-grants.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { GrantMade } from '../contract/event.ts'
 import { type KernelState, registryOf } from '../state/kernel-state.ts'
@@ -90,12 +90,12 @@ export async function newGrant(
     (one) => grantInfo(one, context).status === 'active',
   )
   if (active.length >= MAX_GRANTS)
-    throw refuse(`The thread has ${MAX_GRANTS} grants already.`, 'Revoke one that nobody needs.')
+    throw refuse(`The thread has ${MAX_GRANTS} grants already.`, 'Revoke one that is no longer needed.')
   const grantId = context.ids()
   const facts = { threadId: head.id, tool, risk, by, expiresAt, grantId }
   const grant = await context.governors.signGrant(facts)
   const why = reason === undefined ? {} : { reason }
-  const made: GrantMade = {
+  const event: GrantMade = {
     type: 'grant_made',
     at: context.at(),
     grantId,
@@ -106,8 +106,8 @@ export async function newGrant(
     ...why,
     grant,
   }
-  const change = { head, agent: state.agent, by, grant: made, done: 'made' } as const
-  return { made, ...(await context.governors.recordGrant(change)) }
+  const change = { head, agent: state.agent, by, grant: event, done: 'made' } as const
+  return { made: event, ...(await context.governors.recordGrant(change)) }
 }
 
 /**
@@ -115,11 +115,11 @@ export async function newGrant(
  */
 function declaredRisk(context: ApiContext, state: KernelState, tool: string): GrantMade['risk'] {
   const { a, b } = registryOf(context.registry, state).agent(state.agent)
-  const found = [a, b].flatMap((side) => side?.prompt.tools ?? []).find(({ name }) => name === tool)
-  const risk = found?.kind === 'tool' ? found.tool.governance.risk : undefined
+  const definition = [a, b].flatMap((side) => side?.prompt.tools ?? []).find(({ name }) => name === tool)
+  const risk = definition?.kind === 'tool' ? definition.tool.governance.risk : undefined
   if (risk === 'write_low_risk' || risk === 'write_high_risk') return risk
   throw new RuntimeError(
-    found
+    definition
       ? `"${tool}" needs no approval, so there is nothing to grant.`
       : `The agent "${state.agent}" has no tool "${tool}".`,
     {

@@ -1,19 +1,14 @@
-import { decodeBase64, encodeBase64, isPlainObject, sha256Hex } from '@skein/base'
-import { RuntimeError } from '../contract/error.ts'
-import {
-  EVENT_VERSION,
-  type RuntimeEvent,
-  type RuntimeOnlyEvent,
-  type StoredEvent,
-} from '../contract/event.ts'
-import { KernelFold } from '../state/fold.ts'
-import { upcastEvent } from '../contract/upcast.ts'
-import { nextTurn } from '../store/next-turn.ts'
-import type { Blob, ThreadHead } from '../store/store.ts'
-import { withoutCause } from '../view/public-event.ts'
-import { type ApiContext, headOf } from './api-context.ts'
+import { decodeBase64, isPlainObject, sha256Hex } from '@skein/base'
+import type { ApiContext } from './api-context.ts'
+import { isCopied, pushChecked, rootCreated, storeCopy } from './copied-thread.ts'
+import { blobsOf, withoutSecrets } from './export-thread.ts'
 import { checkLabel, checkTags } from './labels.ts'
-import { pushChecked, rootCreated, storeCopy } from './copied-thread.ts'
+import { RuntimeError } from '../contract/error.ts'
+import { EVENT_VERSION, type RuntimeEvent, type RuntimeOnlyEvent, type StoredEvent } from '../contract/event.ts'
+import { upcastEvent } from '../contract/upcast.ts'
+import { KernelFold } from '../state/fold.ts'
+import type { Blob } from '../store/commit.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 /** Creates a thread from exported lines. Every line is checked before anything is stored. */
 export async function importThread(
@@ -32,7 +27,7 @@ export async function importThread(
   const tags = (header['tags'] ?? []) as string[] // `checkTags` checks the type on the next line
   checkTags(tags)
   const [first, ...rest] = events
-  if (first?.type !== 'thread_created') throw invalid(2, 'it is not the event thread_created')
+  if (first?.type !== 'thread_created') throw invalidLine(2, 'it is not the event thread_created')
   return storeCopy(context, {
     id,
     tenant,
@@ -58,9 +53,9 @@ function readLines(context: ApiContext, text: string, isKnown: IsKnown): Lines {
   const [first = '', ...lines] = text.trimEnd().split('\n')
   const header = objectOf(first, 1)
   const { skein, version } = header
-  if (skein !== 'thread') throw invalid(1, 'it is not the header of an exported thread')
+  if (skein !== 'thread') throw invalidLine(1, 'it is not the header of an exported thread')
   if (!Number.isInteger(version) || Number(version) < 1 || Number(version) > EVENT_VERSION)
-    throw invalid(1, `its version is ${JSON.stringify(version)}, not one up to ${EVENT_VERSION}`)
+    throw invalidLine(1, `its version is ${JSON.stringify(version)}, not one up to ${EVENT_VERSION}`)
   const fold = new KernelFold()
   const events: RuntimeEvent[] = []
   const blobs: Blob[] = []
@@ -71,26 +66,26 @@ function readLines(context: ApiContext, text: string, isKnown: IsKnown): Lines {
       blobs.push(blobOf(context, value, number))
       return
     }
-    if (blobs.length > 0) throw invalid(number, 'an event follows after the contents')
+    if (blobs.length > 0) throw invalidLine(number, 'an event follows after the contents')
     // An event of an older version is first converted to the current version.
     const raw = value['event']
     const event = isPlainObject(raw)
       ? upcastEvent(raw as unknown as RuntimeEvent, Number(version)) // `eventOf` checks it below
       : undefined
-    const stored = eventOf({ seq: value['seq'], event }, number, { expected: events.length + 1, isKnown })
-    pushChecked(fold, stored, number)
-    events.push(stored.event)
+    const storedEvent = eventOf({ seq: value['seq'], event }, number, { expected: events.length + 1, isKnown })
+    pushChecked(fold, storedEvent, number)
+    events.push(storedEvent.event)
   })
   // The header announces how many lines follow, so that a truncated file is rejected.
   for (const [name, { length }] of Object.entries({ events, blobs }))
     if (header[name] !== length)
-      throw invalid(1, `it announces ${JSON.stringify(header[name])} ${name}, and ${length} follow`)
+      throw invalidLine(1, `it announces ${JSON.stringify(header[name])} ${name}, and ${length} follow`)
   // Every hash must come with its content. An import could otherwise get another thread's file by its hash.
-  const given = new Set(blobs.map(({ hash }) => hash))
+  const blobHashes = new Set(blobs.map(({ hash }) => hash))
   events.forEach((event, index) => {
-    const absent = blobsOf([event]).find((hash) => !given.has(hash))
+    const absent = blobsOf([event]).find((hash) => !blobHashes.has(hash))
     if (absent !== undefined)
-      throw invalid(index + 2, `the content ${absent} is not among the lines`)
+      throw invalidLine(index + 2, `the content ${absent} is not among the lines`)
   })
   return { header, events, blobs }
 }
@@ -100,9 +95,9 @@ function objectOf(line: string, number: number): Readonly<Record<string, unknown
   try {
     value = JSON.parse(line)
   } catch (cause) {
-    throw invalid(number, 'it is not JSON', cause)
+    throw invalidLine(number, 'it is not JSON', cause)
   }
-  if (!isPlainObject(value)) throw invalid(number, 'it is not an object')
+  if (!isPlainObject(value)) throw invalidLine(number, 'it is not an object')
   return value
 }
 
@@ -112,13 +107,13 @@ function eventOf(
   { expected, isKnown }: { readonly expected: number; readonly isKnown: IsKnown },
 ): StoredEvent {
   if (seq !== expected)
-    throw invalid(number, `its number is ${JSON.stringify(seq)}, not ${expected}`)
-  if (!isPlainObject(event)) throw invalid(number, 'it has no event')
+    throw invalidLine(number, `its number is ${JSON.stringify(seq)}, not ${expected}`)
+  if (!isPlainObject(event)) throw invalidLine(number, 'it has no event')
   const { type, at } = event
   if (typeof type !== 'string' || !isKnown(type))
-    throw invalid(number, `the event ${JSON.stringify(type)} is not known`)
+    throw invalidLine(number, `the event ${JSON.stringify(type)} is not known`)
   if (typeof at !== 'string' || Number.isNaN(Date.parse(at)))
-    throw invalid(number, 'its event has no time')
+    throw invalidLine(number, 'its event has no time')
   return { seq: expected, event: event as unknown as RuntimeEvent } // the fold checks the other fields
 }
 
@@ -128,16 +123,16 @@ function blobOf(
   number: number,
 ): Blob {
   if (typeof blob !== 'string' || typeof base64 !== 'string')
-    throw invalid(number, 'it is not a content with its hash')
+    throw invalidLine(number, 'it is not a content with its hash')
   let bytes: Uint8Array
   try {
     bytes = decodeBase64(base64)
   } catch (cause) {
-    throw invalid(number, 'its content is not base64', cause)
+    throw invalidLine(number, 'its content is not base64', cause)
   }
   if (bytes.length > limits.maxFileBytes)
-    throw invalid(number, `its content has ${bytes.length} bytes, more than ${limits.maxFileBytes}`)
-  if (sha256Hex(bytes) !== blob) throw invalid(number, 'its content is not what its hash says')
+    throw invalidLine(number, `its content has ${bytes.length} bytes, more than ${limits.maxFileBytes}`)
+  if (sha256Hex(bytes) !== blob) throw invalidLine(number, 'its content is not what its hash says')
   return { hash: blob, bytes }
 }
 
@@ -176,149 +171,10 @@ const OWN_TYPES: Readonly<Record<RuntimeOnlyEvent['type'], true>> = {
   thread_erased: true,
 }
 
-function invalid(line: number, problem: string, cause?: unknown): RuntimeError {
+function invalidLine(line: number, problem: string, cause?: unknown): RuntimeError {
   return new RuntimeError(`Line ${line} of the exported thread cannot be used: ${problem}.`, {
     code: 'INPUT_INVALID',
     hint: 'Nothing was stored. Export the thread again.',
     cause,
   })
-}
-
-/** How many events are read before other work of the process gets its turn. */
-const SLICE = 200
-
-/**
- * Exports the log of a thread as JSON lines: a header, the events, then the contents that they name. The lines come
- * in parts; only one part is in memory. The header says how many lines follow, so the log is read twice.
- */
-export async function* exportLines(
-  context: ApiContext,
-  threadId: string,
-): AsyncGenerator<string, void, undefined> {
-  const head = await headOf(context, threadId)
-  const names = new Set<string>()
-  for await (const page of logPages(context, head))
-    for (const name of blobsOf(page.map(({ event }) => event))) names.add(name)
-  const blobs: string[] = []
-  for (const name of names) if (await context.store.blob(name)) blobs.push(name)
-  const header: ThreadLinesHeader = {
-    skein: 'thread',
-    version: EVENT_VERSION,
-    threadId,
-    agent: head.agent,
-    title: head.title,
-    tags: head.tags,
-    exportedAt: context.at(),
-    events: head.seq,
-    blobs: blobs.length,
-  }
-  yield lineOf(header)
-  for await (const page of logPages(context, head))
-    yield page.map(({ seq, event }) => lineOf({ seq, event: withoutSecrets(event) })).join('')
-  for (const blob of blobs) {
-    const bytes = await context.store.blob(blob)
-    if (!bytes) throw replaced(threadId)
-    yield lineOf({ blob, base64: encodeBase64(bytes) } satisfies BlobLine)
-  }
-}
-
-/** Reads the log of a thread up to the event that was the last when its head was read. */
-async function* logPages(
-  { store }: ApiContext,
-  { id, logId, seq: last }: ThreadHead,
-): AsyncGenerator<readonly StoredEvent[], void, undefined> {
-  for (let after = 0; after < last; ) {
-    const page = await store.events(id, { after, limit: Math.min(SLICE, last - after) })
-    if (page.length === 0 || (await store.head(id))?.logId !== logId) throw replaced(id)
-    yield page
-    after += page.length
-    await nextTurn()
-  }
-}
-
-function replaced(threadId: string): RuntimeError {
-  return new RuntimeError(`Thread ${threadId} was erased while it was exported.`, {
-    code: 'THREAD_NOT_FOUND',
-    hint: 'What was exported so far is not complete. Export the thread again if it is still there.',
-  })
-}
-
-function lineOf(line: object): string {
-  return `${JSON.stringify(line)}\n`
-}
-
-/** The first line of an exported thread. */
-interface ThreadLinesHeader {
-  readonly skein: 'thread'
-  /** Version of the events. */
-  readonly version: number
-  readonly threadId: string
-  readonly agent: string
-  readonly title: string | null
-  readonly tags: readonly string[]
-  readonly exportedAt: string
-  readonly events: number
-  readonly blobs: number
-}
-
-/** One line with a content that the events name by its hash. */
-interface BlobLine {
-  readonly blob: string
-  readonly base64: string
-}
-
-/**
- * Returns an event without secrets (encrypted or not) and without tokens, so that it can leave the
- * installation.
- */
-function withoutSecrets(event: RuntimeEvent): RuntimeEvent {
-  switch (event.type) {
-    case 'env_set':
-      return event.valueType === 'secret' ? { ...event, value: null } : event
-    case 'variables_provided': {
-      const texts = Object.entries(event.values).filter(([, { valueType }]) => valueType === 'text')
-      return { ...event, values: Object.fromEntries(texts) }
-    }
-    case 'custom_event': // transient events record approvals with sealed tokens
-      return event.isTransient ? { ...event, data: null } : event
-    case 'interrupt_answered': {
-      if (event.answer.type !== 'approve') return event
-      const { token: _, ...answer } = event.answer
-      return { ...event, answer }
-    }
-    case 'grant_made':
-      return { ...event, grant: '' }
-    case 'tool_execution_end':
-      return withoutCause(event)
-    default:
-      return event
-  }
-}
-
-/**
- * Returns false for events that a copy does not contain: the end of the thread, transient events, and grants,
- * which people gave to the original alone.
- */
-export function isCopied(event: RuntimeEvent): boolean {
-  const { type } = event
-  if (type === 'custom_event') return event.isTransient !== true
-  return !NOT_COPIED.has(type)
-}
-
-const NOT_COPIED: ReadonlySet<RuntimeEvent['type']> = new Set([
-  'thread_terminated',
-  'thread_erased',
-  'grant_made',
-  'grant_revoked',
-])
-
-/** Returns the hashes of the contents that the events name. */
-function blobsOf(events: readonly RuntimeEvent[]): readonly string[] {
-  const hashes = new Set<string>()
-  for (const event of events) {
-    if (event.type === 'file_written' && event.hash !== undefined) hashes.add(event.hash)
-    // Erased threads have requests without their frames.
-    if (event.type === 'model_requested' && event.frame !== '') hashes.add(event.frame)
-  }
-  return [...hashes]
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
-import { isStorable } from '../store/thread-head.ts'
+import { isStorable } from '../store/storable-text.ts'
 import { jsonCopy } from '../thread/values.ts'
 
 const MAX_LABEL = 256

@@ -5,7 +5,7 @@ import type { LateReport } from '../context/environment.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { type CallState, findLateEffect, type KernelState, waitingCount } from '../state/kernel-state.ts'
 import { findCall, isNewsOf } from '../state/calls.ts'
-import { isStoreError } from '../store/store.ts'
+import { isStoreError } from '../store/store-error.ts'
 import type { ApiContext } from './api-context.ts'
 import { type Edit, editThread } from './edit-thread.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
@@ -16,7 +16,7 @@ const FIRST_MS = 100
 const LONGEST_MS = 30_000
 
 /**
- * Records what a call or a scheduled effect has ended with, although the log says that its outcome is unknown, or another
+ * Records what a call or an effect has ended with, although the log says that its outcome is unknown, or another
  * process works on the thread now. The result is delivered like a message, so it needs no lease. It settles what is
  * asked about the call. Work on the thread begins only if the call, or the effect, still waits for its outcome.
  */
@@ -64,11 +64,11 @@ async function lateCall(
   // The next work on the thread ends the call with this result.
   if (!call.outcome)
     return { result: undefined, change: { append, head, wake: { by: context.clock.now() } } }
-  // If the session goes on, its governor is told when the session ends.
+  // If the session continues, its governor learns of it when the session ends.
   const place = state.places.get(entry.message.id) ?? -1
   const isOver = place < (state.session?.firstEntry ?? Infinity)
-  const found = isOver ? await finding(context, thread, report) : {}
-  return { result: undefined, change: { append, head }, ...found }
+  const records = isOver ? await finding(context, thread, report) : {}
+  return { result: undefined, change: { append, head }, ...records }
 }
 
 async function lateEffect(
@@ -88,8 +88,8 @@ async function lateEffect(
   }
   // The attempt was recorded as unknown, and nothing waits for it any more.
   const append = [lateEvent(context, report)]
-  const found = await finding(context, thread, report)
-  return { result: undefined, change: { append }, ...found }
+  const records = await finding(context, thread, report)
+  return { result: undefined, change: { append }, ...records }
 }
 
 function lateEvent(
@@ -113,8 +113,8 @@ async function finding(
   { callId, toolName: tool, outcome, isGoverned }: LateReport,
 ): Promise<Pick<Edit<void>, 'audit' | 'blobs'>> {
   if (!isGoverned) return {}
-  const found = outcome.type === 'done' ? 'applied' : 'unknown'
-  return context.governors.recordFinding({ head, agent, call: callId, tool, found, by: undefined })
+  const effect = outcome.type === 'done' ? 'applied' : 'unknown'
+  return context.governors.recordFinding({ head, agent, call: callId, tool, found: effect, by: undefined })
 }
 
 /** Converts an outcome to the form of the log. A long result is cut, and media are left out. */
@@ -139,11 +139,11 @@ function withoutMedia(result: unknown): unknown {
   const items: readonly unknown[] = [result].flat()
   const kinds = contentOf(result).map(({ type }) => type)
   if (kinds.every((type) => type === 'text') && !items.some(isFileMark)) return result ?? null
-  const kept = items.map((item, place) => {
+  const texts = items.map((item, place) => {
     if ((kinds[place] ?? 'text') === 'text' && !isFileMark(item)) return item
     return { type: 'text', text: '[A file is left out, because the result came late.]' }
   })
-  return Array.isArray(result) ? kept : kept[0]
+  return Array.isArray(result) ? texts : texts[0]
 }
 
 function isFileMark(item: unknown): boolean {

@@ -1,7 +1,7 @@
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Redactor } from '../secrets/vault.ts'
 import { type KernelState, registryOf } from '../state/kernel-state.ts'
-import type { ThreadChange } from '../store/store.ts'
+import type { ThreadChange } from '../store/commit.ts'
 import { threadSecrets } from '../thread/env.ts'
 import type { ApiContext } from './api-context.ts'
 
@@ -59,9 +59,9 @@ export function redactorOf(
   more: readonly string[],
 ): Redactor | undefined {
   const agent = registryOf(context.registry, state).agents.get(state.agent)
-  const known = redactors.get(state)
-  if (known && more.length === 0 && known.agent === agent && known.envSeq === state.envSeq)
-    return known.redactor
+  const entry = redactors.get(state)
+  if (entry && more.length === 0 && entry.agent === agent && entry.envSeq === state.envSeq)
+    return entry.redactor
   const secrets = new Set([...threadSecrets(context, state), ...more])
   const redactor = secrets.size > 0 ? context.vault.redactor(secrets) : undefined
   if (more.length === 0) redactors.set(state, { agent, envSeq: state.envSeq, redactor })

@@ -1,13 +1,14 @@
-import type { KernelState } from '../state/kernel-state.ts'
-import { RuntimeError } from '../contract/error.ts'
-import type { SessionEnd } from '../contract/event.ts'
-import type { SessionResult, Threads, WaitingItem } from '../contract/runtime-api.ts'
 import { load, type ApiContext } from './api-context.ts'
+import { sendMessage } from './send-message.ts'
 import { threadInfos } from './thread-info.ts'
-import { removalsOf, type ThreadHead } from '../store/store.ts'
-import { descendantsOf, isParked } from '../store/thread-head.ts'
-import { sendMessage } from './messages-api.ts'
 import { waitingItems } from './waiting-lists.ts'
+import type { SessionEnd } from '../contract/event.ts'
+import type { SessionResult } from '../contract/session-result.ts'
+import type { Threads } from '../contract/threads.ts'
+import type { KernelState } from '../state/kernel-state.ts'
+import type { ThreadHead } from '../store/head.ts'
+import { descendantsOf } from '../store/descendants.ts'
+import { isParked } from '../store/head.ts'
 
 interface Wait {
   readonly threadId: string
@@ -41,7 +42,7 @@ export async function settledThread(
 
 /**
  * Waits for the result. Rejects while the store cannot be written, because nothing would be committed that
- * ends the wait; the work itself goes on when the store can be written again.
+ * ends the wait; the work itself continues when the store can be written again.
  */
 function waitFor(context: ApiContext, wait: Wait): Promise<SessionResult> {
   return context.outage.guard(wait.signal, (signal) => resultOf(context, { ...wait, signal }))
@@ -56,8 +57,8 @@ async function resultOf(context: ApiContext, wait: Wait): Promise<SessionResult>
   let below: readonly string[] = []
   for (;;) {
     signal?.throwIfAborted()
-    const watched = [threadId, ...below] as const
-    for await (const _ of context.live.watch(watched, { signal })) {
+    const threadIds = [threadId, ...below] as const
+    for await (const _ of context.live.watch(threadIds, { signal })) {
       const look = await lookAt(context, wait)
       if (look.result) {
         const [thread] = await threadInfos(context, [look.result.thread])
@@ -118,11 +119,11 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   if (terminated || state.isErased || hasRested) {
     const last = lastSession ?? { outcome: 'completed', reason: 'idle' }
     const over = { outcome: 'terminated', reason: 'terminated', hint: undefined } as const
-    const ended = terminated ? { ...last, ...over } : last
-    return { result: { ...endFields(ended, state), ...rest }, below: [] }
+    const lastEnd = terminated ? { ...last, ...over } : last
+    return { result: { ...endFields(lastEnd, state), ...rest }, below: [] }
   }
 
-  // Only a thread at rest waits for somebody; a running thread may still end by itself. A queued message counts
+  // Only a thread at rest waits for a person; a running thread may still end by itself. A queued message counts
   // as work even before its session begins: the thread may wait for a child that started together with it.
   const hasWork = session !== undefined || state.queue.length > 0
   if (!hasWork || !isAtRest) return { below: [] }
@@ -132,8 +133,8 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
   const ids = new Set(tree.flatMap(({ id, waiting }) => (waiting > 0 ? [id] : [])))
   if (ids.size === 0) return { below }
   const items = await waitingItems(context, { rootId: head.rootId })
-  // A session waits for its calls. It does not wait for a scheduled effect that needs an approval, nor for a
-  // child that lacks variables, because the call that was to create the child has ended.
+  // A session waits for its calls. It does not wait for an effect that needs an approval, nor for a child that
+  // lacks variables, because the call that was to create the child has ended.
   const waiting = items.filter(
     ({ threadId, effectId, kind }) =>
       ids.has(threadId) && effectId === undefined && kind !== 'variables',
@@ -143,6 +144,7 @@ async function lookAt(context: ApiContext, wait: Wait): Promise<Look> {
 }
 
 type Ended = Pick<SessionEnd, 'outcome' | 'reason' | 'message' | 'hint' | 'data' | 'attachments'>
+
 type EndFields = Omit<SessionResult, 'waiting' | 'thread'>
 
 /** Returns what a result says about the end of a session. `to` is the number of messages up to that end. */
@@ -178,105 +180,11 @@ async function earlierEnd(
   }
 }
 
-/** Returns the last text that the agent (side A of the conversation) wrote, among the first `to` messages. */
+/** Returns the last text that the agent (side A) wrote, among the first `to` messages. */
 function lastText({ entries }: KernelState, to = Infinity): string {
   const last = entries.findLast(
     ({ side, isRemoved, message }, index) =>
       index < to && side === 'a' && !isRemoved && message.type === 'assistant',
   )
   return last?.message.text ?? ''
-}
-
-type ChangesQuery = NonNullable<Parameters<Threads['changes']>[0]>
-type ChangesPage = ReturnType<Threads['changes']> extends AsyncIterable<infer Page> ? Page : never
-
-const CHANGES_PAGE = 100
-
-/** How far a reader has read the changes of a tenant's threads, and how many threads had been removed by then. */
-interface ChangesPosition {
-  readonly change: number
-  readonly removals: number
-  /**
-   * The id of the last thread that was read among those with this change number; empty if all were read. It
-   * is always a thread that the reader may see.
-   */
-  readonly id: string
-}
-
-/** Yields the changed threads of a tenant: see `Threads.changes`. */
-export async function* changedThreads(
-  context: ApiContext,
-  { tenant = 'default', owner, after, signal }: ChangesQuery = {},
-): AsyncGenerator<ChangesPage, void, undefined> {
-  const { store } = context
-  let position = after === undefined ? undefined : parsePosition(after)
-  let isFirst = true
-  for await (const _ of context.live.rings({ signal })) {
-    for (;;) {
-      // The latest change is read before the list, so that the position also moves past changes of other
-      // owners' threads.
-      const name = removalsOf(tenant)
-      const removals = (await store.counters(name)).get(name) ?? 0
-      const [latest] = await store.list({ tenant, sort: 'change', limit: 1 })
-      const now = { change: latest?.change ?? 0, removals, id: '' }
-      const from = position ?? now
-      // A change number that this store has not used yet is from another store, or from before a backup was restored.
-      const isReset = from.removals !== removals || from.change > now.change
-      const changedAfter = { change: from.change + (from.id === '' ? 1 : 0), id: from.id }
-      const query = { tenant, owner, changedAfter, limit: CHANGES_PAGE }
-      const heads = isReset ? [] : await store.list(query)
-      const isFull = heads.length === CHANGES_PAGE
-      const last = heads.at(-1)
-      const isLater = last !== undefined && (isFull || last.change > now.change)
-      position = isLater ? { change: last.change, removals, id: last.id } : now
-      if (heads.length > 0 || isReset || isFirst)
-        yield {
-          position: formatted(position),
-          isReset: isReset || undefined,
-          threads: await shownChanges(context, heads),
-        }
-      if (isFull) continue
-      // A page without threads tells the reader that it is up to date.
-      if (isFirst && (heads.length > 0 || isReset))
-        yield { position: formatted(position), threads: [] }
-      isFirst = false
-      break
-    }
-  }
-}
-
-function formatted({ change, removals, id }: ChangesPosition): string {
-  return `${change}:${removals}:${id}`
-}
-
-function parsePosition(text: string): ChangesPosition {
-  const [, change, removals, id] = /^(\d{1,15}):(\d{1,15}):(.{0,200})$/s.exec(text) ?? []
-  if (id !== undefined) return { change: Number(change), removals: Number(removals), id }
-  throw new RuntimeError('The position is not one of the changes of threads.', {
-    code: 'INPUT_INVALID',
-    hint: 'Pass the position of the last change that you have, or none to begin with the present.',
-  })
-}
-
-/** Returns changed threads, and the roots of their trees, because the sums of costs in a root change, too. */
-async function shownChanges(
-  context: ApiContext,
-  heads: readonly ThreadHead[],
-): Promise<ChangesPage['threads']> {
-  const all = new Map(heads.map((head) => [head.id, head]))
-  for (const { rootId } of heads) {
-    const root = all.has(rootId) ? undefined : await context.store.head(rootId)
-    if (root) all.set(root.id, root)
-  }
-  const waiting = new Map<string, Promise<readonly WaitingItem[]>>()
-  const shown = [...all.values()]
-  for (const { rootId } of shown.filter((head) => head.waiting > 0))
-    if (!waiting.has(rootId)) waiting.set(rootId, waitingItems(context, { rootId }))
-  const infos = await threadInfos(context, shown)
-  return Promise.all(
-    infos.map(async (thread) => {
-      const items = (await waiting.get(thread.rootId)) ?? []
-      return { thread, waiting: items.filter(({ threadId }) => threadId === thread.id) }
-    }),
-  )
 }

@@ -1,6 +1,6 @@
-import type { ThreadInfo } from '../contract/runtime-api.ts'
+import type { ThreadInfo } from '../contract/thread-info.ts'
 import { nextTurn } from '../store/next-turn.ts'
-import type { ThreadHead, TreeUsage } from '../store/store.ts'
+import type { ThreadHead, TreeUsage } from '../store/head.ts'
 import { type ApiContext, headOf } from './api-context.ts'
 
 /** Reads a thread for the API. Rejects with `THREAD_NOT_FOUND`. */
@@ -12,7 +12,7 @@ export async function infoOf(context: ApiContext, threadId: string): Promise<Thr
 /** How many threads are converted before other work of the process gets its turn. */
 const PAUSE_AFTER = 50
 
-/** Converts heads (rows of the store) to the form of the API, with tokens and costs summed over all descendants. */
+/** Converts heads to the form of the API, with tokens and costs summed over all descendants. */
 export async function threadInfos(
   { store }: Pick<ApiContext, 'store'>,
   heads: readonly ThreadHead[],

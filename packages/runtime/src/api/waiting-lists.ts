@@ -1,10 +1,12 @@
-import type { Inbox, WaitingItem, WaitingPage, WaitingSelection } from '../contract/runtime-api.ts'
+import type { Inbox, WaitingPage, WaitingSelection } from '../contract/inbox.ts'
+import type { WaitingItem } from '../contract/waiting-item.ts'
 import { openForPeople, openVariables } from '../state/kernel-state.ts'
 import { nextTurn } from '../store/next-turn.ts'
-import type { WaitingPlace, WaitingRow } from '../store/store.ts'
+import type { WaitingPlace, WaitingRow } from '../store/waiting-query.ts'
 import { type ApiContext, type ApiEnvironment, createApiContext } from './api-context.ts'
 import { decodeCursor, encodeCursor } from '../contract/cursor.ts'
-import { Paths, toItem, variablesItem } from './inbox.ts'
+import { AgentPaths } from './agent-path.ts'
+import { questionItem, variablesItem } from './waiting-item.ts'
 
 /** How many items a page has unless the caller says otherwise, and how many at most. */
 const PAGE = 100
@@ -29,9 +31,9 @@ export async function waitingItems(
   const items: WaitingItem[] = []
   let cursor: string | undefined
   do {
-    const left = Math.min(limit - items.length, MOST)
-    if (left <= 0) break
-    const page = await waitingPage(context, { ...selection, limit: left, cursor })
+    const rest = Math.min(limit - items.length, MOST)
+    if (rest <= 0) break
+    const page = await waitingPage(context, { ...selection, limit: rest, cursor })
     items.push(...page.waiting)
     cursor = page.nextCursor
   } while (cursor !== undefined)
@@ -50,7 +52,7 @@ async function waitingPage(
     after: cursor === undefined ? undefined : placeIn(cursor),
     limit: count,
   })
-  const paths = new Paths(context)
+  const paths = new AgentPaths(context)
   const waiting: WaitingItem[] = []
   for (const [index, row] of rows.entries()) {
     if (index > 0 && index % PAUSE_AFTER === 0) await nextTurn()
@@ -64,7 +66,7 @@ async function waitingPage(
 /** Reads an item from the state of its thread; undefined if it was answered since its row was read. */
 async function itemOf(
   context: ApiContext,
-  paths: Paths,
+  paths: AgentPaths,
   { threadId, interruptId, kind }: WaitingRow,
 ): Promise<WaitingItem | undefined> {
   const head = await context.store.head(threadId)
@@ -80,7 +82,7 @@ async function itemOf(
     return pending && variablesItem(context, { head: thread.head, state, path }, pending.requested)
   }
   const open = openForPeople(state).find(({ interrupt }) => interrupt.id === interruptId)
-  return open && toItem(context, { head: thread.head, state, open, path })
+  return open && questionItem(context, { head: thread.head, state, open, path })
 }
 
 function cursorOf({ openedAt, threadId, interruptId }: WaitingPlace): string {

@@ -1,25 +1,16 @@
+import { load, type ApiContext } from './api-context.ts'
+import { isOver, threadIsOver, toRuntimeError } from './edit-thread.ts'
+import { redacted, redactorOf } from './redacted-changes.ts'
 import { retryWhenLogMoved } from '../commit/log-moved.ts'
+import { RuntimeError } from '../contract/error.ts'
+import type { ThreadState } from '../contract/thread-state.ts'
 import { registryOf } from '../state/kernel-state.ts'
+import { isStoreError } from '../store/store-error.ts'
+import { rememberRedactor } from '../telemetry/logger.ts'
 import { liveParent, statusToParent, writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'
-import {
-  checkedValue,
-  checkReads,
-  checkUserKey,
-  freshUserValues,
-  userChanges,
-  withUpdates,
-} from '../thread/values.ts'
-import type { ThreadState } from '../contract/thread-state.ts'
-import { RuntimeError } from '../contract/error.ts'
-import type { UserValues } from '../contract/runtime-api.ts'
-import { isStoreError } from '../store/store.ts'
-import { rememberRedactor } from '../telemetry/logger.ts'
-import { checkLabel } from './labels.ts'
-import { isOver, threadIsOver, toRuntimeError } from './edit-thread.ts'
-import { load, type ApiContext } from './api-context.ts'
-import { redacted, redactorOf } from './redacted-changes.ts'
+import { checkReads, freshUserValues, userChanges, withUpdates } from '../thread/values.ts'
 
 interface WithStateOptions {
   readonly allowsOver?: boolean
@@ -41,15 +32,15 @@ export async function withState<T>(
   { allowsOver = false, isRepeatable = true }: WithStateOptions = {},
 ): Promise<T> {
   for (let runs = 1; ; runs++) {
-    const run = await runOnce(context, threadId, work, allowsOver)
+    const outcome = await runOnce(context, threadId, work, allowsOver)
     try {
-      await store(context, threadId, run, allowsOver)
-      return run.result
+      await store(context, threadId, outcome, allowsOver)
+      return outcome.result
     } catch (error) {
       const isConflict = error instanceof RuntimeError && error.code === 'STATE_CONFLICT'
       // Events that `work` has shown or committed meanwhile cannot be taken back, so `work` is not called
       // again.
-      const mayRepeat = isRepeatable && !run.hasTold && runs < MAX_RUNS
+      const mayRepeat = isRepeatable && !outcome.hasTold && runs < MAX_RUNS
       if (!isConflict || !mayRepeat) throw toRuntimeError(error)
     }
   }
@@ -88,8 +79,8 @@ async function runOnce<T>(
       hasTold = true
       const safe = vault.redactor(facade.secrets()).json(events)
       const append = safe.filter((event) => !(event.type === 'custom_event' && event.isTransient))
-      const shown = safe.filter((event) => !append.includes(event))
-      if (shown.length > 0) context.show(threadId, shown)
+      const ownEvents = safe.filter((event) => !append.includes(event))
+      if (ownEvents.length > 0) context.show(threadId, ownEvents)
       if (append.length === 0) return
       const place = { environment: context, state: kernel, head, at: context.at }
       const hasParent = (await liveParent(place)) !== undefined
@@ -112,7 +103,7 @@ async function runOnce<T>(
 /**
  * Commits what the code changed; throws `STATE_CONFLICT` if a value that the code read has been set since.
  */
-async function store(
+export async function store(
   context: ApiContext,
   threadId: string,
   run: Run<unknown>,
@@ -137,10 +128,10 @@ async function store(
       wake: { by: context.clock.now() },
     }
     const threads = redacted(context, state, [change, ...others], run.secrets)
-    const given = userChanges(values, context.at())
-    const userValues = given && redactorOf(context, state, run.secrets)?.json(given)
+    const userValueChanges = userChanges(values, context.at())
+    const userValues = userValueChanges && redactorOf(context, state, run.secrets)?.json(userValueChanges)
     try {
-      await context.commit({ point: 'with_state', threads, blobs, userValues: userValues ?? given })
+      await context.commit({ point: 'with_state', threads, blobs, userValues: userValues ?? userValueChanges })
     } catch (error) {
       if (!values.user || !isStoreError(error, 'VALUE_MOVED')) throw error
       const user = await freshUserValues(context.store, values.user)
@@ -150,31 +141,4 @@ async function store(
   }
   // If another writer commits first and has not set the values that were read, these changes are tried again.
   await retryWhenLogMoved(storeOnce, { maxTries: isGuarded ? Infinity : 1 })
-}
-
-/** Creates the functions for the JSON values that are kept per user, for all threads. */
-export function userValuesApi(context: ApiContext): UserValues {
-  const { store } = context
-  const get: UserValues['get'] = async (of, key) => {
-    checkUserKey(key)
-    return (await store.userValues(of, key)).find((one) => one.key === key)
-  }
-  return {
-    list: (of, prefix) => store.userValues(of, prefix),
-    get,
-    async set(of, key, value, { expectVersion } = {}) {
-      const { tenant, user } = of
-      checkUserKey(key)
-      checkLabel(user, 'The name of the user')
-      const copy = value === null ? null : checkedValue(key, value)
-      const change = { tenant, user, key, value: copy, at: context.at(), expectVersion }
-      try {
-        await context.commit({ point: 'set_user_value', threads: [], userValues: [change] })
-      } catch (error) {
-        throw toRuntimeError(error)
-      }
-      return get(of, key)
-    },
-    erase: (of) => store.eraseUserValues(of),
-  }
 }

@@ -17,11 +17,11 @@ import {
 import { type Admission, type AdmittedCall, type ApprovalAnswer, reason } from '@skein/governance'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { OpenInterrupt } from '../state/kernel-state.ts'
-import type { ToolDefinition } from '../definitions/types.ts'
+import type { ToolDefinition } from '../definitions/tool-definition.ts'
 import { callIdOf, findCall, sentArguments, wordsOf } from '../state/calls.ts'
 import { findDelegates } from '../governance/delegates.ts'
 import { effectiveRisk, failedCall } from '../governance/in-doubt.ts'
-import type { GovernedSession, SessionGovernor } from '../governance/session-governors.ts'
+import type { GovernedSession, SessionGovernor } from '../governance/session-governor.ts'
 import { messageText } from '../state/step-decision.ts'
 import { childTools } from '../children/tools.ts'
 import {

@@ -1,6 +1,6 @@
 import type { DrainContext } from '../context/drain-context.ts'
 import type { KernelState } from '../state/kernel-state.ts'
-import type { ThreadChange } from '../store/store.ts'
+import type { ThreadChange } from '../store/commit.ts'
 
 /**
  * Returns the changes that stop the running children for which a call of this thread waits, because nobody

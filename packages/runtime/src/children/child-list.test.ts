@@ -1,7 +1,9 @@
 import type { LLMRequest } from '@skein/ai'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { expect, test } from 'vitest'
-import { asSubagent, defineAgent, definePrompt } from '../definitions/define.ts'
+import { asSubagent } from '../definitions/as-subagent.ts'
+import { defineAgent } from '../definitions/define-agent.ts'
+import { definePrompt } from '../definitions/define.ts'
 import { createRuntime } from '../runtime.ts'
 import { childNote, MOST_NOTED } from './child-list.ts'
 

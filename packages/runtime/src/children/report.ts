@@ -2,7 +2,7 @@ import type { DrainContext } from '../context/drain-context.ts'
 import type { ChildReport, RuntimeEvent, SessionOutcome } from '../contract/event.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import { sha256Hex } from '@skein/base'
-import type { Blob, ThreadChange } from '../store/store.ts'
+import type { Blob, ThreadChange } from '../store/commit.ts'
 import { cutLargeText } from '../thread/large-text.ts'
 import { liveParent, silentMessage, withPaths } from '../thread/changes.ts'
 import {

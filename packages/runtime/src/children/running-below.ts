@@ -2,7 +2,8 @@ import type { DrainContext } from '../context/drain-context.ts'
 import type { SessionName } from '../contract/event.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import { catchUpFold, KernelFold } from '../state/fold.ts'
-import type { Store, ThreadChange } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { ThreadChange } from '../store/commit.ts'
 
 /** The threads below a session that have to stop because the session fails. */
 export interface StopBelow {

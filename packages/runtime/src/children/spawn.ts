@@ -8,7 +8,7 @@ import {
 import type { Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import { type EnvReader, scopedNames } from '../thread/env.ts'
 import { envContext } from '../secrets/vault.ts'
-import type { Blob, ThreadChange } from '../store/store.ts'
+import type { Blob, ThreadChange } from '../store/commit.ts'
 import type { FileStat } from '../contract/thread-state.ts'
 import { queuedText } from '../thread/changes.ts'
 import type { DrainContext } from '../context/drain-context.ts'

@@ -1,7 +1,7 @@
 import { awaitedChildren } from './awaited-children.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import { type KernelState, openForPeople } from '../state/kernel-state.ts'
-import type { ThreadChange } from '../store/store.ts'
+import type { ThreadChange } from '../store/commit.ts'
 import { listedAs } from '../thread/changes.ts'
 
 /**

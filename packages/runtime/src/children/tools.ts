@@ -1,7 +1,7 @@
 import { defer, type Tool, ToolArgumentError, type ToolContext, withToolContext } from '@skein/ai'
 import { isPlainObject, type JsonObject, type JsonSchema, toJsonSchema } from '@skein/base'
 import { checksAnswers, type Relation, type ResolvedSide } from '../definitions/resolved.ts'
-import type { PromptDefinition, SubagentToolConfig } from '../definitions/types.ts'
+import type { PromptDefinition, SubagentToolConfig } from '../definitions/prompt-definition.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import {
   messageToChild,

@@ -1,6 +1,6 @@
 import type { Write } from '../context/write.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { Commit, ThreadChange } from '../store/store.ts'
+import type { Commit, ThreadChange } from '../store/commit.ts'
 
 /*
  * Held writes (docs/decisions/0016-durable-writes.md). Some writes tell nothing that the next commit of the

@@ -1,5 +1,5 @@
 import type { DrainContext } from '../context/drain-context.ts'
-import { isStoreError } from '../store/store.ts'
+import { isStoreError } from '../store/store-error.ts'
 
 /*
  * A commit that expects the log as its writer has read it is refused when others have appended to the log meanwhile

@@ -1,15 +1,10 @@
 import type { Write } from '../context/write.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { GovernanceWrites } from '../governance/session-governors.ts'
+import type { GovernanceWrites } from '../governance/session-governor.ts'
 import { catchUpFold, KernelFold } from '../state/fold.ts'
 import { asksPeople, type KernelState } from '../state/kernel-state.ts'
-import {
-  type Commit,
-  type CommitResult,
-  isStoreError,
-  StoreError,
-  type ThreadChange,
-} from '../store/store.ts'
+import type { Commit, CommitResult, ThreadChange } from '../store/commit.ts'
+import { StoreError, isStoreError } from '../store/store-error.ts'
 import { logEvents } from '../telemetry/logger.ts'
 import { liveParent } from '../thread/changes.ts'
 import { checkReads, freshUserValues, readsOf, withUpdates, writtenKeys } from '../thread/values.ts'

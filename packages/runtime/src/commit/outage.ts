@@ -1,4 +1,4 @@
-import { isUnwritable } from '../store/store.ts'
+import { isUnwritable } from '../store/store-error.ts'
 
 /**
  * Remembers that the store cannot be written (see `isUnwritable`). While that lasts, nothing can be committed that

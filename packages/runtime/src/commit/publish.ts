@@ -2,7 +2,8 @@ import type { ObsoletingEvent } from '../contract/obsoleting-event.ts'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { LiveBus } from '../live/live-bus.ts'
-import type { Commit, CommitResult, Store, ThreadChange } from '../store/store.ts'
+import type { Commit, CommitResult, ThreadChange } from '../store/commit.ts'
+import type { Store } from '../store/store.ts'
 import type { Outage } from './outage.ts'
 
 /** The parts of the runtime that `createCommit` uses. */

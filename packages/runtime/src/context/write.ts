@@ -1,6 +1,6 @@
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { GovernanceWrites } from '../governance/session-governors.ts'
-import type { Blob, HeadPatch, ThreadChange } from '../store/store.ts'
+import type { GovernanceWrites } from '../governance/session-governor.ts'
+import type { Blob, HeadPatch, ThreadChange } from '../store/commit.ts'
 import type { ValueUse } from '../thread/values.ts'
 
 /** Commits a write. `point` names the commit in traces, tests and the simulation of crashes. */

@@ -31,26 +31,26 @@ export function nextCronTime(cron: string, afterMs: number, timeZone = 'UTC'): n
   const times = parseCron(cron)
   const isDaily = times.minutes.size === 1 && times.hours.size === 1
   const offsetAt = offsetsOf(timeZone)
-  // `seen` is the minute at which the offset was last determined; the search for a match begins at `start`.
-  let seen = Math.floor(afterMs / MINUTE) * MINUTE
-  let start = seen + MINUTE
+  // `minute` is the minute at which the offset was last determined; the search for a match begins at `start`.
+  let minute = Math.floor(afterMs / MINUTE) * MINUTE
+  let start = minute + MINUTE
   for (;;) {
-    const offset = offsetAt(seen)
-    const found = nextMatch(cron, times, start + offset) - offset
-    const end = Math.min(found, seen + DAY)
+    const offset = offsetAt(minute)
+    const next = nextMatch(cron, times, start + offset) - offset
+    const end = Math.min(next, minute + DAY)
     if (offsetAt(end) !== offset) {
-      const change = changeBetween(seen, end, offsetAt)
-      const isLeftOut = found + offset < change + offsetAt(change)
+      const change = changeBetween(minute, end, offsetAt)
+      const isLeftOut = next + offset < change + offsetAt(change)
       if (isDaily && isLeftOut) return change
-      seen = start = change
-    } else if (found > end) {
-      // Nothing matches before `found`, so only a clock change within the day before `found` can matter.
-      seen = start = Math.max(end, found - DAY)
-    } else if (isDaily && isSecond(found, offset, offsetAt)) {
-      seen = found
-      start = found + MINUTE
+      minute = start = change
+    } else if (next > end) {
+      // Nothing matches before `next`, so only a clock change within the day before `next` can matter.
+      minute = start = Math.max(end, next - DAY)
+    } else if (isDaily && isSecond(next, offset, offsetAt)) {
+      minute = next
+      start = next + MINUTE
     } else {
-      return found
+      return next
     }
   }
 }
@@ -64,8 +64,8 @@ function nextMatch(cron: string, times: CronTimes, start: number): number {
   let year = first.getUTCFullYear()
   let month = first.getUTCMonth()
   for (let i = 0; i <= MAX_MONTHS; i++) {
-    const found = times.months.has(month + 1) ? firstInMonth(times, year, month, start) : undefined
-    if (found !== undefined) return found
+    const day = times.months.has(month + 1) ? firstInMonth(times, year, month, start) : undefined
+    if (day !== undefined) return day
     month = (month + 1) % 12
     if (month === 0) year++
   }
@@ -77,8 +77,8 @@ export function parseCron(cron: string): CronTimes {
   const line = Object.hasOwn(words, cron.trim()) ? words[cron.trim()]! : cron.trim()
   const texts = line.split(/\s+/)
   if (texts.length !== 5) {
-    const known = Object.keys(words).join(', ')
-    throw badCron(cron, `it has ${line === '' ? 0 : texts.length} fields instead of 5`, known)
+    const names = Object.keys(words).join(', ')
+    throw badCron(cron, `it has ${line === '' ? 0 : texts.length} fields instead of 5`, names)
   }
   // The cast is safe, because there is one set for each of the five fields.
   const [minutes, hours, days, months, weekdays] = fields.map((field, index) =>

@@ -14,7 +14,7 @@ import type {
   UsageRecorded,
 } from '@skein/threads'
 import type { UndoStatus } from '@skein/governance'
-import type { Budget } from '../definitions/types.ts'
+import type { Budget } from '../definitions/agent-definition.ts'
 import type { FileStat, Side } from './thread-state.ts'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 
@@ -53,8 +53,8 @@ export interface ParentLink {
 }
 
 /**
- * A message was put into the queue. When a side of the conversation takes it from the queue, a `message_added`
- * event with the same `queueId` is written.
+ * A message was put into the queue. When a side takes it from the queue, a `message_added` event with the same
+ * `queueId` is written.
  */
 export interface MessageQueued extends EventBase<'message_queued'> {
   readonly queueId: string
@@ -142,7 +142,7 @@ export interface SessionEnd extends EventBase<'session_end'> {
   /** What to do about a failure. */
   readonly hint?: string
   readonly attachments?: readonly string[]
-  /** The parsed answer of a side of the conversation whose prompt declares an output. */
+  /** The parsed answer of a side whose prompt declares an output. */
   readonly data?: JsonValue
   /** True when the result was not delivered because the parent had ended. */
   readonly isUndelivered?: boolean
@@ -216,7 +216,7 @@ export interface RuntimeToolExecutionEnd extends Extract<
   readonly cause?: FailureCause
 }
 
-/** A turn began; `side` is the side of the conversation whose turn it is. */
+/** A turn began; `side` is the side whose turn it is. */
 export interface RuntimeTurnStart extends TurnStart {
   readonly side: Side
 }
@@ -250,9 +250,9 @@ export interface RuntimeToolExecutionStart extends ToolExecutionStart {
   readonly schema?: string
 }
 
-/** A call waits for a person, a client or a child; or a scheduled effect waits for a person. */
+/** A call waits for a person, a client or a child; or an effect waits for a person. */
 export interface RuntimeInterruptOpened extends InterruptOpened {
-  /** The scheduled effect that waits. It has no call: `turnId` is empty, and `toolCallId` is the id of the effect. */
+  /** The effect that waits. It has no call: `turnId` is empty, and `toolCallId` is the id of the effect. */
   readonly effectId?: string
   /** The write that the question is about, if its session has failed. No call waits for the answer. */
   readonly write?: WriteLeft
@@ -406,7 +406,7 @@ export interface EffectScheduled extends EventBase<'effect_scheduled'> {
   readonly key?: string
 }
 
-/** A scheduled effect is about to run. This event, the intent, is committed before the effect runs. */
+/** An effect is about to run. This event, the intent, is committed before the effect runs. */
 export interface EffectStarted extends EventBase<'effect_started'> {
   readonly effectId: string
   /** The number of the attempt within one run, from 1; an attempt that a crash cut off counts. */
@@ -415,18 +415,18 @@ export interface EffectStarted extends EventBase<'effect_started'> {
 }
 
 /**
- * A scheduled effect ran, failed or was removed; with `runAt` it runs again. `unknown`: the process died while
- * the effect ran, and nobody knows whether it had its effect.
+ * An effect ran, failed or was removed; with `runAt` it runs again. `unknown`: the process died while the effect ran,
+ * and it is not known whether it had its effect.
  */
 export interface EffectEnded extends EventBase<'effect_ended'> {
   readonly effectId: string
   readonly outcome: 'done' | 'failed' | 'removed' | 'unknown'
   readonly error?: string
-  /** When the scheduled effect runs again: the next time of its cron expression, or the retry. */
+  /** When the effect runs again: the next time of its cron expression, or the retry. */
   readonly runAt?: string
   /** Whether `runAt` is another attempt of the same run. */
   readonly isRetry?: boolean
-  /** Who found out that the scheduled effect had happened; `result`: it reported so itself, but late. */
+  /** Who found out that the effect had happened; `result`: it reported so itself, but late. */
   readonly settledBy?: 'probe' | 'person' | 'result'
 }
 
@@ -441,7 +441,7 @@ export interface VariablesRequested extends EventBase<'variables_requested'> {
    * is created with the arguments of that call.
    */
   readonly relation: string
-  /** The agent and the side of the conversation that need the child; undefined in logs of older versions. */
+  /** The agent and the side that need the child; undefined in logs of older versions. */
   readonly agent?: string
   readonly side?: Side
   readonly toolName: string
@@ -476,7 +476,7 @@ export interface ContextCompacted extends EventBase<'context_compacted'> {
   readonly summary: string
 }
 
-/** One request to a model, stored as a difference to the previous request of the same side of the conversation. */
+/** One request to a model, stored as a difference to the previous request of the same side. */
 export interface ModelRequested extends EventBase<'model_requested'> {
   readonly logId: string
   readonly stepId: string
@@ -511,10 +511,10 @@ export interface ModelAnswered extends EventBase<'model_answered'> {
 }
 
 /**
- * One inference of a side of the conversation that is defined with `agent()`, i.e. by a strategy such as `react()`.
- * Whenever a process continues the thread, the strategy is run again from the start of its turn. Its requests are
- * then answered from these events, until it makes a request that is not in the log. Programs that do not know this
- * event ignore it, so it needs no new version of the log.
+ * One inference of a side that is defined with `agent()`, i.e. by a strategy such as `react()`. Whenever a process
+ * continues the thread, the strategy is run again from the start of its turn. Its requests are then answered from
+ * these events, until it makes a request that is not in the log. Programs that do not know this event ignore it, so it
+ * needs no new version of the log.
  */
 export interface InferenceRecorded extends EventBase<'inference_recorded'> {
   readonly turnId: string
@@ -618,7 +618,7 @@ export interface StoredEvent {
 }
 
 /**
- * Returns the events that register the sides of an agent in the log. Turns refer to a side of the conversation as
+ * Returns the events that register the sides of an agent in the log. Turns refer to a side as
  * `<agent>/<side>`.
  */
 export function agentRegistrations({ name, a, b }: ResolvedAgent, at: string): AgentRegistered[] {

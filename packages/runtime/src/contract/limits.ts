@@ -19,16 +19,16 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
    */
   readonly drainAttempts: number
   /**
-   * How long a process may work on a thread without renewing its lease (its sole right to work on the
-   * thread). The process renews the lease after a third, and gives up its calls after two thirds. Default 30
-   * s; with `nodes` or an engine 7.5 s, so that another node goes on within 10 s after a death.
+   * How long a process may work on a thread without renewing its lease. The process renews the lease after a third,
+   * and gives up its calls after two thirds. Default 30 s; with `nodes` or an engine 7.5 s, so that another node goes
+   * on within 10 s after a death.
    */
   readonly leaseMs: number
   /** How many levels deep children may be nested. Default 8. */
   readonly depth: number
   /** How many steps in a row may fail with the same tool error before the session ends. Default 8. */
   readonly sameErrors: number
-  /** How many steps a side of the conversation without its own `maxSteps` may take in one session. Default 250. */
+  /** How many steps a side without its own `maxSteps` may take in one session. Default 250. */
   readonly maxSteps: number
   /**
    * How often agents may hand a thread over before a person has to speak again. Default 10. Until a person
@@ -49,7 +49,7 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   /** The maximum bytes of a message: of its JSON from a client or a tool, of its texts from a model. */
   readonly maxMessageBytes: number
   /**
-   * How long a write may take to end by itself after its time limit, or after it was told to stop; a result within this
+   * How long a write may take to end by itself after its time limit, or after it was asked to stop; a result within this
    * time counts. After it, the write is in doubt. Default 5 s.
    */
   readonly stopGraceMs: number
@@ -58,8 +58,8 @@ export interface RuntimeLimits extends Pick<InputLimits, 'maxToolCalls' | 'maxTo
   /** How long the runtime waits for the variables that a child needs. Default 24 h. */
   readonly variablesTtlMs: number
   /**
-   * How long the event loop may stand still before the watchdog names the tool, hook or scheduled effect that is
-   * running. `Infinity` switches the watchdog off. Default 1 s.
+   * How long the event loop may be blocked before the watchdog names the tool, hook or effect that is running.
+   * `Infinity` switches the watchdog off. Default 1 s.
    */
   readonly loopBlockedMs: number
 }

@@ -2,14 +2,14 @@ import type { DeliveryStatus } from '@skein/threads'
 import type { JsonObject, JsonValue } from '@skein/base'
 import type { Message } from '@skein/ai'
 
-/** A side of a conversation: A is an agent, B is another agent or a person. */
+/** Side A is an agent, side B another agent or a person. */
 export type Side = 'a' | 'b'
 
 /** A message of a thread with the data that the runtime stores about it. */
 export interface StoredMessage {
   readonly id: string
   readonly message: Message
-  /** The side of the conversation that wrote the message. */
+  /** The side that wrote the message. */
   readonly side: Side
   /** Whether the message is left out of ordinary lists of messages; models receive it all the same. */
   readonly isSilent: boolean
@@ -71,7 +71,7 @@ export interface MessageQuery {
   readonly includeSilent?: boolean
 }
 
-/** A scheduled effect of a thread. */
+/** An effect of a thread. */
 export interface ScheduledEffect {
   readonly id: string
   readonly name: string
@@ -84,11 +84,11 @@ export interface ScheduledEffect {
   readonly attempts: number
 }
 
-/** When a scheduled effect runs: after a delay, or by a cron expression. */
+/** When an effect runs: after a delay, or by a cron expression. */
 export interface EffectSchedule {
   readonly delayMs?: number
   /**
-   * A cron expression with five fields. After a pause the scheduled effect runs once, not once per missed time.
+   * A cron expression with five fields. After a pause the effect runs once, not once per missed time.
    */
   readonly cron?: string
   /**
@@ -96,7 +96,7 @@ export interface EffectSchedule {
    * day runs once that day.
    */
   readonly timeZone?: string
-  /** A new scheduled effect with the same key replaces the earlier one. */
+  /** A new effect with the same key replaces the earlier one. */
   readonly key?: string
 }
 
@@ -117,9 +117,8 @@ export interface UserState {
 }
 
 /**
- * The thread as its tools, hooks and scheduled effects see it. Changes that a tool makes are committed together with
- * its result, in one transaction; when a tool throws, its changes are dropped. `setStatus` and `emit` take
- * effect at once.
+ * The thread as its tools, hooks and effects see it. Changes that a tool makes are committed together with its result,
+ * in one transaction; when a tool throws, its changes are dropped. `setStatus` and `emit` take effect immediately.
  */
 export interface ThreadState {
   readonly threadId: string
@@ -177,10 +176,10 @@ export interface ThreadState {
   invokeTool(name: string, args: JsonValue): Promise<unknown>
 
   /**
-   * Runs a tool after this code, without a model: as a scheduled effect that is due at once, so it happens once,
-   * is judged by the policy like any call, and survives a crash. Its result is added to the history as a
-   * message that people are not shown. A tool may queue the tools that are listed in its `uses`; hooks, effects and
-   * endpoints may queue every tool. Returns the id of the effect, whose name is `tool:` and the name of the tool.
+   * Runs a tool after this code, without a model: as an effect that is due immediately, so it happens once, is judged by
+   * the policy like any call, and survives a crash. Its result is added to the history as a message that people are
+   * not shown. A tool may queue the tools that are listed in its `uses`; hooks, effects and endpoints may queue every
+   * tool. Returns the id of the effect, whose name is `tool:` and the name of the tool.
    */
   queueTool(name: string, args: JsonObject): string
 

@@ -24,7 +24,7 @@ export interface EventVersions {
 
 /**
  * The versions that this program reads. A new version raises `EVENT_VERSION`, adds its upcaster here, and
- * adds a step to the store's migrations, so that an older program refuses the whole store at once and not one
+ * adds a step to the store's migrations, so that an older program refuses the whole store and not one
  * thread after the other.
  */
 export const eventVersions: EventVersions = {
@@ -65,9 +65,9 @@ export function upcastEvent(
   { current, upcasters }: EventVersions = eventVersions,
 ): RuntimeEvent {
   if (version >= current) return event
-  let read = event
-  for (const { from, upcast } of upcasters) if (from >= version) read = upcast(read)
-  return read.type === 'thread_created' ? { ...read, version: current } : read
+  let newest = event
+  for (const { from, upcast } of upcasters) if (from >= version) newest = upcast(newest)
+  return newest.type === 'thread_created' ? { ...newest, version: current } : newest
 }
 
 /** The largest number of threads whose log version is kept in memory. */
@@ -82,15 +82,15 @@ export function upcastingStore<S extends Pick<Store, 'events'>>(
   versions: EventVersions = eventVersions,
 ): S {
   if (versions.upcasters.length === 0) return store
-  const known = new Map<string, number>()
+  const logVersions = new Map<string, number>()
 
   async function versionOf(threadId: string, page: readonly StoredEvent[]): Promise<number> {
-    const remembered = known.get(threadId)
-    if (remembered !== undefined && page[0]?.seq !== 1) return remembered
+    const logVersion = logVersions.get(threadId)
+    if (logVersion !== undefined && page[0]?.seq !== 1) return logVersion
     const [first] = page[0]?.seq === 1 ? page : await store.events(threadId, { limit: 1 })
     const version = first?.event.type === 'thread_created' ? first.event.version : versions.current
-    if (known.size >= REMEMBERED) known.clear()
-    known.set(threadId, version)
+    if (logVersions.size >= REMEMBERED) logVersions.clear()
+    logVersions.set(threadId, version)
     return version
   }
 

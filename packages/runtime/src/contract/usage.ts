@@ -3,7 +3,7 @@ import { tokenCost } from '@skein/ai/middleware'
 import type { Usage } from '@skein/threads'
 import type { RuntimeUsageRecorded } from './event.ts'
 import type { ResolvedModel } from '../definitions/resolved.ts'
-import type { Budget } from '../definitions/types.ts'
+import type { Budget } from '../definitions/agent-definition.ts'
 
 /** Converts the token usage of an answer to the form that the log stores. */
 export function toThreadUsage(usage: TokenUsage): Usage {
@@ -26,8 +26,8 @@ export function spentOn(
   usage: TokenUsage,
   { at, logId }: Pick<RuntimeUsageRecorded, 'at' | 'logId'>,
 ): RuntimeUsageRecorded {
-  const spent = { usage: toThreadUsage(usage), costUsd: costOf(model, usage) }
-  return { type: 'usage_recorded', at, ...spent, logId }
+  const amounts = { usage: toThreadUsage(usage), costUsd: costOf(model, usage) }
+  return { type: 'usage_recorded', at, ...amounts, logId }
 }
 
 /**

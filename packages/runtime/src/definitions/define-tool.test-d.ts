@@ -8,14 +8,13 @@ import { says, scripted } from '@skein/ai/testing'
 import { governed, type Risk } from '@skein/governance'
 import type { StoredMessage, ThreadState } from '../contract/thread-state.ts'
 import { createRegistry } from './load/registry.ts'
-import { defineAgent, defineEffect, defineHook, definePrompt } from './define.ts'
+import { defineAgent } from './define-agent.ts'
+import { defineEffect } from './define-effect.ts'
+import { defineHook, definePrompt } from './define.ts'
 import { defineTool, toolFrom, type NoArguments } from './define-tool.ts'
-import {
-  type AgentDefinition,
-  type PromptDefinition,
-  type RuntimeToolContext,
-  type ToolDefinition,
-} from './types.ts'
+import type { AgentDefinition } from './agent-definition.ts'
+import type { PromptDefinition } from './prompt-definition.ts'
+import type { RuntimeToolContext, ToolDefinition } from './tool-definition.ts'
 import { type Registry } from './resolved.ts'
 
 const model = scripted([says('x')])

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defer, tool, withToolContext, type Tool } from '@skein/ai'
-import { DefinitionError } from './resolved.ts'
-import { defineAgent, definePrompt } from './define.ts'
+import { DefinitionError } from './definition-error.ts'
+import { defineAgent } from './define-agent.ts'
+import { definePrompt } from './define.ts'
 import { defineTool, toolFrom } from './define-tool.ts'
-import type { RuntimeToolContext } from './types.ts'
+import type { RuntimeToolContext } from './tool-definition.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 
 const state = { threadId: 't1' } as ThreadState

@@ -3,17 +3,18 @@ import { isDeferred, isDenied, type Tool, type ToolContext, type ToolSchema } fr
 import { type EvidenceClaim, type Risk, toolCore } from '@skein/governance'
 import { RuntimeError } from '../contract/error.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
-import { frozenDefinition, definedArguments } from './define.ts'
+import { frozenDefinition } from './frozen-definition.ts'
+import { definedArguments } from './defined-arguments.ts'
 import { checkParameterOrder } from './parameter-order.ts'
-import { DefinitionError } from './resolved.ts'
+import { DefinitionError } from './definition-error.ts'
 import type {
   AnyTool,
-  Ref,
   RuntimeToolContext,
   ToolDefinition,
   ToolGovernance,
-  VariableDefinition,
-} from './types.ts'
+} from './tool-definition.ts'
+import type { Ref } from './agent-definition.ts'
+import type { VariableDefinition } from './prompt-definition.ts'
 
 /** The options of `defineTool`, in the spelling of Standard Agents (§5). */
 export interface ToolOptions<Args, Result> extends Omit<
@@ -24,7 +25,7 @@ export interface ToolOptions<Args, Result> extends Omit<
   readonly description: string
   /** Any Standard Schema; omit it for a tool without arguments. */
   readonly args?: ToolSchema<Args>
-  /** Returns the evidence (recorded facts) that a call provides. Default: a `tool_result` with the result itself. */
+  /** Returns the evidence that a call provides. Default: a `tool_result` with the result itself. */
   readonly evidence?: (result: NoInfer<Result>, args: NoInfer<Args>) => EvidenceClaim
   /** Variables of the thread that the tool reads. */
   readonly variables?: readonly VariableDefinition[]
@@ -227,20 +228,20 @@ async function runTool(
 /**
  * The risk of a tool that declares none. It is treated as a write: the policy decides about each call, the
  * start is logged before the call runs, and a call that a crash interrupted is not repeated. A tool of an MCP server is
- * code of somebody else, so a person approves each call.
+ * code of someone else, so a person approves each call.
  */
 export const DEFAULT_RISK: Risk = 'write_low_risk'
 
 /** The tools of MCP servers that declare no risk. */
-const undeclared = new WeakSet<object>()
+const toolsWithoutRisk = new WeakSet<object>()
 
-/** Whether the tool comes from an MCP server, and nobody has declared its risk. */
+/** Whether the tool comes from an MCP server, and no one has declared its risk. */
 export function isUndeclared(tool: object): boolean {
-  return undeclared.has(tool)
+  return toolsWithoutRisk.has(tool)
 }
 
 /** One definition per tool object, so that two prompts with the same tool share one definition. */
-const converted = new WeakMap<object, ToolDefinition>()
+const conversions = new WeakMap<object, ToolDefinition>()
 
 /**
  * Converts a tool of any origin (`defineTool`, `tool()`, `governed()`, or any object with the fields of a
@@ -253,8 +254,8 @@ export function asToolDefinition(value: unknown): ToolDefinition | undefined {
       ? (value as unknown as ToolDefinition) // its fields are checked when it is loaded
       : undefined
   if (!('run' in value && 'parameters' in value && 'name' in value)) return undefined
-  const known = converted.get(value)
-  if (known) return known
+  const earlier = conversions.get(value)
+  if (earlier) return earlier
   const core = toolCore(value)
   const {
     risk: given,
@@ -264,13 +265,13 @@ export function asToolDefinition(value: unknown): ToolDefinition | undefined {
   const isMcp = isPlainObject(metadata) && isPlainObject(metadata['mcp'])
   const risk = given ?? (isMcp ? 'write_high_risk' : DEFAULT_RISK)
   const rollback = isMcp && risk === 'write_high_risk' ? 'impossible' : undefined
-  const declared = withoutUndefined({ risk, idempotent, rollback })
+  const fields = withoutUndefined({ risk, idempotent, rollback })
   // A governed tool refuses calls outside a governed run. The runtime governs every call itself, so it takes
   // the tool out of its wrapper. Whether calls of the tool can be undone is checked when it is loaded.
   const definition = core
     ? toolFrom(core.tool as unknown as Tool, core.governance as typeof core.governance & Undoable)
-    : toolFrom(value as Tool, declared as ToolFromOptions<unknown, unknown> & Undoable)
-  if (isMcp && given === undefined && !core) undeclared.add(definition)
-  converted.set(value, definition)
+    : toolFrom(value as Tool, fields as ToolFromOptions<unknown, unknown> & Undoable)
+  if (isMcp && given === undefined && !core) toolsWithoutRisk.add(definition)
+  conversions.set(value, definition)
   return definition
 }

@@ -13,7 +13,7 @@ interface ResourceLimits {
 export interface InWorkerOptions {
   /**
    * Limits of memory, as for `new Worker`. Default: 512 MB for objects (`maxOldGenerationSizeMb`). A worker
-   * that needs more ends, and its call fails; the process goes on.
+   * that needs more ends, and its call fails; the process continues.
    */
   readonly resourceLimits?: ResourceLimits
 }
@@ -31,7 +31,7 @@ export interface WorkerToolContext {
 const MAX_OLD_MB = 512
 
 /**
- * Runs a tool in a worker thread, so that code that computes for long blocks nobody else. The module's default
+ * Runs a tool in a worker thread, so that code that computes for long blocks no other work. The module's default
  * export is called with the arguments and a `WorkerToolContext`; arguments and result are JSON. When the call
  * is stopped or takes longer than its `timeoutMs`, the worker is ended, even in an endless loop. Each call has
  * a worker of its own.
@@ -46,7 +46,7 @@ export function inWorker<Result = JsonValue>(
   { resourceLimits }: InWorkerOptions = {},
 ): (first: unknown, second: unknown, third?: unknown) => Promise<Result> {
   if (!(module instanceof URL))
-    throw new RuntimeError('The module of a worker is given as a URL.', {
+    throw new RuntimeError('The module of a worker must be a URL.', {
       code: 'DEFINITION_INVALID',
       hint: "inWorker(new URL('./module.ts', import.meta.url))",
     })
@@ -86,7 +86,7 @@ function runWorker(
     resourceLimits: limits,
   })
   return new Promise<string>((resolve, reject) => {
-    const failed = (why: string, cause?: unknown): void =>
+    const fail = (why: string, cause?: unknown): void =>
       reject(
         new RuntimeError(`The worker of the tool "${toolName}" ${why}.`, {
           code: 'TOOL_WORKER_FAILED',
@@ -105,13 +105,13 @@ function runWorker(
     })
     worker.on('error', (error: Error & { readonly code?: unknown }) =>
       error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-        ? failed(`needed more memory than its limit of ${limits.maxOldGenerationSizeMb} MB`, error)
-        : failed(`ended with an error: ${error.message}`, error),
+        ? fail(`needed more memory than its limit of ${limits.maxOldGenerationSizeMb} MB`, error)
+        : fail(`ended with an error: ${error.message}`, error),
     )
     worker.on('exit', (code) => {
       signal?.removeEventListener('abort', abort)
-      // Calling `failed` has no effect if the worker has answered before.
-      failed(`ended with exit code ${code} before it had a result`)
+      // Calling `fail` has no effect if the worker has answered before.
+      fail(`ended with exit code ${code} before it had a result`)
     })
   })
 }
@@ -123,10 +123,10 @@ type WorkerAnswer =
 
 /** Makes the tool's error again, so that the model reads the same text as from a tool without a worker. */
 function thrown(error: Extract<WorkerAnswer, { error: object }>['error']): Error {
-  const made = new Error(error.message)
-  made.name = error.name
-  if (error.stack !== undefined) made.stack = error.stack
-  return made
+  const copy = new Error(error.message)
+  copy.name = error.name
+  if (error.stack !== undefined) copy.stack = error.stack
+  return copy
 }
 
 /**

@@ -3,9 +3,9 @@ import { mcpTools } from '@skein/agents/mcp'
 import { calls, says, scripted } from '@skein/ai/testing'
 import { createRuntime } from '../runtime.ts'
 import { toolFrom } from './define-tool.ts'
-import { defineAgent } from './define.ts'
+import { defineAgent } from './define-agent.ts'
 import { createRegistry } from './load/registry.ts'
-import type { AnyTool } from './types.ts'
+import type { AnyTool } from './tool-definition.ts'
 
 type McpToolsOptions = NonNullable<Parameters<typeof mcpTools>[1]>
 

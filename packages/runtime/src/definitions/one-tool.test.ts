@@ -6,9 +6,10 @@ import { calls, says, scripted } from '@skein/ai/testing'
 import { defineTaskClass, governed, governor, standardPolicy } from '@skein/governance'
 import { memoryLog } from '@skein/governance/audit'
 import { createRuntime } from '../index.ts'
-import { defineAgent, definePrompt } from './define.ts'
+import { defineAgent } from './define-agent.ts'
+import { definePrompt } from './define.ts'
 import { defineTool } from './define-tool.ts'
-import { type AnyTool, type RuntimeToolContext } from './types.ts'
+import type { AnyTool, RuntimeToolContext } from './tool-definition.ts'
 
 const parameters = z.object({ city: z.string() })
 const base = { name: 'weather', description: 'The weather in a city.' }

@@ -1,6 +1,6 @@
 import { isPlainObject, type JsonSchema } from '@skein/base'
 import type { ThreadState } from '../contract/thread-state.ts'
-import { DefinitionError } from './resolved.ts'
+import { DefinitionError } from './definition-error.ts'
 
 /** The members of a thread's state; the type ensures that none is missing. */
 const stateMembers: { readonly [Name in keyof ThreadState]-?: true } = {

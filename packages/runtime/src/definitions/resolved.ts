@@ -1,24 +1,22 @@
 import type { Agent } from '@skein/agents'
 import type { LLMCapabilities, ModelReference } from '@skein/ai'
 import type { ModelPrices } from '@skein/ai/middleware'
-import type { Side } from '../contract/thread-state.ts'
+import type { Problem } from './definition-error.ts'
+import type { AgentDefinition, SideConfig, SideHandler } from './agent-definition.ts'
+import type { EffectDefinition } from './effect-definition.ts'
+import type { EndpointDefinition } from './endpoint-definition.ts'
+import type { HookDefinition } from './hook-definition.ts'
+import type { ModelDefinition } from './model-definition.ts'
 import type {
-  AgentDefinition,
-  EffectDefinition,
-  EndpointDefinition,
-  HookDefinition,
-  ModelDefinition,
   PromptDefinition,
   PromptPart,
   PromptToolConfig,
-  SideConfig,
-  SideHandler,
   SubagentToolConfig,
   SubpromptConfig,
-  ToolDefinition,
   VariableDefinition,
-} from './types.ts'
-import { RuntimeError } from '../contract/error.ts'
+} from './prompt-definition.ts'
+import type { ToolDefinition } from './tool-definition.ts'
+import type { Side } from '../contract/thread-state.ts'
 
 /** An agent with all references resolved and all defaults filled in. */
 export interface ResolvedAgent {
@@ -39,7 +37,7 @@ export function checksAnswers({ definition }: Pick<ResolvedAgent, 'definition'>)
   return definition.taskClass !== undefined
 }
 
-/** A side of the conversation with its prompt resolved and its defaults filled in. */
+/** A side with its prompt resolved and its defaults filled in. */
 export interface ResolvedSide {
   readonly config: SideConfig
   readonly side: Side
@@ -163,36 +161,6 @@ export interface Registry {
   readonly problems?: readonly Problem[]
   /** Returns an agent. Throws `AGENT_NOT_FOUND`, which lists the existing agents. */
   agent(name: string): ResolvedAgent
-}
-
-/** A problem of a definition. */
-export interface Problem {
-  /** e.g. `agent "support"`. */
-  readonly subject: string
-  /** e.g. `sideA.prompt`. */
-  readonly field: string
-  readonly message: string
-  /** The file of the definition, if it was loaded by `discover`. */
-  readonly file?: string
-}
-
-/** The error that lists all problems of a set of definitions. */
-export class DefinitionError extends RuntimeError {
-  readonly problems: readonly Problem[]
-
-  constructor(problems: readonly Problem[], { cause }: { readonly cause?: unknown } = {}) {
-    const count = problems.length === 1 ? 'is 1 problem' : `are ${problems.length} problems`
-    const lines = problems.map(({ subject, field, message, file }) => {
-      const place = file === undefined ? subject : `${subject} (${file})`
-      return `- ${place}: ${field === '' ? '' : `${field}: `}${message}`
-    })
-    super(`There ${count} with the definitions:\n${lines.join('\n')}`, {
-      code: 'DEFINITION_INVALID',
-      hint: 'Every line names the definition and the field to correct.',
-      cause,
-    })
-    this.problems = Object.freeze([...problems])
-  }
 }
 
 /** Returns the names of all models that the agents of a registry use. */

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '@skein/base'
-import type { Store, ThreadHead } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 /** Works on one thread until the thread has to wait ("parks"). Rejects when it cannot continue. */
 export type Drain = (threadId: string, signal: AbortSignal) => Promise<DrainEnd | void>

@@ -1,5 +1,6 @@
 import { RuntimeError, StoppingError } from '../contract/error.ts'
-import type { Store, ThreadHead } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 import {
   type Dispatcher,
   type Drain,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { verifyLog } from '@skein/governance/audit'
 import { createThread, kit, requestOf, toolOf, undoBy } from '../../test/governance/governed-kit.ts'
-import type { AuditExport } from '../contract/runtime-api.ts'
+import type { AuditExport } from '../contract/audit-export.ts'
 import { exportAudit, verifyAudit } from './audit-export.ts'
 import { memoryGovernanceKeys } from './governance-keys.ts'
 

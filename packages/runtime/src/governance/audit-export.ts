@@ -6,7 +6,7 @@ import {
   type LogVerdict,
 } from '@skein/governance/audit'
 import type { PublicJwk, VerifyKey } from '@skein/governance/approvals'
-import type { AuditExport, AuditPage } from '../contract/runtime-api.ts'
+import type { AuditExport, AuditPage } from '../contract/audit-export.ts'
 import { nextTurn } from '../store/next-turn.ts'
 import type { Store } from '../store/store.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
@@ -40,10 +40,10 @@ export class AuditReader {
   ): Promise<Omit<AuditPage, 'nextCursor'> & { readonly next: number | undefined }> {
     const { log } = this.#keys
     for (;;) {
-      const found = await this.#lines(tree, from, limit + 1)
-      const lines = found.slice(0, limit)
+      const pageLines = await this.#lines(tree, from, limit + 1)
+      const lines = pageLines.slice(0, limit)
       const page = { tree, from, lines, publicKey: log.jwk }
-      if (found.length > limit) return { ...page, next: from + limit }
+      if (pageLines.length > limit) return { ...page, next: from + limit }
       const size = from + lines.length
       const range = await this.#rangeOf(tree, size)
       // Another reader may have added lines to the hash tree that are newer than this page: then read them too.
@@ -78,10 +78,10 @@ export class AuditReader {
   /** Returns the hash tree of a log with at least `size` lines. */
   async #rangeOf(tree: string, size: number): Promise<CompactRange> {
     const logId = (await this.#store.head(tree))?.logId ?? 0
-    const kept = this.#ranges.get(tree)
+    const earlier = this.#ranges.get(tree)
     // A thread that was removed and made again has another log.
-    const isKept = kept?.logId === logId
-    const range = isKept ? kept.range : new CompactRange()
+    const isKept = earlier?.logId === logId
+    const range = isKept ? earlier.range : new CompactRange()
     this.#ranges.delete(tree)
     this.#ranges.set(tree, { logId, range })
     if (this.#ranges.size > MOST_TREES) this.#ranges.delete(this.#ranges.keys().next().value!)

@@ -1,8 +1,9 @@
 import type { Envelope } from '@skein/governance'
 import type { ResolvedAgent } from '../definitions/resolved.ts'
 import { nextTurn } from '../store/next-turn.ts'
-import type { Store, ThreadLifecycle } from '../store/store.ts'
-import { CALLERS_MEMBER, THREAD_MEMBER } from './session-journal.ts'
+import type { Store } from '../store/store.ts'
+import type { ThreadLifecycle } from '../store/head.ts'
+import { CALLERS_MEMBER, THREAD_MEMBER } from './session-identity.ts'
 
 /** A session of another thread that worked for a session: of a subagent, or of a subagent of that. */
 export interface DelegateSession {
@@ -40,17 +41,17 @@ export async function findDelegates(
   query: DelegateQuery,
   { requestId, from }: { readonly requestId: string; readonly from: number },
 ): Promise<readonly DelegateSession[]> {
-  const found = new Map<string, DelegateSession>()
+  const sessions = new Map<string, DelegateSession>()
   for (let next = from; ; next += PAGE) {
     const rows = await query.store.audit(query.tree, { from: next, limit: PAGE })
     for (const { line } of rows) {
       if (!line.includes(CALLERS_MEMBER) || !line.includes(requestId)) continue
       const envelope = JSON.parse(line) as Envelope // a governor wrote it
       const callers = String(envelope.identity[CALLERS_MEMBER] ?? '').split(' ')
-      if (found.has(envelope.request_id) || !callers.includes(requestId)) continue
-      found.set(envelope.request_id, await toDelegate(query, envelope))
+      if (sessions.has(envelope.request_id) || !callers.includes(requestId)) continue
+      sessions.set(envelope.request_id, await toDelegate(query, envelope))
     }
-    if (rows.length < PAGE) return [...found.values()]
+    if (rows.length < PAGE) return [...sessions.values()]
     await nextTurn()
   }
 }

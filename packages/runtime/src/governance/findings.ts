@@ -1,7 +1,9 @@
 import { defineTaskClass, governor } from '@skein/governance'
-import type { ThreadHead } from '../store/store.ts'
-import type { GovernanceWrites, SessionGovernorsOptions } from './session-governors.ts'
-import { SessionJournal, sessionRequestId, THREAD_MEMBER } from './session-journal.ts'
+import type { ThreadHead } from '../store/head.ts'
+import type { GovernanceWrites } from './session-governor.ts'
+import type { SessionGovernorsOptions } from './session-governors.ts'
+import { SessionJournal } from './session-journal.ts'
+import { THREAD_MEMBER, sessionRequestId } from './session-identity.ts'
 
 /** What was found out about a call in doubt after its session had ended. */
 export interface Finding {

@@ -24,7 +24,7 @@ export interface GovernanceKeys {
 
 /**
  * Opens keys for development, which are created at the first start. In a folder, each key is a file that only
- * its owner may read. In a store, the keys are stored beside the log that they sign, so a person who can
+ * its owner may read. In a store, the keys are stored next to the log that they sign, so a person who can
  * write to the store can forge the log.
  */
 export async function openGovernanceKeys(
@@ -74,14 +74,14 @@ async function openKeyFile(path: string): Promise<SigningKey> {
   }
 }
 
-/** Throws for a key file that other users can read, because somebody may have copied the key. */
+/** Throws for a key file that other users can read, because someone may have copied the key. */
 async function checkPrivate(path: string): Promise<void> {
   const { mode } = await lstat(path)
   if (process.platform === 'win32' || (mode & 0o077) === 0) return
-  const found = (mode & 0o777).toString(8).padStart(3, '0')
-  throw new RuntimeError(`The key file ${path} can be read by others (mode ${found}).`, {
+  const permissions = (mode & 0o777).toString(8).padStart(3, '0')
+  throw new RuntimeError(`The key file ${path} can be read by others (mode ${permissions}).`, {
     code: 'KEY_INVALID',
-    hint: `If nobody has seen it: chmod 600 "${path}". Otherwise delete it, and a new key is made; approvals and checkpoints of the old one no longer count.`,
+    hint: `If no one has seen it: chmod 600 "${path}". Otherwise delete it, and a new key is made; approvals and checkpoints of the old one no longer count.`,
   })
 }
 

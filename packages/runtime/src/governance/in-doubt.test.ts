@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type AdmittedCall, NoEffectError } from '@skein/governance'
 import { kit, toolOf, undoBy } from '../../test/governance/governed-kit.ts'
-import type { ToolDefinition } from '../definitions/types.ts'
+import type { ToolDefinition } from '../definitions/tool-definition.ts'
 import { answerInDoubt, effectiveRisk, failedCall, settleUnknownEffect } from './in-doubt.ts'
 
 const context = { signal: new AbortController().signal, idempotencyKey: 'key' }

@@ -8,8 +8,8 @@ import {
   type Risk,
   RISKS,
 } from '@skein/governance'
-import type { ToolDefinition } from '../definitions/types.ts'
-import type { SessionGovernor } from './session-governors.ts'
+import type { ToolDefinition } from '../definitions/tool-definition.ts'
+import type { SessionGovernor } from './session-governor.ts'
 
 /**
  * How a call was cut off: its process died, or it was stopped by its time limit, by the end of the run (a stop, a
@@ -36,7 +36,7 @@ export type InDoubt =
   | { readonly type: 'rerun' }
   /** The thread waits, because only a person can find out whether the effect happened. */
   | { readonly type: 'ask'; readonly request: InDoubtRequest }
-  /** The model is told that the outcome is unknown. */
+  /** The model learns that the outcome is unknown. */
   | { readonly type: 'unknown'; readonly message: string }
 
 /** The question to a person. Any answer but `applied` and `absent` leaves the outcome unknown. */
@@ -53,7 +53,7 @@ interface InDoubtRequest extends JsonObject {
 /**
  * Decides about a call that a crash interrupted. If the tool has a probe, the probe is asked whether the
  * effect happened. A call that can be repeated safely is repeated, a person is asked about a high-risk write,
- * and otherwise the model is told that the outcome is unknown. The governor records the decision with its
+ * and otherwise the model learns that the outcome is unknown. The governor records the decision with its
  * next writes.
  */
 export async function settleUnknownEffect(call: CallInDoubt): Promise<InDoubt> {
@@ -89,24 +89,24 @@ export async function settleCutOff({
   readonly decision: Exclude<InDoubt, { type: 'rerun' }> | AbsentEffect
   readonly settled: GovernedOutcome & { readonly type: 'error' }
 }> {
-  const found = await probeTool(tool, args, { ...context, callId })
+  const finding = await probeTool(tool, args, { ...context, callId })
   const why = {
     time_limit: reason('TOOL_TIMEOUT', tool.name),
     stop: reason('TOOL_ERROR', tool.name, 'stopped'),
     cut: reason('TOOL_ERROR', tool.name, 'cut by a new message'),
   }[how]
-  if (found === 'absent' && hasEnded) {
-    const settled = { type: 'error', reasons: [why], effect: 'absent' } as const
+  if (finding === 'absent' && hasEnded) {
+    const settlement = { type: 'error', reasons: [why], effect: 'absent' } as const
     const message = `"${tool.name}" ${STOPPED[how]}, and had no effect.`
-    return { decision: { type: 'absent', message }, settled }
+    return { decision: { type: 'absent', message }, settled: settlement }
   }
-  if (found === 'applied') {
-    const settled = { type: 'error', reasons: [why], effect: 'applied' } as const
-    return { decision: done(tool.name, how), settled }
+  if (finding === 'applied') {
+    const settlement = { type: 'error', reasons: [why], effect: 'applied' } as const
+    return { decision: done(tool.name, how), settled: settlement }
   }
   const reasons = [why, reason('TOOL_IN_DOUBT', tool.name)]
-  const settled = { type: 'error', reasons, effect: 'in_doubt' } as const
-  return { decision: askOrUnknown({ tool, args }, how, hasEnded), settled }
+  const settlement = { type: 'error', reasons, effect: 'in_doubt' } as const
+  return { decision: askOrUnknown({ tool, args }, how, hasEnded), settled: settlement }
 }
 
 /** A call that was stopped before it took effect. */
@@ -141,8 +141,8 @@ function askOrUnknown(
   const question = `"${tool.name}" ${cutOffText(how, hasEnded)}. Did it take effect?`
   const choices = ['applied', 'absent', 'unknown'] as const
   const cutOff = how === 'crash' ? {} : { cutOff: how }
-  const asked = { tool: tool.name, arguments: args, ...cutOff, question, choices }
-  return { type: 'ask', request: { type: 'in_doubt', ...asked } }
+  const inDoubt = { tool: tool.name, arguments: args, ...cutOff, question, choices }
+  return { type: 'ask', request: { type: 'in_doubt', ...inDoubt } }
 }
 
 /** Reads from a question to a person how its call was cut off. */
@@ -177,22 +177,22 @@ async function findEffect(
   { tool, callId, args, governor, context }: CallInDoubt,
   risk: Risk,
 ): Promise<'applied' | 'absent' | 'in_doubt'> {
-  const recorded = await governor?.recoverCall(callId)
-  if (recorded) return recorded
+  const recovery = await governor?.recoverCall(callId)
+  if (recovery) return recovery
   if (risk === 'read_only') return 'absent'
-  const found = await probeTool(tool, args, { ...context, callId })
-  return found === 'in_doubt' && tool.governance.idempotent ? 'absent' : found
+  const finding = await probeTool(tool, args, { ...context, callId })
+  return finding === 'in_doubt' && tool.governance.idempotent ? 'absent' : finding
 }
 
 function done(tool: string, how: CutOff): InDoubt & { readonly type: 'done' } {
-  const happened = {
+  const messages = {
     crash: 'was cut off by a crash after it had taken effect. What it answered is lost',
     time_limit:
       'took effect, but it took longer than its time limit. What it answered is not known',
     stop: 'took effect, but a person stopped the run. What it answered is not known',
     cut: 'took effect, but a new message cut the turn. What it answered is not known',
   }[how]
-  return { type: 'done', message: `"${tool}" ${happened}; do not call it again for this.` }
+  return { type: 'done', message: `"${tool}" ${messages}; do not call it again for this.` }
 }
 
 function unknown(
@@ -200,9 +200,9 @@ function unknown(
   how: CutOff,
   hasEnded = false,
 ): InDoubt & { readonly type: 'unknown' } {
-  const happened = how === 'crash' ? 'was cut off by a crash' : cutOffText(how, hasEnded)
+  const history = how === 'crash' ? 'was cut off by a crash' : cutOffText(how, hasEnded)
   const rest = 'Whether it took effect is unknown; find out before you call it again.'
-  return { type: 'unknown', message: `"${tool}" ${happened}. ${rest}` }
+  return { type: 'unknown', message: `"${tool}" ${history}. ${rest}` }
 }
 
 /**
@@ -230,7 +230,7 @@ export async function failedCall(
 /** Error codes of a tool that failed before it changed anything. */
 const CLEAN: ReadonlySet<string> = new Set(['NO_EFFECT', 'TOOL_ARGUMENTS_INVALID'])
 
-/** The time limit of a probe. After it, nobody knows whether the call had its effect: it stays in doubt. */
+/** The time limit of a probe. After it, it is not known whether the call had its effect: it stays in doubt. */
 const PROBE_TIMEOUT_MS = 30_000
 
 /**
@@ -241,8 +241,8 @@ export function effectiveRisk({ governance }: ToolDefinition, args: JsonValue): 
   const { risk } = governance
   const raise = governance.raise as ((args: JsonValue) => Risk) | undefined
   try {
-    const raised = RISKS.indexOf(raise?.(args) ?? risk)
-    return raised < 0 ? 'write_high_risk' : RISKS[Math.max(raised, RISKS.indexOf(risk))]!
+    const level = RISKS.indexOf(raise?.(args) ?? risk)
+    return level < 0 ? 'write_high_risk' : RISKS[Math.max(level, RISKS.indexOf(risk))]!
   } catch {
     return 'write_high_risk'
   }
@@ -264,7 +264,7 @@ async function probeTool(
   if (!probe) return 'in_doubt'
   try {
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
-    const asked = probe(args, {
+    const answer = probe(args, {
       ...context,
       signal,
       requestId: '',
@@ -273,9 +273,9 @@ async function probeTool(
         throw new Error('A probe does not stream.')
       },
     })
-    const found = await Promise.race([asked, aborted(signal)])
-    if (found === true || found === 'applied') return 'applied'
-    return found === false || found === 'absent' ? 'absent' : 'in_doubt'
+    const finding = await Promise.race([answer, aborted(signal)])
+    if (finding === true || finding === 'applied') return 'applied'
+    return finding === false || finding === 'absent' ? 'absent' : 'in_doubt'
   } catch {
     return 'in_doubt' // a probe that fails proves nothing
   }

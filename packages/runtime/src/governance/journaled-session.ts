@@ -23,15 +23,10 @@ import {
 } from '@skein/governance'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { Store } from '../store/store.ts'
-import type { ApprovalDesk } from './approval-desk.ts'
-import {
-  admissionEvents,
-  deliveryEvent,
-  evidenceEvent,
-  sessionIdentity,
-  SessionJournal,
-  traceIdOf,
-} from './session-journal.ts'
+import type { ApprovalSigner } from './approval-signer.ts'
+import { admissionEvents, deliveryEvent, evidenceEvent } from './gate-events.ts'
+import { sessionIdentity, traceIdOf } from './session-identity.ts'
+import { SessionJournal } from './session-journal.ts'
 import type {
   DecidedUndo,
   FailedSession,
@@ -40,9 +35,9 @@ import type {
   GovernedSession,
   SessionDelivery,
   SessionGovernor,
-  SessionTasks,
   WriteDecision,
-} from './session-governors.ts'
+} from './session-governor.ts'
+import type { SessionTasks } from './session-tasks.ts'
 import type { DelegateSession } from './delegates.ts'
 
 /** The parts from which a `JournaledSession` is built. */
@@ -51,7 +46,7 @@ export interface JournaledSessionParts {
   readonly requestId: string
   readonly store: Store
   readonly clock: Clock
-  readonly desk: ApprovalDesk
+  readonly signer: ApprovalSigner
   readonly tasks: SessionTasks
   readonly ending: Map<string, GovernedSession>
   readonly govern: (
@@ -89,7 +84,7 @@ export class JournaledSession implements SessionGovernor {
   /** Why records of the end of the request could not be committed. */
   readonly #unwritten: unknown[] = []
 
-  /** Continues the session's request from its records in the audit log (its journal), or opens a new request. */
+  /** Continues the session's request from its records in the audit log, or opens a new request. */
   static async open(parts: JournaledSessionParts): Promise<SessionGovernor> {
     const { session, isNew } = await JournaledSession.#load(parts)
     if (isNew) await session.#begin()
@@ -110,16 +105,16 @@ export class JournaledSession implements SessionGovernor {
     parts: JournaledSessionParts,
   ): Promise<{ readonly session: JournaledSession; readonly isNew: boolean }> {
     const { store, session, requestId } = parts
-    const opened: { session?: JournaledSession } = {}
+    const self: { session?: JournaledSession } = {}
     const journal = new SessionJournal({
       store,
       tree: session.rootId,
       requestId,
-      flush: session.commit && (async () => opened.session!.#flush(session.commit!)),
+      flush: session.commit && (async () => self.session!.#flush(session.commit!)),
     })
-    const found = await journal.find()
-    opened.session = new JournaledSession(parts, journal, found)
-    return { session: opened.session, isNew: !found }
+    const record = await journal.find()
+    self.session = new JournaledSession(parts, journal, record)
+    return { session: self.session, isNew: !record }
   }
 
   private constructor(
@@ -136,7 +131,7 @@ export class JournaledSession implements SessionGovernor {
     this.#governor = parts.govern({
       audit: journal,
       payloads: journal,
-      approvals: lazyApprovals(() => parts.desk.approvals(journal)),
+      approvals: lazyApprovals(() => parts.signer.approvals(journal)),
       tasks: [this.#task],
       observe: (item) => this.#observe(item),
       delegates: (requestId) => this.#findDelegates(requestId),
@@ -313,8 +308,8 @@ export class JournaledSession implements SessionGovernor {
       threadId: session.threadId,
       agentName: session.agent.name,
     }
-    const made = (await this.#governor.state(request_id))?.calls.get(call)
-    const text = made && (await this.#journal.get(made.args_hash))
+    const record = (await this.#governor.state(request_id))?.calls.get(call)
+    const text = record && (await this.#journal.get(record.args_hash))
     return { threadId, agent, arguments: text === undefined ? null : parseJson(text) }
   }
 
@@ -381,8 +376,8 @@ function parseJson(text: string): JsonValue {
  * Creates the object that checks approvals only when it is first used, because most sessions get no token.
  */
 function lazyApprovals(make: () => Approvals): Approvals {
-  let made: Approvals | undefined
-  const get = (): Approvals => (made ??= make())
+  let approvals: Approvals | undefined
+  const get = (): Approvals => (approvals ??= make())
   return {
     redeem: (tokens, request) => get().redeem(tokens, request),
     checkGrant: async (grant, request) =>
@@ -409,10 +404,10 @@ function toCanonical(value: JsonValue): JsonValue {
     canonicalJson(value)
     return value
   } catch {
-    const repaired: unknown = JSON.parse(JSON.stringify(value), (_key, member: unknown) =>
+    const copy: unknown = JSON.parse(JSON.stringify(value), (_key, member: unknown) =>
       typeof member === 'string' ? member.replace(/[\ud800-\udfff]/gu, '\u{FFFD}') : member,
     )
-    return repaired as JsonValue
+    return copy as JsonValue
   }
 }
 
@@ -421,8 +416,8 @@ function toCanonical(value: JsonValue): JsonValue {
  * RUN_ERROR; the caller adds the original code as the subject.
  */
 function toReasonCode(code: string): ReasonCode {
-  const known = REASON_CODES.find((one) => one === code)
-  return known ?? (CANCELLING.has(code) ? 'CANCELLED' : 'RUN_ERROR')
+  const reason = REASON_CODES.find((one) => one === code)
+  return reason ?? (CANCELLING.has(code) ? 'CANCELLED' : 'RUN_ERROR')
 }
 
 const CANCELLING: ReadonlySet<string> = new Set(['stopped', 'terminated', 'cancelled'])

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { kit, toolOf, undoBy, type Kit } from '../../test/governance/governed-kit.ts'
 import { Mortal } from '../../test/governance/mortal.ts'
 import { playKernel, tell, type Play, type Waiting } from '../../test/governance/play-kernel.ts'
-import type { ToolDefinition } from '../definitions/types.ts'
+import type { ToolDefinition } from '../definitions/tool-definition.ts'
 
 /** The world outside: what was done there stays done, whoever crashes. */
 interface World {

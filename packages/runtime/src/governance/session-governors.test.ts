@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { rules, standardPolicy } from '@skein/governance'
 import { agentOf, kit, requestOf, toolOf, undoBy } from '../../test/governance/governed-kit.ts'
-import { isStoreError } from '../store/store.ts'
-import { createApprovalDesk } from './approval-desk.ts'
+import { isStoreError } from '../store/store-error.ts'
+import { createApprovalSigner } from './approval-signer.ts'
 import { memoryGovernanceKeys } from './governance-keys.ts'
 
 const read = toolOf('read')
@@ -262,8 +262,8 @@ describe('approval', () => {
     const asked = requestOf(await made.admit(governor, pay))
     const { clock, keys, ids } = made
     const strangers = [
-      createApprovalDesk({ id: 'runtime.test', keys: memoryGovernanceKeys(), clock, ids }),
-      createApprovalDesk({ id: 'other.test', keys, clock, ids }),
+      createApprovalSigner({ id: 'runtime.test', keys: memoryGovernanceKeys(), clock, ids }),
+      createApprovalSigner({ id: 'other.test', keys, clock, ids }),
     ]
     for (const stranger of strangers) {
       const token = await stranger.signApproval(asked, { by: 'pat' })

@@ -1,23 +1,20 @@
-import {
-  type Admission,
-  type Envelope,
-  type Evidence,
-  type Identity,
-  type Journal,
-  type JournalEntry,
-  type JournalRecord,
-  type PayloadStore,
-  type LogReadOptions,
-  type Reason,
-  type SpentStore,
+import type {
+  Envelope,
+  Journal,
+  JournalEntry,
+  JournalRecord,
+  LogReadOptions,
+  PayloadStore,
+  SpentStore,
 } from '@skein/governance'
-import type { AuditLine, Blob, Store } from '../store/store.ts'
-import type { GovernanceWrites, GovernedSession } from './session-governors.ts'
-import type { RuntimeEvent } from '../contract/event.ts'
-import { sha256Hex } from '@skein/base'
+import type { GovernanceWrites } from './session-governor.ts'
+import type { AuditLine, Blob } from '../store/commit.ts'
+import type { Store } from '../store/store.ts'
 
 type Hash = Parameters<PayloadStore['put']>[0]
+
 type AuditRow = Awaited<ReturnType<Store['audit']>>[number]
+
 type Writes = Omit<GovernanceWrites, 'events'>
 
 interface SessionJournalOptions {
@@ -25,15 +22,14 @@ interface SessionJournalOptions {
   /** Id of the root thread. */
   readonly tree: string
   readonly requestId: string
-  /** Commits the pending writes at once. */
+  /** Commits the pending writes immediately. */
   readonly flush: (() => Promise<void>) | undefined
 }
 
 /**
- * The storage of one session's governor, which judges calls and results: its journal, payloads and used
- * approval tokens. Writes are kept until `take`, so that they are committed together with the events of the
- * thread. The index of a line counts within the request; its position in the audit log of the root thread is
- * given by the store when the line is committed.
+ * The storage of one session's governor and results: its journal, payloads and used approval tokens. Writes are kept
+ * until `take`, so that they are committed together with the events of the thread. The index of a line counts within
+ * the request; its position in the audit log of the root thread is assigned by the store when the line is committed.
  */
 export class SessionJournal implements Journal, PayloadStore, SpentStore {
   readonly #options: SessionJournalOptions
@@ -82,10 +78,10 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
     void
   > {
     const isOwn = requestId === this.#options.requestId
-    const found = isOwn ? this.#found : undefined
+    const row = isOwn ? this.#found : undefined
     if (isOwn) this.#found = undefined
     let count = 0
-    for (const { index, line } of found ?? (await this.#readStored(requestId))) {
+    for (const { index, line } of row ?? (await this.#readStored(requestId))) {
       yield { index, line, envelope: toEnvelope(line) }
       count++
     }
@@ -122,14 +118,14 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
   /** Returns the pending writes, to be committed, and clears them. */
   take(): Writes {
     const audit = this.#lines
-    const spent = this.#spent
+    const tokens = this.#spent
     const blobs = [...this.#texts].map(([hash, text]): Blob => ({ hash, bytes: encode(text) }))
     this.#takenLines = audit
     this.#takenTexts = this.#texts
     this.#lines = []
     this.#spent = []
     this.#texts = new Map()
-    return { audit, spent, blobs }
+    return { audit, spent: tokens, blobs }
   }
 
   #readStored(requestId: string): Promise<readonly AuditRow[]> {
@@ -146,13 +142,16 @@ export class SessionJournal implements Journal, PayloadStore, SpentStore {
 
 // Quotes inside a JSON string are escaped, so these texts match only a member of a line, never a text in it.
 const UNDO_STARTED = '"uaicp:event":"undo_started"'
+
 const UNDO_SETTLED = '"uaicp:event":"undo_settled"'
+
 const REVIEW_ANSWERED = '"uaicp:event":"review_answered"'
 
 /** The place of the first entry that is not committed yet: behind every place in a log. */
 const UNCOMMITTED = 2 ** 52
 
 const utf8 = new TextDecoder()
+
 const encoder = new TextEncoder()
 
 function encode(text: string): Uint8Array {
@@ -170,111 +169,4 @@ function blobHash(hash: Hash): string {
  */
 function toEnvelope(line: string): Envelope {
   return JSON.parse(line) as Envelope
-}
-
-type GateDecided = Extract<RuntimeEvent, { type: 'gate_decided' }>
-
-/** The call and the time of a decision. */
-interface GatePlace {
-  readonly at: string
-  readonly turnId: string
-  readonly toolCallId: string
-}
-
-/**
- * Returns the event that records the decision about a call. There is none for a call that is repeated
- * (`replay`), because it was judged when it was first made.
- */
-export function admissionEvents(admission: Admission, place: GatePlace): readonly RuntimeEvent[] {
-  if (admission.type === 'replay') return []
-  const { type: decision } = admission
-  const event: GateDecided = { type: 'gate_decided', gate: 'pre_action', decision, ...place }
-  const reasonCodes =
-    admission.type === 'deny'
-      ? codesOf(admission.reasons)
-      : admission.type === 'review'
-        ? [admission.rejected?.code ?? 'APPROVAL_REQUIRED']
-        : []
-  return [reasonCodes.length > 0 ? { ...event, reasonCodes } : event]
-}
-
-/** Returns the event that records the decision about the delivery. */
-export function deliveryEvent(
-  decision: 'delivered' | 'repair' | 'fail_safe',
-  reasons: readonly Reason[],
-  at: string,
-): RuntimeEvent {
-  const event: GateDecided = { type: 'gate_decided', gate: 'pre_deliver', decision, at }
-  return decision === 'delivered' ? event : { ...event, reasonCodes: codesOf(reasons) }
-}
-
-/**
- * Returns the event that records the evidence of a call: its source and the hash of its payload, which is a
- * blob.
- */
-export function evidenceEvent(evidence: Evidence, place: GatePlace): RuntimeEvent {
-  const { evidence_id: evidenceId, evidence_type: kind, source, hash } = evidence
-  const summary = `${kind} of ${source}`
-  return { type: 'evidence_added', evidenceId, kind, summary, data: { hash }, ...place }
-}
-
-function codesOf(reasons: readonly Reason[]): readonly string[] {
-  return [...new Set(reasons.map(({ code }) => code))]
-}
-
-/** The member of an identity that contains the thread id. Grants are valid only for that thread. */
-export const THREAD_MEMBER = 'skein:thread'
-
-/** The member of an identity with the requests that the session works for, the outermost first. */
-export const CALLERS_MEMBER = 'skein:callers'
-
-/** Returns the id of a session's request: the session's id if it is a UUID, else a UUID derived from it. */
-export function sessionRequestId({
-  threadId,
-  sessionId,
-}: Pick<GovernedSession, 'threadId' | 'sessionId'>): string {
-  return BARE_UUID.test(sessionId) ? sessionId : uuidOf(`${threadId}\n${sessionId}`)
-}
-
-/** Returns the W3C trace id of a session. */
-export function traceIdOf({
-  threadId,
-  sessionId,
-}: Pick<GovernedSession, 'threadId' | 'sessionId'>): string {
-  return sha256Hex(`trace\n${threadId}\n${sessionId}`).slice(0, 32)
-}
-
-/**
- * Returns the identity for which the session acts: the tenant is its owner, and the owner of the thread is
- * its user.
- */
-export function sessionIdentity({
-  agent,
-  tenant,
-  owner,
-  threadId,
-  callers = [],
-}: GovernedSession): Identity {
-  return {
-    agent_id: agent.name,
-    owner_id: tenant || 'default',
-    ...(owner && { user_id: owner }),
-    control_class: 'human-supervised',
-    [THREAD_MEMBER]: threadId,
-    ...(callers.length > 0 && { [CALLERS_MEMBER]: callers.map(sessionRequestId).join(' ') }),
-  }
-}
-
-const BARE_UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
-
-/** Derives a UUID of version 8 (RFC 9562 §5.8) from a text. */
-function uuidOf(text: string): string {
-  return uuidFrom(sha256Hex(text))
-}
-
-/** Returns the UUID of version 8 with the bits of a hash. */
-export function uuidFrom(hex: string): string {
-  const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16)
-  const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`]
-  return [...parts, `${variant}${hex.slice(17, 20)}`, hex.slice(20, 32)].join('-')
 }

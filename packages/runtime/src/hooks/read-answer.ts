@@ -11,7 +11,7 @@ import {
 } from '@skein/ai'
 import type { KernelState } from '../state/kernel-state.ts'
 import { RuntimeError } from '../contract/error.ts'
-import type { HookDefinition } from '../definitions/types.ts'
+import type { HookDefinition } from '../definitions/hook-definition.ts'
 
 /** A hook returned something that its kind of hook cannot use, or left a request without messages. */
 export class HookAnswerError extends RuntimeError {

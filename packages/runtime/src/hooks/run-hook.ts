@@ -1,7 +1,7 @@
 import { messageOf } from '@skein/base'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
-import type { HookDefinition } from '../definitions/types.ts'
+import type { HookDefinition } from '../definitions/hook-definition.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import { HookAnswerError, readHookAnswer } from './read-answer.ts'
 import { within } from './time-limit.ts'

@@ -1,22 +1,19 @@
 import { RuntimeError } from '../contract/error.ts'
-import type { LimitsReport, RetentionRule } from '../contract/runtime-api.ts'
+import type { LimitsReport, RetentionRule } from '../contract/operator-limits.ts'
 import type { TimerHandle, Timers } from '../dispatch/dispatcher.ts'
-import {
-  type Commit,
-  type CounterChange,
-  isStoreError,
-  type Store,
-  type ThreadChange,
-  type ThreadHead,
-  type ThreadQuery,
-} from '../store/store.ts'
-import { descendantsOf, placeOf } from '../store/thread-head.ts'
+import type { Commit, CounterChange, ThreadChange } from '../store/commit.ts'
+import { isStoreError } from '../store/store-error.ts'
+import type { Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
+import type { ThreadQuery } from '../store/thread-query.ts'
+import { descendantsOf } from '../store/descendants.ts'
+import { placeOf } from '../store/select-threads.ts'
 
 /** How many threads are checked at a time, and the pause (ms) between two such groups. */
 const SLICE = 100
 const PAUSE_MS = 50
 /**
- * How many trees of threads are removed at once. The store rewrites its file only once for erasures asked for together.
+ * How many trees of threads are removed together. The store rewrites its file only once for erasures asked for together.
  */
 const TOGETHER = 20
 const DEFAULT_EVERY_MS = 3_600_000
@@ -96,7 +93,7 @@ export class Retention {
 
   async #sweepTenant(tenant: string, mayStop: boolean): Promise<void> {
     const { store, rules } = this.#parts
-    const kept = rules.map(() => ({ count: 0 }))
+    const counts = rules.map(() => ({ count: 0 }))
     // A thread that becomes active during this loop moves to places that were read before. It is then counted once
     // or missed, never twice, so the loop may keep a thread too many but never removes one too many.
     for (let after: ThreadQuery['after']; ;) {
@@ -104,7 +101,7 @@ export class Retention {
       const page = await store.list(query)
       const due: { readonly head: ThreadHead; readonly rule: RetentionRule }[] = []
       for (const head of page) {
-        const rule = rules.find((one, place) => this.#isDue(head, one, kept[place]!))
+        const rule = rules.find((one, place) => this.#isDue(head, one, counts[place]!))
         if (rule) due.push({ head, rule })
       }
       while (due.length > 0) {
@@ -150,7 +147,7 @@ export class Retention {
       await (action === 'erase' ? erase(head.id) : remove(head.id))
       await this.#count(head.tenant, action === 'erase' ? 'erased' : 'removed')
     } catch (error) {
-      // The store refused the commit because somebody has written to the thread: the thread is in use.
+      // The store refused the commit because there are new events: the thread is in use.
       const isAtWork = isStoreError(error, 'LOG_MOVED') || isStoreError(error, 'FENCED')
       const isGone = isStoreError(error, 'THREAD_NOT_FOUND')
       if (isAtWork) await this.#count(head.tenant, 'kept')
@@ -202,7 +199,7 @@ function isAtRest(head: ThreadHead, { includes = [] }: RetentionRule): boolean {
   return wakeAt === null || isWaiting || includes.includes('scheduled')
 }
 
-/** Returns the change that terminates a thread, unless somebody has written to it since `head` was read. */
+/** Returns the change that terminates a thread, unless it has changed since `head` was read. */
 function closing(head: ThreadHead, now: number): readonly ThreadChange[] {
   if (head.lifecycle === 'terminated' || head.lifecycle === 'erased') return []
   const at = new Date(now).toISOString()

@@ -1,42 +1,23 @@
-import {
-  ErrorCode,
-  isUPPError,
-  type LLMRequest,
-  type Middleware,
-  type StreamEvent,
-  type TokenUsage,
-  UPPError,
-} from '@skein/ai'
+import { ErrorCode, isUPPError, type LLMRequest, type Middleware, type TokenUsage } from '@skein/ai'
 import { zeroUsage } from '@skein/ai/engine'
-import { modelCatalog } from '@skein/ai/catalog'
-import { findModel, tokenCost } from '@skein/ai/middleware'
+import { highestCost, inputTokensOf, lengthOf } from './estimate-cost.ts'
+import {
+  MEASURES,
+  NANO,
+  type SpendingAccount,
+  type Amounts,
+  type Spender,
+} from './spending-account.ts'
+import { RECORDS, lostOf, parsedRecord, recordOf, recordsOf } from './spending-records.ts'
 import { RuntimeError } from '../contract/error.ts'
-import type { LimitsReport, SpendingRule } from '../contract/runtime-api.ts'
+import type { LimitsReport, SpendingRule } from '../contract/operator-limits.ts'
 import { costOf } from '../contract/usage.ts'
-import { tellsCost } from '../definitions/load/prices.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
-import { estimateViewTokens } from '../model/message-text.ts'
-import { type CounterChange, isStoreError, type Store, type ThreadHead } from '../store/store.ts'
-
-/** What is limited. Costs are counted in billionths of a dollar, because whole numbers add up exactly. */
-const MEASURES = ['nanoUsd', 'tokens', 'inferences'] as const
-type Measure = (typeof MEASURES)[number]
-type Amounts = Readonly<Record<Measure, number>>
-
-const NANO = 1e9
-
-/** The tenant and the user that an inference is counted for. */
-type Spender = Pick<ThreadHead, 'tenant' | 'owner'>
-
-/** The counters of a tenant or user in one period, and the limits that hold for them. */
-interface Account {
-  readonly rule: SpendingRule
-  readonly name: string
-  readonly prefix: string
-  readonly until: number
-  readonly max: Partial<Amounts>
-}
+import type { CounterChange } from '../store/commit.ts'
+import type { ThreadHead } from '../store/head.ts'
+import { isStoreError } from '../store/store-error.ts'
+import type { Store } from '../store/store.ts'
 
 /** The amounts that a running inference has reserved in each account (counters of a tenant or user in one period). */
 interface Reservation {
@@ -46,8 +27,8 @@ interface Reservation {
   readonly inputTokens: number
 }
 
-interface Held {
-  readonly account: Pick<Account, 'prefix' | 'max'>
+export interface Held {
+  readonly account: Pick<SpendingAccount, 'prefix' | 'max'>
   readonly amounts: Amounts
   /** What is counted as spent if the process dies: the input, which the vendor has read. The output is not known. */
   readonly lost: Amounts
@@ -55,10 +36,9 @@ interface Held {
 
 /** How long an inference waits for other inferences to give back what they have reserved. */
 const WAIT_MS = 30_000
+
 /** How long a thread then waits before it tries again, if reservations of others still fill the limit. */
 const LOOK_AGAIN_MS = 5 * 60_000
-/** The number of output tokens that is reserved when neither the request nor the catalog of models has a limit. */
-const DEFAULT_OUTPUT_TOKENS = 8192
 
 /**
  * Limits what tenants and users spend on models in a period. Before an inference, the most that it can cost is
@@ -97,7 +77,7 @@ export class SpendingLimits {
   middleware(head: ThreadHead, side: ResolvedSide, model: ResolvedModel): Middleware {
     const reserve = (request: LLMRequest): Promise<Reservation> =>
       this.#reserve(head, { side, model, request })
-    const settled = (reservation: Reservation, usage: TokenUsage): Promise<void> =>
+    const settleReservation = (reservation: Reservation, usage: TokenUsage): Promise<void> =>
       this.#settle(reservation, model, usage)
     return {
       name: 'spending',
@@ -107,12 +87,12 @@ export class SpendingLimits {
         let outputLength = 0
         let failure: unknown
         const settle = (): Promise<void> =>
-          settled(reservation, usage ?? cutUsage(outputLength, reservation, failure))
-        // A provider that ignores the abort signal may never return, so an aborted inference is settled at once.
-        let ended: Promise<void> | undefined
-        const cut = (): void => void (ended ??= settle())
+          settleReservation(reservation, usage ?? cutUsage(outputLength, reservation, failure))
+        // A provider that ignores the abort signal may never return, so an aborted inference is settled immediately.
+        let ending: Promise<void> | undefined
+        const onAbort = (): void => void (ending ??= settle())
         try {
-          request.signal.addEventListener('abort', cut, { once: true })
+          request.signal.addEventListener('abort', onAbort, { once: true })
           for await (const events of next(request)) {
             for (const event of events)
               if (event.type === 'message_stop') usage = event.delta.usage
@@ -123,8 +103,8 @@ export class SpendingLimits {
           failure = error
           throw error
         } finally {
-          request.signal.removeEventListener('abort', cut)
-          await (ended ??= settle())
+          request.signal.removeEventListener('abort', onAbort)
+          await (ending ??= settle())
         }
       },
     }
@@ -156,13 +136,13 @@ export class SpendingLimits {
 
   /** Returns what one tenant or all, with their users, have spent and reserved in this period and the one before. */
   async report(tenant?: string): Promise<LimitsReport['spending']> {
-    const found = new Map<string, Map<string, number>>()
+    const sumsByAccount = new Map<string, Map<string, number>>()
     for (const [name, value] of await this.#store.counters(PREFIX)) {
       const { account, counter } = parsed(name)
-      const values = found.get(account) ?? new Map<string, number>()
-      found.set(account, values.set(counter, value))
+      const values = sumsByAccount.get(account) ?? new Map<string, number>()
+      sumsByAccount.set(account, values.set(counter, value))
     }
-    return [...found].flatMap(([account, values]) => {
+    return [...sumsByAccount].flatMap(([account, values]) => {
       const { who, periodMs, from } = parsed(account)
       const [per, of, user] = who
       if (tenant !== undefined && of !== tenant) return []
@@ -224,21 +204,25 @@ export class SpendingLimits {
     const deadline = this.#timers.now() + this.#waitMs
     for (;;) {
       const accounts = this.#accountsOf(spender)
-      const inputTokens = inputOf(asked.request)
-      const lost = lostOf(asked.model, inputTokens)
-      const held = accounts.map((account): Held => {
-        return { account, amounts: estimate(account, { ...asked, inputTokens }), lost }
+      const inputTokens = inputTokensOf(asked.request)
+      const lostAmounts = lostOf(asked.model, inputTokens)
+      const holds = accounts.map((account): Held => {
+        return {
+          account,
+          amounts: highestCost(account, { ...asked, inputTokens }),
+          lost: lostAmounts,
+        }
       })
-      const record = recordOf(head, this.#records++, held)
-      const settled = this.#nextSettled(deadline)
+      const record = recordOf(head, this.#records++, holds)
+      const nextEnd = this.#nextSettled(deadline)
       try {
-        const counters = [...held.flatMap(reserving), { name: record, add: -1 }]
+        const counters = [...holds.flatMap(reserving), { name: record, add: -1 }]
         await this.#commit('limit_reserve', counters)
-        settled.leave()
-        return { record, held, inputTokens }
+        nextEnd.leave()
+        return { record, held: holds, inputTokens }
       } catch (error) {
         if (!isStoreError(error, 'LIMIT_REACHED')) {
-          settled.leave()
+          nextEnd.leave()
           throw error
         }
       }
@@ -246,7 +230,7 @@ export class SpendingLimits {
       const full = await this.#full(accounts, 'spent')
       const busy = full ? undefined : await this.#full(accounts, 'held')
       if (full || (busy && now >= deadline)) {
-        settled.leave()
+        nextEnd.leave()
         const account = (full ?? busy)!
         await this.#count(account, 'delayed')
         const waitMs = full ? full.until - now : Math.min(LOOK_AGAIN_MS, account.until - now)
@@ -256,9 +240,9 @@ export class SpendingLimits {
           full ? undefined : 'Other inferences have reserved the rest.',
         )
       }
-      // If the limit is no longer reached, try again at once; otherwise wait until another inference ends.
-      if (busy) await settled.promise
-      settled.leave()
+      // If the limit is no longer reached, try again immediately; otherwise wait until another inference ends.
+      if (busy) await nextEnd.promise
+      nextEnd.leave()
       asked.request.signal.throwIfAborted()
     }
   }
@@ -340,8 +324,11 @@ export class SpendingLimits {
    * Returns the accounts whose limits apply to a spender. A rule without `tenants` applies to the
    * tenants that no other rule with the same `per` and `periodMs` names.
    */
-  #accountsOf({ tenant, owner }: Spender, now: number = this.#timers.now()): readonly Account[] {
-    const accounts = new Map<string, Account>()
+  #accountsOf(
+    { tenant, owner }: Spender,
+    now: number = this.#timers.now(),
+  ): readonly SpendingAccount[] {
+    const accounts = new Map<string, SpendingAccount>()
     for (const rule of this.#rules) {
       const { per, periodMs, tenants, maxCostUsd, maxTokens, maxInferences } = rule
       if (per === 'user' && owner === null) continue
@@ -351,11 +338,11 @@ export class SpendingLimits {
       const from = now - (now % periodMs)
       const who = per === 'user' ? [per, tenant, owner] : [per, tenant]
       const prefix = `${PREFIX}${periodMs} ${from} ${JSON.stringify(who)} `
-      const known = accounts.get(prefix)?.max ?? {}
+      const limits = accounts.get(prefix)?.max ?? {}
       const max = {
-        nanoUsd: least(known.nanoUsd, maxCostUsd === undefined ? undefined : maxCostUsd * NANO),
-        tokens: least(known.tokens, maxTokens),
-        inferences: least(known.inferences, maxInferences),
+        nanoUsd: least(limits.nanoUsd, maxCostUsd === undefined ? undefined : maxCostUsd * NANO),
+        tokens: least(limits.tokens, maxTokens),
+        inferences: least(limits.inferences, maxInferences),
       }
       const name = per === 'user' ? `The user "${owner}"` : `The tenant "${tenant}"`
       accounts.set(prefix, { rule, name, prefix, until: from + periodMs, max })
@@ -364,20 +351,23 @@ export class SpendingLimits {
   }
 
   /** Returns an account that has reached one of its limits; if several have, the one whose period ends last. */
-  async #full(accounts: readonly Account[], kind: 'spent' | 'held'): Promise<Account | undefined> {
-    let found: Account | undefined
+  async #full(
+    accounts: readonly SpendingAccount[],
+    kind: 'spent' | 'held',
+  ): Promise<SpendingAccount | undefined> {
+    let full: SpendingAccount | undefined
     for (const account of accounts) {
       const values = await this.#store.counters(`${account.prefix}${kind} `)
       const isFull = MEASURES.some((measure) => {
         const max = account.max[measure]
         return max !== undefined && (values.get(`${account.prefix}${kind} ${measure}`) ?? 0) >= max
       })
-      if (isFull && account.until > (found?.until ?? 0)) found = account
+      if (isFull && account.until > (full?.until ?? 0)) full = account
     }
-    return found
+    return full
   }
 
-  async #count({ prefix }: Account, what: 'refused' | 'delayed'): Promise<void> {
+  async #count({ prefix }: SpendingAccount, what: 'refused' | 'delayed'): Promise<void> {
     await this.#commit('limit_count', [
       { name: `${prefix}${what}`, add: 1 },
       { name: `limit total ${what}`, add: 1 },
@@ -428,43 +418,6 @@ function isForgotten(name: string, now: number): boolean {
   return from + 2 * periodMs <= now
 }
 
-/** The names of all records of reservations begin with this text. */
-const RECORDS = 'limit kept '
-
-function recordsOf(threadId: string): string {
-  return `${RECORDS}${JSON.stringify(threadId)} `
-}
-
-/** Returns the name of the record of a reservation. The name contains everything that is needed to settle it. */
-function recordOf(
-  { id, epoch }: Pick<ThreadHead, 'id' | 'epoch'>,
-  number: number,
-  held: readonly Held[],
-): string {
-  const accounts = held.map(({ account: { prefix }, amounts, lost }) => [prefix, amounts, lost])
-  return `${recordsOf(id)}${JSON.stringify([epoch, number, accounts])}`
-}
-
-function parsedRecord(name: string): { readonly epoch: number; readonly held: readonly Held[] } {
-  type Stored = readonly [
-    epoch: number,
-    number: number,
-    accounts: readonly [prefix: string, amounts: Amounts, lost: Amounts][],
-  ]
-  const [epoch, , accounts] = JSON.parse(name.slice(name.indexOf('" [') + 2)) as Stored // `recordOf` wrote it
-  const held = accounts.map(([prefix, amounts, lost]): Held => {
-    return { account: { prefix, max: {} }, amounts, lost }
-  })
-  return { epoch, held }
-}
-
-/** Returns what counts as spent for an inference whose process died: only its input is known. */
-function lostOf({ price }: ResolvedModel, inputTokens: number): Amounts {
-  const usage = { ...zeroUsage, inputTokens, totalTokens: inputTokens }
-  const costUsd = price ? tokenCost(usage, price) : 0
-  return { nanoUsd: Math.ceil(costUsd * NANO), tokens: inputTokens, inferences: 1 }
-}
-
 /** Replaces a reservation by what was spent. */
 function settling({ account: { prefix }, amounts }: Held, spent: Amounts): CounterChange[] {
   return MEASURES.flatMap((measure): CounterChange[] => [
@@ -491,81 +444,6 @@ function reserving({ account, amounts }: Held): CounterChange[] {
 }
 
 /**
- * Estimates the most that an inference can cost: one token per three characters of input, and the
- * largest output that the request or the model allows. If only the vendor knows the price of the model,
- * the whole limit is reserved, so that inferences of that model run one after the other.
- */
-function estimate(
-  { max }: Account,
-  {
-    side,
-    model,
-    request,
-    inputTokens,
-  }: {
-    readonly side: ResolvedSide
-    readonly model: ResolvedModel
-    readonly request: LLMRequest
-    readonly inputTokens: number
-  },
-): Amounts {
-  const outputTokens = outputOf(request, model)
-  const totalTokens = inputTokens + outputTokens
-  const cost =
-    model.price && tokenCost({ ...zeroUsage, inputTokens, outputTokens, totalTokens }, model.price)
-  if (cost === undefined && max.nanoUsd !== undefined && !tellsCost(side, model)) {
-    const { provider, modelId } = model.model
-    throw new UPPError(
-      `The price of ${provider.name}/${modelId} is not known, and spending is limited.`,
-      {
-        code: ErrorCode.InvalidRequest,
-        provider: provider.name,
-        modality: 'llm',
-        hint: 'Give inputPrice and outputPrice to defineModel, or the option prices to createRuntime.',
-      },
-    )
-  }
-  const nanoUsd = cost === undefined ? (max.nanoUsd ?? 0) : Math.ceil(cost * NANO)
-  return { nanoUsd, tokens: totalTokens, inferences: 1 }
-}
-
-function inputOf({ messages, system = '', tools }: LLMRequest): number {
-  const rest = tools.map(({ name, description, parameters }) => [name, description, parameters])
-  const others = (system.length + JSON.stringify(rest).length) / 3
-  return Math.ceil((estimateViewTokens(messages) * 4) / 3 + others)
-}
-
-/** The parameters by which vendors limit the tokens of an answer. */
-const OUTPUT_PARAMS = [
-  'max_tokens',
-  'max_completion_tokens',
-  'max_output_tokens',
-  'maxOutputTokens',
-]
-
-function outputOf({ params, settings }: LLMRequest, { model, definition }: ResolvedModel): number {
-  const { generationConfig } = params as {
-    readonly generationConfig?: Readonly<Record<string, unknown>>
-  }
-  for (const source of [params, generationConfig ?? {}, settings ?? {}])
-    for (const name of OUTPUT_PARAMS) {
-      const value = (source as Readonly<Record<string, unknown>>)[name]
-      if (typeof value === 'number' && value > 0) return value
-    }
-  const { provider, modelId } = model
-  const known = findModel(modelCatalog, provider.name, modelId)?.limits?.outputTokens
-  return definition?.capabilities?.maxOutputTokens ?? known ?? DEFAULT_OUTPUT_TOKENS
-}
-
-function lengthOf({ delta }: StreamEvent): number {
-  const { text = '', argumentsJson = '' } = delta as {
-    readonly text?: string
-    readonly argumentsJson?: string
-  }
-  return text.length + argumentsJson.length
-}
-
-/**
  * Estimates the usage of an inference that ended without reporting it. If the vendor refused the request, it
  * did no work; if the answer was cut off, the vendor has read the input and written the text that had arrived.
  */
@@ -574,8 +452,8 @@ function cutUsage(
   { inputTokens }: Reservation,
   failure: unknown,
 ): TokenUsage {
-  const told = isUPPError(failure) ? failure.turn?.usage : undefined
-  if (told && told.totalTokens > 0) return told
+  const usage = isUPPError(failure) ? failure.turn?.usage : undefined
+  if (usage && usage.totalTokens > 0) return usage
   const isRefused =
     isUPPError(failure) &&
     failure.code !== ErrorCode.Timeout &&
@@ -585,7 +463,11 @@ function cutUsage(
   return { ...zeroUsage, inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
 }
 
-function limitError({ name, until, max }: Account, waitMs: number, more?: string): RuntimeError {
+function limitError(
+  { name, until, max }: SpendingAccount,
+  waitMs: number,
+  more?: string,
+): RuntimeError {
   const limits = [
     max.nanoUsd !== undefined && `${max.nanoUsd / NANO} US dollars`,
     max.tokens !== undefined && `${max.tokens} tokens`,

@@ -13,7 +13,7 @@ import { park } from '../actions/park.ts'
 import { tellParent } from '../children/tell-parent.ts'
 import { KernelFold } from '../state/fold.ts'
 import type { FoldMemory } from '../state/fold-cache.ts'
-import { isStoreError } from '../store/store.ts'
+import { isStoreError } from '../store/store-error.ts'
 import { rememberRedactor } from '../telemetry/logger.ts'
 import { EventLoopYield } from './event-loop-yield.ts'
 import type { KernelAction } from '../state/kernel-action.ts'
@@ -124,7 +124,7 @@ class ThreadDrain {
     const onProgress = (): void => this.quarantine.clear()
     this.context = new ThreadContext(environment, { lease, fold, onProgress })
     const { head, writer } = this.context
-    const write = (lease: 'on_trial' | 'survived'): Promise<void> =>
+    const write = (lease: 'quarantined' | 'survived'): Promise<void> =>
       writer.changeRow(lease, { lease })
     this.quarantine = new CrashQuarantine({ head, place, timers, write })
     this.#yields = yields

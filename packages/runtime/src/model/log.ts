@@ -11,7 +11,7 @@ import {
 } from '@skein/ai'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
 import type { ModelAnswered, ModelRequested, RuntimeEvent } from '../contract/event.ts'
-import type { Blob } from '../store/store.ts'
+import type { Blob } from '../store/commit.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import { costOf, spentOn, toThreadUsage } from '../contract/usage.ts'
 import type { KernelState, RequestLog } from '../state/kernel-state.ts'

@@ -1,5 +1,5 @@
 import { notFound, keysOf, type RequestFrame, storedIn } from './log.ts'
-import type { ModelLog, ModelLogDetail } from '../contract/runtime-api.ts'
+import type { ModelLog, ModelLogDetail } from '../contract/model-log.ts'
 import { foldKernel, KernelFold } from '../state/fold.ts'
 import type { ModelAnswered, ModelRequested, StoredEvent } from '../contract/event.ts'
 import { type Message, messageToJSON } from '@skein/ai'

@@ -2,10 +2,16 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { calls, fails, says, scripted, stops } from '@skein/ai/testing'
 import { createRegistry, createRuntime, memoryStore, type Commit, type Store } from '../index.ts'
-import { defineAgent, defineModel, definePrompt } from '../definitions/define.ts'
+import { defineAgent } from '../definitions/define-agent.ts'
+import { defineModel, definePrompt } from '../definitions/define.ts'
 import { defineTool } from '../definitions/define-tool.ts'
-import type { PromptDefinition, PromptTool, SubpromptConfig } from '../definitions/types.ts'
-import type { EmbeddedRuntime, RuntimeOptions } from '../runtime.ts'
+import type {
+  PromptDefinition,
+  PromptTool,
+  SubpromptConfig,
+} from '../definitions/prompt-definition.ts'
+import type { EmbeddedRuntime } from '../runtime.ts'
+import type { RuntimeOptions } from '../runtime-options.ts'
 
 const opened: EmbeddedRuntime[] = []
 afterEach(async () => {

@@ -13,14 +13,11 @@ import type {
 import type { Channel } from '../live/channel.ts'
 import type { LiveBus } from '../live/live-bus.ts'
 import type { ShownEvent } from '../live/live-draft.ts'
-import {
-  type Commit,
-  type CommitResult,
-  isStoreError,
-  type Store,
-  type ThreadHead,
-} from '../store/store.ts'
-import { isParked } from '../store/thread-head.ts'
+import type { Commit, CommitResult } from '../store/commit.ts'
+import { isStoreError } from '../store/store-error.ts'
+import type { Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
+import { isParked } from '../store/head.ts'
 import { Relay } from './relay.ts'
 
 /** Options that make a runtime one of several nodes (processes) that share a store. */

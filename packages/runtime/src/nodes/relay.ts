@@ -5,7 +5,8 @@ import type { TimerHandle, Timers } from '../dispatch/dispatcher.ts'
 import type { LiveFrame } from '../live/channel.ts'
 import type { LiveBus, RemoteReaders } from '../live/live-bus.ts'
 import { endsDraft, type ShownEvent } from '../live/live-draft.ts'
-import type { Lease, Store } from '../store/store.ts'
+import type { Lease } from '../store/head.ts'
+import type { Store } from '../store/store.ts'
 
 /** The parts of a node that its relay uses. */
 export interface RelayParts {

@@ -1,7 +1,7 @@
 import type { FailureCause } from '../contract/event.ts'
 import type { TimerHandle, Timers } from '../dispatch/dispatcher.ts'
 import { type KernelState, openCalls } from '../state/kernel-state.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 import type { GatePlace, Suspect, Trial } from './trial-gate.ts'
 
 /*
@@ -15,7 +15,7 @@ interface QuarantineParts {
   readonly place: GatePlace
   readonly timers: Timers
   /** Stores that the trial has begun or was survived. */
-  readonly write: (lease: 'on_trial' | 'survived') => Promise<void>
+  readonly write: (lease: 'quarantined' | 'survived') => Promise<void>
 }
 
 /** The part of one thread, during one drain, in finding out which thread crashes its process. */
@@ -43,8 +43,8 @@ export class CrashQuarantine {
     const trial = await place.enter(suspect, signal)
     this.#trial = trial
     if (trial) {
-      // `on_trial` is written before the thread works: if the process dies, the next one knows which thread worked.
-      await write('on_trial')
+      // `quarantined` is written before the thread works: if the process dies, the next one knows which thread worked.
+      await write('quarantined')
       this.#timer = timers.set(trial.ms, () => void this.#survive())
     }
     return suspect !== undefined

@@ -17,7 +17,7 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
     const hex = Buffer.from(secret.trim()).toString('hex')
     for (const form of [...own, hex, hex.toUpperCase()]) forms.add(form)
   }
-  if (forms.size === 0) return unchanged
+  if (forms.size === 0) return identity
   const tree = searchTree(forms)
   const mayContain = quickSearch(forms)
   const text = (input: string): string => {
@@ -32,7 +32,7 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
   }
 }
 
-const unchanged: Redactor = {
+const identity: Redactor = {
   text: (text) => text,
   json: (value) => value,
   stream: () => ({ push: (text) => text, end: () => '' }),
@@ -47,45 +47,45 @@ interface Range {
 function redactStream(tree: SearchTree): { push(text: string): string; end(): string } {
   let node = 0
   /** Text that was not returned yet, and the position in the stream where it begins (`from`). */
-  let held = ''
+  let tail = ''
   let from = 0
-  let found: Range[] = []
+  let ranges: Range[] = []
   /** End of the last range that was replaced by a mark. A range that overlaps or touches it gets no second mark. */
-  let covered = -1
+  let coverEnd = -1
 
   /** Returns the held text before the position `until`, with marks in place of secrets. */
   function give(until: number): string {
     let result = ''
     // A range that was already replaced by a mark may extend into the text that is held back.
-    let done = Math.max(from, covered)
-    let given = 0
-    for (; given < found.length && found[given]!.start < until; given++) {
-      const { start, end } = found[given]!
-      if (start > covered) result += held.slice(done - from, start - from) + MARK
-      covered = end
-      done = end
+    let position = Math.max(from, coverEnd)
+    let outputLength = 0
+    for (; outputLength < ranges.length && ranges[outputLength]!.start < until; outputLength++) {
+      const { start, end } = ranges[outputLength]!
+      if (start > coverEnd) result += tail.slice(position - from, start - from) + MARK
+      coverEnd = end
+      position = end
     }
-    found = found.slice(given)
-    if (done < until) result += held.slice(done - from, until - from)
-    held = held.slice(until - from)
+    ranges = ranges.slice(outputLength)
+    if (position < until) result += tail.slice(position - from, until - from)
+    tail = tail.slice(until - from)
     from = until
     return result
   }
 
   return {
     push(text) {
-      const start = from + held.length
+      const start = from + tail.length
       for (let i = 0; i < text.length; i++) {
         node = tree.step(node, text.charCodeAt(i))
         const length = tree.matchLength(node)
-        if (length > 0) cover(found, { start: start + i + 1 - length, end: start + i + 1 })
+        if (length > 0) cover(ranges, { start: start + i + 1 - length, end: start + i + 1 })
       }
-      held += text
-      return give(from + held.length - tree.openLength(node))
+      tail += text
+      return give(from + tail.length - tree.openLength(node))
     },
     end() {
       node = 0
-      return give(from + held.length)
+      return give(from + tail.length)
     },
   }
 }
@@ -158,8 +158,8 @@ function quickSearch(patterns: Iterable<string>): (text: string) => boolean {
       skips[place] = Math.min(skips[place]!, length - 1 - i)
     }
     const place = placeOf(pattern.charCodeAt(length - 2), pattern.charCodeAt(length - 1))
-    const known = endings.get(place)
-    if (known) known.add(pattern.slice(0, length))
+    const lengths = endings.get(place)
+    if (lengths) lengths.add(pattern.slice(0, length))
     else endings.set(place, new Set([pattern.slice(0, length)]))
   }
 

@@ -10,13 +10,13 @@ import type { Write } from '../context/write.ts'
 import type { FailureCause, RuntimeEvent, SessionOutcome } from '../contract/event.ts'
 import { checksAnswers } from '../definitions/resolved.ts'
 import { questionsAbout, undoneEvents, textOfWrites } from './failed-writes.ts'
-import type { FailedSession } from '../governance/session-governors.ts'
+import type { FailedSession } from '../governance/session-governor.ts'
 import { settleLateCalls } from './late.ts'
 import { endOpenCalls } from './open-calls.ts'
 import { judged, stepEnd, turnEnd } from './turn-events.ts'
 import { callIdOf } from '../state/calls.ts'
 import { type KernelState, openForPeople, openVariables } from '../state/kernel-state.ts'
-import { isStoreError } from '../store/store.ts'
+import { isStoreError } from '../store/store-error.ts'
 
 /** How a session ends. */
 export interface SessionEnding {

@@ -2,8 +2,8 @@ import type { JsonValue } from '@skein/base'
 import type { Undo, UndoStatus } from '@skein/governance'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent, WriteLeft } from '../contract/event.ts'
-import type { ThreadChange } from '../store/store.ts'
-import type { FailedWrite } from '../governance/session-governors.ts'
+import type { ThreadChange } from '../store/commit.ts'
+import type { FailedWrite } from '../governance/session-governor.ts'
 
 /** How many writes the result of a session names; the audit log has all of them. */
 const MOST_NAMED = 50

@@ -4,7 +4,7 @@ import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { CallState } from '../state/kernel-state.ts'
 import { callIdOf } from '../state/calls.ts'
-import type { SessionGovernor } from '../governance/session-governors.ts'
+import type { SessionGovernor } from '../governance/session-governor.ts'
 
 /**
  * Returns the event that ends a call without an outcome with the result that it has reported late. The governor, which

@@ -2,7 +2,7 @@ import { isPlainObject } from '@skein/base'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { type CallState, type OpenInterrupt, openCalls, sideOf } from '../state/kernel-state.ts'
-import type { ToolDefinition } from '../definitions/types.ts'
+import type { ToolDefinition } from '../definitions/tool-definition.ts'
 import { argumentsToRun, callIdOf } from '../state/calls.ts'
 import {
   answerInDoubt,
@@ -10,7 +10,7 @@ import {
   type InDoubt,
   settleUnknownEffect,
 } from '../governance/in-doubt.ts'
-import { isStoreError } from '../store/store.ts'
+import { isStoreError } from '../store/store-error.ts'
 import { endLate } from './late.ts'
 
 /** Why calls end before they have a result. */

@@ -1,11 +1,13 @@
 import { doPart } from '../store/next-turn.ts'
-import type { Store, ThreadHead } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 import { type FoldSource, KernelFold, restoreFold, saveFold } from './fold.ts'
 import type { KernelState } from './kernel-state.ts'
 
 /**
- * A thread as it was when it was read. The state is shared with all readers and changes with the next read of
- * this thread, so use it before the next `await` or copy the fields you need.
+ * A thread at one moment: its head, and the state after exactly the events that the head counts. The state is shared
+ * with all readers and changes with the next read of this thread, so use it before the next `await` or copy the fields
+ * you need.
  */
 export interface LoadedThread {
   readonly head: ThreadHead
@@ -97,6 +99,9 @@ export function createFoldCache(
       return load(threadId)
     }
     if (isRead && !lent.has(fold)) saveFold(fold, store, log)
+    // Another reader may have added events that are newer than this head; a head and a state of different times do
+    // not describe any moment of the thread.
+    if (fold.state.seq > head.seq) return load(threadId)
     return { head, state: fold.state }
   }
 

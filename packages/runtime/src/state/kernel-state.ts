@@ -25,7 +25,7 @@ import type {
   VariablesRequested,
   WriteLeft,
 } from '../contract/event.ts'
-import type { Budget } from '../definitions/types.ts'
+import type { Budget } from '../definitions/agent-definition.ts'
 import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { FileStat, Side } from '../contract/thread-state.ts'
 

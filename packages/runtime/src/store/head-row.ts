@@ -1,5 +1,5 @@
-import type { Lease, ThreadHead, ThreadLifecycle } from './store.ts'
-import { searchText } from './thread-head.ts'
+import type { Lease, ThreadHead, ThreadLifecycle } from './head.ts'
+import { searchText } from './select-threads.ts'
 
 /** What a column of a head holds. A database without booleans stores them as 0 and 1. */
 export type HeadValue = string | number | boolean | null
@@ -8,8 +8,8 @@ export type HeadValue = string | number | boolean | null
 export type HeadColumns = Readonly<Record<string, (head: ThreadHead) => HeadValue>>
 
 /**
- * The columns in which stores with SQL keep the head (summary row) of a thread, in groups by how often they change,
- * because a database rewrites the indexes of every column that a statement sets.
+ * The columns in which stores with SQL keep the head of a thread, in groups by how often they change, because a
+ * database rewrites the indexes of every column that a statement sets.
  */
 export const headColumns: Readonly<Record<'fixed' | 'labels' | 'progress', HeadColumns>> = {
   /** Columns that never change. */
@@ -54,7 +54,7 @@ export const headColumns: Readonly<Record<'fixed' | 'labels' | 'progress', HeadC
     lease_until: (head) => head.lease?.until ?? null,
     deaths: (head) => head.lease?.deaths ?? 0,
     survived: (head) => head.lease?.survived ?? 0,
-    on_trial: (head) => head.lease?.isOnTrial ?? false,
+    on_trial: (head) => head.lease?.isQuarantined ?? false,
     lease_address: (head) => head.lease?.address ?? null,
   },
 }
@@ -114,7 +114,7 @@ function leaseOfRow(row: HeadRow): Lease | null {
     until: row['lease_until'] as number,
     deaths: row['deaths'] as number,
     survived: row['survived'] as number,
-    isOnTrial: row['on_trial'] === 1 || row['on_trial'] === true,
+    isQuarantined: row['on_trial'] === 1 || row['on_trial'] === true,
   }
   return address === null ? lease : { ...lease, address }
 }

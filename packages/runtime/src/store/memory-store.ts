@@ -1,35 +1,27 @@
 import { type Clock, deepFreeze, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
+import type { BlobName } from './blob-names.ts'
+import { planCommit, planErase, type CommitPlan, type EventRow } from './plan-commit.ts'
+import { storedText } from './stored-text.ts'
+import type { AuditLine, Commit, CommitResult } from './commit.ts'
 import {
-  type BlobName,
-  type CommitPlan,
-  type EventRow,
-  planCommit,
-  planErase,
-  storedText,
-} from './plan-commit.ts'
-import {
-  type AuditLine,
+  removalsOf,
   type Claim,
   type ClaimOptions,
-  type Commit,
-  type CommitResult,
   type HeldThread,
   type Snapshots,
   type Store,
-  StoreError,
   type StoreTotals,
-  type ThreadHead,
-  type ThreadLifecycle,
-  type ThreadQuery,
-  type TreeUsage,
-  removalsOf,
-  type UserOf,
-  type UserValue,
-  type WaitingQuery,
-  type WaitingRow,
 } from './store.ts'
-import { below, claimedHead, dueThreads, selectThreads } from './thread-head.ts'
+import { StoreError } from './store-error.ts'
+import type { ThreadHead, ThreadLifecycle, TreeUsage } from './head.ts'
+import type { ThreadQuery } from './thread-query.ts'
+import type { UserOf, UserValue } from './user-value.ts'
+import type { WaitingQuery, WaitingRow } from './waiting-query.ts'
+import { below } from './descendants.ts'
+import { claimedHead } from './claimed-head.ts'
+import { dueThreads } from './due-threads.ts'
+import { selectThreads } from './select-threads.ts'
 import { selectWaiting, type WaitingChange } from './waiting-rows.ts'
 
 /**
@@ -106,9 +98,9 @@ class MemoryStore implements Store {
     this.#mustBeOpen()
     const before = this.#heads.get(threadId)
     if (!before) return undefined
-    const claimed = claimedHead(before, options, this.#clock.now())
-    if ('heldBy' in claimed) return claimed
-    return { head: this.#setHead(claimed), epoch: claimed.epoch }
+    const after = claimedHead(before, options, this.#clock.now())
+    if ('heldBy' in after) return after
+    return { head: this.#setHead(after), epoch: after.epoch }
   }
 
   async renew(
@@ -146,10 +138,10 @@ class MemoryStore implements Store {
     this.#mustBeOpen()
     if (owner !== undefined)
       return this.#heads.get(this.#clientIds.get(keyOf(tenant, owner, clientId)) ?? '')
-    const found = [...this.#heads.values()].filter(
+    const heads = [...this.#heads.values()].filter(
       (head) => head.tenant === tenant && head.clientId === clientId,
     )
-    return selectThreads(found, { sort: 'oldest', limit: 1 })[0]
+    return selectThreads(heads, { sort: 'oldest', limit: 1 })[0]
   }
 
   async list(query: ThreadQuery): Promise<readonly ThreadHead[]> {
@@ -296,9 +288,9 @@ class MemoryStore implements Store {
     save: async (threadId, logId, parts) => {
       this.#mustBeOpen()
       if (this.#heads.get(threadId)?.logId !== logId) return
-      const known = this.#snapshots.get(threadId)
-      const kept = known?.logId === logId ? known.parts : []
-      this.#snapshots.set(threadId, { logId, parts: new Map([...kept, ...parts]) })
+      const snapshot = this.#snapshots.get(threadId)
+      const earlierParts = snapshot?.logId === logId ? snapshot.parts : []
+      this.#snapshots.set(threadId, { logId, parts: new Map([...earlierParts, ...parts]) })
     },
   }
 
@@ -394,9 +386,9 @@ class MemoryStore implements Store {
   }
 
   #forgetBlobs(threadId: string, stillNamed: readonly BlobName[]): void {
-    const kept = new Set(stillNamed.map(({ hash }) => hash))
+    const remaining = new Set(stillNamed.map(({ hash }) => hash))
     for (const [hash, users] of this.#blobUsers) {
-      if (kept.has(hash) || !users.delete(threadId) || users.size > 0) continue
+      if (remaining.has(hash) || !users.delete(threadId) || users.size > 0) continue
       this.#blobUsers.delete(hash)
       this.#blobs.delete(hash)
     }

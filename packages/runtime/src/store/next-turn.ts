@@ -28,11 +28,11 @@ function beginNext(): void {
 /** Does a part of long work: now if other parts have left time in this turn of the event loop, or else in a later one. */
 export async function doPart<T>(work: () => T | Promise<T>): Promise<T> {
   while (usedMs >= BUDGET_MS) await nextTurn()
-  const begun = performance.now()
+  const startedAt = performance.now()
   try {
     return work()
   } finally {
-    const tookMs = performance.now() - begun
+    const tookMs = performance.now() - startedAt
     // Without a queue, nothing else notices that the turn has ended.
     if (usedMs === 0 && tookMs >= SHORT_MS) setImmediate(endTurn)
     if (tookMs >= SHORT_MS) usedMs += tookMs

@@ -1,19 +1,14 @@
-import {
-  type AuditLine,
-  type Blob,
-  type Commit,
-  type CommitResult,
-  MAX_USER_VALUES,
-  StoreError,
-  type ThreadChange,
-  type ThreadHead,
-  type UserOf,
-  type UserValueChange,
-} from './store.ts'
+import { blobNames, type BlobName } from './blob-names.ts'
+import { MAX_USER_VALUES, type UserOf, type UserValueChange } from './user-value.ts'
+import { StoreError } from './store-error.ts'
+import type { AuditLine, Blob, Commit, CommitResult, ThreadChange } from './commit.ts'
+import type { ThreadHead } from './head.ts'
+import { storedText } from './stored-text.ts'
+import { changeHead, erasedHead } from './change-head.ts'
+import { newHead } from './new-head.ts'
+import { isStorable } from './storable-text.ts'
+import { waitingChange, type WaitingChange } from './waiting-rows.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { changeHead, erasedHead, isStorable, newHead } from './thread-head.ts'
-import { type WaitingChange, waitingChange } from './waiting-rows.ts'
-import { isPlainObject } from '@skein/base'
 
 /** The current contents of a store, as far as `planCommit` needs them. */
 export interface StoreView {
@@ -38,7 +33,7 @@ export interface StoreView {
 
 /** The rows to be written for a commit whose conditions hold. */
 export interface CommitPlan {
-  /** The head (summary row) of each thread before and after the commit; `before` is undefined for a new thread. */
+  /** The head of each thread before and after the commit; `before` is undefined for a new thread. */
   readonly heads: readonly { readonly head: ThreadHead; readonly before: ThreadHead | undefined }[]
   readonly events: readonly EventRow[]
   readonly blobs: readonly Blob[]
@@ -75,14 +70,14 @@ export interface EventRow {
 export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   checkTexts(commit)
   const before = checkThreads(commit.threads, view)
-  const spent = new Set<string>()
+  const tokenIds = new Set<string>()
   for (const { jti } of commit.spent ?? []) {
-    if (spent.has(jti) || view.isSpent(jti))
+    if (tokenIds.has(jti) || view.isSpent(jti))
       throw new StoreError(`The approval token ${jti} is spent.`, {
         code: 'TOKEN_SPENT',
         hint: 'A token approves once. Ask for a new decision.',
       })
-    spent.add(jti)
+    tokenIds.add(jti)
   }
   const counters = newCounters(commit, view)
   const heads = new Map(before)
@@ -91,10 +86,10 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
   const events = commit.threads.flatMap((change) => {
     const head = heads.get(change.id)
     if (!head) throw notFound(change.id)
-    const changed = changeHead(head, change, number)
-    heads.set(change.id, changed)
-    const asked = waitingChange(change.append ?? [], changed, change.create ? undefined : head)
-    if (asked) waiting.push(asked)
+    const after = changeHead(head, change, number)
+    heads.set(change.id, after)
+    const questions = waitingChange(change.append ?? [], after, change.create ? undefined : head)
+    if (questions) waiting.push(questions)
     return eventRows(change, head.seq)
   })
   const audit = numberAudit(commit, view)
@@ -121,8 +116,8 @@ export function planCommit(commit: Commit, view: StoreView): CommitPlan {
 }
 
 /**
- * Returns the rows to write when a thread is erased and its log is replaced by the events of `skeleton`: the
- * new head (summary row), the events, and the blobs that the thread still needs. Throws `THREAD_NOT_FOUND`.
+ * Returns the rows to write when a thread is erased and its log is replaced by the events of `skeleton`: the new head,
+ * the events, and the blobs that the thread still needs. Throws `THREAD_NOT_FOUND`.
  */
 export function planErase(
   threadId: string,
@@ -160,7 +155,7 @@ function notFound(id: string): StoreError {
   })
 }
 
-/** Returns the heads (summary rows) before the commit, also for new threads. Throws if a condition does not hold. */
+/** Returns the heads before the commit, also for new threads. Throws if a condition does not hold. */
 function checkThreads(
   changes: readonly ThreadChange[],
   view: StoreView,
@@ -169,10 +164,10 @@ function checkThreads(
   const clientIds = new Set<string>()
   for (const change of changes) {
     const { id, create } = change
-    const known = heads.get(id) ?? view.head(id)
-    if (create && known)
+    const before = heads.get(id) ?? view.head(id)
+    if (create && before)
       throw new StoreError(`The thread ${id} exists already.`, { code: 'THREAD_EXISTS' })
-    const head = create ? newHead(id, create, view.newLogId(), 0) : known
+    const head = create ? newHead(id, create, view.newLogId(), 0) : before
     if (!head) throw notFound(id)
     checkConditions(change, head)
     heads.set(id, head)
@@ -261,15 +256,15 @@ function newCounters({ counters = [] }: Commit, view: StoreView): CommitPlan['co
 
 function numberAudit({ audit = [] }: Commit, view: StoreView): CommitPlan['audit'] {
   const lengths = new Map<string, number>()
-  const seen = new Set<string>()
+  const names = new Set<string>()
   return audit.map((line) => {
     const key = JSON.stringify([line.requestId, line.seq])
-    if (seen.has(key) || view.hasAuditLine(line.requestId, line.seq))
+    if (names.has(key) || view.hasAuditLine(line.requestId, line.seq))
       throw new StoreError(`Request ${line.requestId} has a line ${line.seq} already.`, {
         code: 'STATE_CONFLICT',
         hint: 'Another process continued this request. Read its audit log again.',
       })
-    seen.add(key)
+    names.add(key)
     const index = lengths.get(line.tree) ?? view.auditLength(line.tree)
     lengths.set(line.tree, index + 1)
     return { ...line, index }
@@ -306,88 +301,4 @@ function userValueRows(
     const json = isRemoved ? null : storedText(value, `The value "${key}" of a user`)
     return { ...of, key, json, version, updatedAt }
   })
-}
-
-/**
- * Matches a JSON string of hexadecimal digits, with or without `sha256:`; with 64 digits it may be the
- * hash of a blob. A false match only keeps a blob for longer, while a missed match would lose a file.
- */
-const HEX_IN_JSON = /"(?:sha256:)?[0-9a-f]+"/g
-const HASH_LENGTHS: ReadonlySet<number> = new Set(
-  ['""', '"sha256:"'].map((text) => text.length + 64),
-)
-
-/** A thread and a blob that it needs. */
-export interface BlobName {
-  readonly hash: string
-  readonly threadId: string
-}
-
-/**
- * Lists which threads need which blobs after a commit. A blob that no event names, e.g. evidence,
- * belongs to the first thread of the commit.
- */
-function blobNames(
-  commit: Commit,
-  events: readonly { readonly threadId: string; readonly json: string }[],
-): readonly BlobName[] {
-  const names: BlobName[] = []
-  for (const { threadId, json } of events)
-    // The hash is before the last quote.
-    for (const found of json.match(HEX_IN_JSON) ?? [])
-      if (HASH_LENGTHS.has(found.length)) names.push({ hash: found.slice(-65, -1), threadId })
-  const named = new Set(names.map(({ hash }) => hash))
-  const first = commit.threads[0]
-  if (!first) return names
-  const others = (commit.blobs ?? []).filter(({ hash }) => !named.has(hash))
-  return [...names, ...others.map(({ hash }) => ({ hash, threadId: first.id }))]
-}
-
-/** The maximum depth of JSON; deeper values would overflow the stack of recursive code. */
-const MAX_DEPTH = 1000
-
-/**
- * Encodes a value as JSON. Throws `NOT_JSON` for anything that the store would return differently, such as a
- * Date or NaN. Undefined members are omitted, as by `JSON.stringify`. `what` names the value in the error.
- */
-export function storedText(value: unknown, what: string): string {
-  const problem = findProblem(value, [])
-  if (problem)
-    throw new StoreError(`${what} is not JSON: it has ${problem}.`, {
-      code: 'NOT_JSON',
-      hint: 'Convert it to plain objects, lists, text, finite numbers, true, false or null first.',
-    })
-  return JSON.stringify(value)
-}
-
-/**
- * Returns the path and kind of a part that is not JSON. `above` contains the objects around the value, to
- * find cycles.
- */
-function findProblem(value: unknown, above: object[]): string | undefined {
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return undefined
-    case 'number':
-      return Number.isFinite(value) ? undefined : `the number ${value}`
-    case 'object':
-      if (value === null) return undefined
-      break
-    default:
-      return `a value of type ${typeof value}`
-  }
-  if (above.includes(value)) return 'a cycle'
-  if (above.length >= MAX_DEPTH) return `more than ${MAX_DEPTH} levels`
-  const isList = Array.isArray(value)
-  if (!isList && !isPlainObject(value)) return `a ${value.constructor?.name ?? 'special object'}`
-  if ('toJSON' in value && typeof value.toJSON === 'function') return 'a method toJSON'
-  above.push(value)
-  for (const [key, member] of Object.entries(value)) {
-    if (member === undefined && !isList) continue
-    const problem = findProblem(member, above)
-    if (problem) return above.length > 20 ? problem : `${problem} in ${JSON.stringify(key)}`
-  }
-  above.pop()
-  return undefined
 }

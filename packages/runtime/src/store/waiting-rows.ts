@@ -1,7 +1,9 @@
 import { isPlainObject } from '@skein/base'
 import type { RuntimeEvent } from '../contract/event.ts'
-import type { ThreadHead, WaitingKind, WaitingPlace, WaitingQuery, WaitingRow } from './store.ts'
-import { isPart, labelText } from './thread-head.ts'
+import type { ThreadHead } from './head.ts'
+import type { WaitingKind, WaitingPlace, WaitingQuery, WaitingRow } from './waiting-query.ts'
+import { isPart } from './select-threads.ts'
+import { labelText } from './storable-text.ts'
 
 /** A question without the facts about its thread. */
 type Question = Pick<WaitingRow, 'interruptId' | 'subject' | 'kind' | 'openedAt' | 'until'>

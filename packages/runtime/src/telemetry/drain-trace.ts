@@ -2,7 +2,8 @@ import type { Middleware } from '@skein/ai'
 import { type SpanAttributes, toolAttributes } from '@skein/ai/middleware'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { KernelState } from '../state/kernel-state.ts'
-import type { Commit, ThreadChange, ThreadHead } from '../store/store.ts'
+import type { Commit, ThreadChange } from '../store/commit.ts'
+import type { ThreadHead } from '../store/head.ts'
 import { type OpenSpan, parseTraceparent, type Telemetry } from './telemetry.ts'
 
 type EventOf<Type extends RuntimeEvent['type']> = Extract<RuntimeEvent, { type: Type }>

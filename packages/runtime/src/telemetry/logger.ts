@@ -2,7 +2,7 @@ import { type Clock, messageOf, redactSecrets, systemClock } from '@skein/base'
 import { safeText } from '@skein/base/safe-text'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { KernelState } from '../state/kernel-state.ts'
-import type { ThreadHead } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
 
 /**
  * A logger with the methods of pino's: each is called with details and a message. A logger of pino can

@@ -1,12 +1,8 @@
 import { canonicalJson } from '@skein/base'
 import type { RuntimeEvent } from '../contract/event.ts'
-import {
-  type Claim,
-  isStoreError,
-  type NewThread,
-  type Store,
-  type StoreErrorCode,
-} from '../store/store.ts'
+import type { Claim, Store } from '../store/store.ts'
+import { isStoreError, type StoreErrorCode } from '../store/store-error.ts'
+import type { NewThread } from '../store/commit.ts'
 
 /** Compares two values as JSON, so that the order of fields does not matter. */
 export function same(actual: unknown, expected: unknown, what: string): void {
@@ -48,7 +44,7 @@ export function valueSet(value: unknown, time = 2000): RuntimeEvent {
   return { type: 'value_set', at: new Date(time).toISOString(), key: 'k', value: value as string }
 }
 
-/** Claims a thread that nobody else holds, for an hour. */
+/** Claims a thread that no other owner holds, for an hour. */
 export async function claimed(store: Store, id: string, owner = 'one'): Promise<Claim> {
   const claim = await store.claim(id, { owner, leaseMs: 3_600_000 })
   if (!claim || 'heldBy' in claim) throw new Error(`Expected ${id} to be free.`)

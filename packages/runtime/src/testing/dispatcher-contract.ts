@@ -65,7 +65,7 @@ export function describeDispatcher(functions: TestFunctions, contract: Dispatche
 interface Run {
   readonly id: string
   readonly signal: AbortSignal
-  /** Ends the drain (work on a thread). It first writes when the thread is due again, unless `parks` is false. */
+  /** Ends the drain. It first writes when the thread is due again, unless `parks` is false. */
   end(outcome?: {
     readonly wakeAt?: number
     readonly parks?: boolean
@@ -211,7 +211,7 @@ const virtualCases: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
     await rig.end(1)
     same(rig.ids, 'aa', 'the drains after the second')
   },
-  'mail that came after the drain had looked is not forgotten, told or not': async (rig) => {
+  'a message that came after the drain had looked is not forgotten, with or without a wake': async (rig) => {
     await rig.dispatcher.start(rig.drain)
     rig.dispatcher.wake('a')
     await rig.timers.advance(0)
@@ -219,7 +219,7 @@ const virtualCases: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
     await rig.end(0, { parks: false })
     same(rig.ids, 'aa', 'the drains')
   },
-  'threads are drained beside each other': async (rig) => {
+  'threads are drained concurrently': async (rig) => {
     await rig.dispatcher.start(rig.drain)
     for (const id of ['a', 'b', 'c']) rig.dispatcher.wake(id)
     await rig.timers.advance(0)
@@ -286,7 +286,7 @@ const virtualCases: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
     await rig.ask('a', 1000)
     await rig.end(0, { parks: false })
     await rig.end(1, { parks: false })
-    same(rig.ids, 'aa', 'the drains at once')
+    same(rig.ids, 'aa', 'the concurrent drains')
     await rig.timers.advance(100)
     same(rig.ids, 'aaa', 'the drains after a while')
   },
@@ -322,7 +322,7 @@ const virtualCases: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
     await rig.end(1, { wakeAt: 9000 })
     same(idle.isDone, true, 'after b, which waits for its time')
   },
-  'idle sees what nobody told the dispatcher about': async (rig) => {
+  'idle sees threads that no wake named': async (rig) => {
     await rig.dispatcher.start(rig.drain)
     await rig.ask('a', 500, false)
     const idle = watch(rig.idle())
@@ -335,23 +335,23 @@ const virtualCases: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
     await rig.dispatcher.start(rig.drain)
     await rig.ask('a', 1000)
     await rig.ask('b', 1000)
-    const stopped = watch(rig.dispatcher.stop({ graceMs: 50 }))
+    const stopping = watch(rig.dispatcher.stop({ graceMs: 50 }))
     rig.dispatcher.wake('c')
     rig.dispatcher.wake('a')
     await rig.end(0)
     await rig.timers.advance(49)
-    same([rig.runs[1]?.signal.aborted, stopped.isDone], [false, false], 'within the grace')
+    same([rig.runs[1]?.signal.aborted, stopping.isDone], [false, false], 'within the grace')
     await rig.timers.advance(1)
-    same([rig.runs[1]?.signal.aborted, stopped.isDone], [true, false], 'after the grace')
+    same([rig.runs[1]?.signal.aborted, stopping.isDone], [true, false], 'after the grace')
     await rig.end(1, { error: new Error('aborted') })
-    same([stopped.isDone, rig.ids], [true, 'ab'], 'the end')
+    same([stopping.isDone, rig.ids], [true, 'ab'], 'the end')
     await rig.timers.advance(100_000)
     same([rig.ids, rig.timers.pending()], ['ab', []], 'long after')
   },
 }
 
 const realCases: Readonly<Record<string, (rig: RealRig) => Promise<void>>> = {
-  'what the store wants is drained at the start, also if nobody was told': async (rig) => {
+  'what is due in the store is drained at the start, also without a wake': async (rig) => {
     await rig.ask('b', 0, false)
     await rig.ask('c')
     await pass(50)
@@ -359,7 +359,7 @@ const realCases: Readonly<Record<string, (rig: RealRig) => Promise<void>>> = {
     await rig.dispatcher.start(rig.drain)
     await rig.shows('bc', 'the drains')
   },
-  'a thread is drained once at a time; mail meanwhile makes one more': async (rig) => {
+  'a thread is drained once at a time; a message meanwhile makes one more': async (rig) => {
     await rig.dispatcher.start(rig.drain)
     for (let i = 0; i < 5; i++) await rig.ask('a')
     await rig.shows('a', 'the drains')
@@ -378,7 +378,7 @@ const realCases: Readonly<Record<string, (rig: RealRig) => Promise<void>>> = {
     await rig.shows('b', 'the drains')
     same(rig.errors, [], 'the errors')
   },
-  'threads are drained beside each other': async (rig) => {
+  'threads are drained concurrently': async (rig) => {
     await rig.dispatcher.start(rig.drain)
     for (const id of ['a', 'b', 'c']) await rig.ask(id)
     await rig.shows('abc', 'the drains')
@@ -390,10 +390,10 @@ const realCases: Readonly<Record<string, (rig: RealRig) => Promise<void>>> = {
   },
   'a thread is drained when its time comes, not before': async (rig) => {
     await rig.dispatcher.start(rig.drain)
-    const asked = performance.now()
+    const askedAt = performance.now()
     await rig.ask('a', 600)
     await rig.until(() => rig.runs.length > 0)
-    const late = performance.now() - asked - 600
+    const late = performance.now() - askedAt - 600
     same([late > -20, late < 3000], [true, true], `the drain, ${late} ms after its time`)
     rig.end(0, { wakeAt: Date.now() + 300 })
     await rig.shows('aa', 'the drains: another time was set when the thread parked')
@@ -433,18 +433,18 @@ const realCases: Readonly<Record<string, (rig: RealRig) => Promise<void>>> = {
     await rig.shows('aaaaa', 'the drains')
     same(rig.errors.length, 4, 'the errors')
   },
-  'mail does not wait for the next try, and one failure does not slow others': async (rig) => {
+  'a message does not wait for the next try, and one failure does not slow others': async (rig) => {
     await rig.dispatcher.start(rig.drain)
     await rig.ask('a')
     for (let i = 0; i < 5; i++) {
       await rig.until(() => rig.runs.length > i)
       rig.end(i, { error: new Error('no') })
     }
-    const failed = performance.now() // the next try is in 1600 ms
+    const failedAt = performance.now() // the next try is in 1600 ms
     await rig.ask('b')
     await rig.ask('a')
     await rig.until(() => rig.runs.length >= 7)
-    same(performance.now() - failed < 1400, true, 'the drains came before the next try')
+    same(performance.now() - failedAt < 1400, true, 'the drains came before the next try')
     same(rig.ids.slice(5).split('').toSorted(), ['a', 'b'], 'the drains')
   },
   'a drain that ends but does not park is not run in a hot loop': async (rig) => {
@@ -484,15 +484,15 @@ const realCases: Readonly<Record<string, (rig: RealRig) => Promise<void>>> = {
     await rig.ask('a')
     await rig.ask('b')
     await rig.until(() => rig.runs.length === 2)
-    const stopped = watch(rig.dispatcher.stop({ graceMs: 400 }))
+    const stopping = watch(rig.dispatcher.stop({ graceMs: 400 }))
     await rig.ask('c')
     rig.end(0)
     await pass(200)
-    same([rig.runs[1]?.signal.aborted, stopped.isDone], [false, false], 'within the grace')
+    same([rig.runs[1]?.signal.aborted, stopping.isDone], [false, false], 'within the grace')
     await rig.until(() => rig.runs[1]?.signal.aborted === true)
-    same([rig.runs[1]?.signal.aborted, stopped.isDone], [true, false], 'after the grace')
+    same([rig.runs[1]?.signal.aborted, stopping.isDone], [true, false], 'after the grace')
     rig.end(1, { error: new Error('aborted') })
-    await rig.until(() => stopped.isDone)
-    same([stopped.isDone, rig.runs.length], [true, 2], 'the end')
+    await rig.until(() => stopping.isDone)
+    same([stopping.isDone, rig.runs.length], [true, 2], 'the end')
   },
 }

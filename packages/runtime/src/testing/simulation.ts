@@ -1,12 +1,6 @@
 import { manualClock, type ManualClock, type Random } from '@skein/base'
-import type {
-  Claim,
-  ClaimOptions,
-  Commit,
-  CommitResult,
-  HeldThread,
-  Store,
-} from '../store/store.ts'
+import type { Claim, ClaimOptions, HeldThread, Store } from '../store/store.ts'
+import type { Commit, CommitResult } from '../store/commit.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
 
 /**
@@ -21,7 +15,7 @@ export interface SeededScheduler {
   step(): Promise<boolean>
   /** Resolves when all pending promises have run. */
   quiet(): Promise<void>
-  /** The number of waiting jobs, except those of frozen and dead lanes (groups of jobs). */
+  /** The number of waiting jobs, except those of frozen and dead lanes. */
   readonly waiting: number
 }
 
@@ -156,7 +150,7 @@ class OwnLane implements Lane {
 
 /**
  * Waits until all pending promise callbacks have run. This takes two turns of the event loop, because
- * work on a thread that pauses for timers goes on only in the next turn (see `EventLoopYield`).
+ * work on a thread that pauses for timers continues only in the next turn (see `EventLoopYield`).
  */
 function quiet(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
@@ -170,11 +164,11 @@ export type CrashMoment = 'before' | 'after'
 
 /** Options of `crashStore`. */
 export interface CrashStoreOptions {
-  /** The lane (group of jobs) of the runtime that uses the store; every write waits for its turn in this lane. */
+  /** The lane of the runtime that uses the store; every write waits for its turn in this lane. */
   readonly lane: Lane
   /** Decides whether the process dies at a commit. Called once per commit. */
   readonly crashAt?: (commit: Commit) => CrashMoment | undefined
-  /** Ends the runtime, by killing or freezing its lane (group of jobs). */
+  /** Ends the runtime, by killing or freezing its lane. */
   readonly onCrash?: (moment: CrashMoment, commit: Commit) => void
   /** Called with the result of each commit, or with the reason why it was refused. */
   readonly onCommit?: (commit: Commit, outcome: CommitOutcome) => void
@@ -192,11 +186,11 @@ export type CommitOutcome =
  */
 export function crashStore(store: Store, options: CrashStoreOptions): Store {
   const { lane, crashAt, onCrash, onCommit, onClaim } = options
-  const asked = new Set<Commit>()
+  const commits = new Set<Commit>()
 
   async function commit(it: Commit): Promise<CommitResult> {
-    const isFirst = !asked.has(it)
-    asked.add(it)
+    const isFirst = !commits.has(it)
+    commits.add(it)
     const moment = isFirst ? crashAt?.(it) : undefined
     if (moment === 'before') {
       onCrash?.(moment, it)
@@ -218,9 +212,9 @@ export function crashStore(store: Store, options: CrashStoreOptions): Store {
     threadId: string,
     claimOptions: ClaimOptions,
   ): Promise<Claim | HeldThread | undefined> {
-    const claimed = await store.claim(threadId, claimOptions)
-    onClaim?.(threadId, claimed)
-    return claimed
+    const holder = await store.claim(threadId, claimOptions)
+    onClaim?.(threadId, holder)
+    return holder
   }
 
   return new Proxy(store, {

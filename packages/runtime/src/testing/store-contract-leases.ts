@@ -17,16 +17,20 @@ async function leaseOf(store: Store, id = 't') {
 
 /** The tests of claims and leases that every store has to pass, with any number of processes. */
 export const leaseCases: Readonly<Record<string, LeaseCase>> = {
-  'a claimed thread is held: another owner is told by whom and for how long': async (store) => {
+  'a claimed thread is held: another owner learns by whom and for how long': async (store) => {
     await addThreads(store, 't')
     const claim = await store.claim('t', by('one'))
     if (!claim || 'heldBy' in claim) throw new Error('Expected the thread to be free.')
     const { until, ...lease } = claim.head.lease ?? { until: 0 }
-    same(lease, { owner: 'one', deaths: 0, survived: 0, isOnTrial: false }, 'the lease')
-    const held = await store.claim('t', by('two'))
-    if (!held || !('heldBy' in held)) throw new Error('Expected the thread to be held.')
-    same([held.heldBy, held.until], ['one', until], 'the holder')
-    same(held.leftMs > 0 && held.leftMs <= LEASE_MS, true, 'whether the rest is within the lease')
+    same(lease, { owner: 'one', deaths: 0, survived: 0, isQuarantined: false }, 'the lease')
+    const refusal = await store.claim('t', by('two'))
+    if (!refusal || !('heldBy' in refusal)) throw new Error('Expected the thread to be held.')
+    same([refusal.heldBy, refusal.until], ['one', until], 'the holder')
+    same(
+      refusal.leftMs > 0 && refusal.leftMs <= LEASE_MS,
+      true,
+      'whether the rest is within the lease',
+    )
     same((await store.head('t'))?.epoch, 1, 'the epoch: nothing was changed')
     await store.commit({ point: 'test', threads: [{ id: 't', fence: 1, append: [valueSet(1)] }] })
   },
@@ -48,18 +52,18 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
     await store.claim('t', by('two'))
     same((await leaseOf(store))?.address, undefined, 'the address after the release')
   },
-  'of owners that claim at once one gets the thread': async (store) => {
+  'of owners that claim concurrently one gets the thread': async (store) => {
     await addThreads(store, 't')
     const owners = Array.from({ length: 8 }, (_, index) => `owner ${index}`)
     const answers = await Promise.all(owners.map((owner) => store.claim('t', by(owner))))
     const won = answers.flatMap((answer) => (answer && 'epoch' in answer ? [answer] : []))
     same(won.length, 1, 'the number of winners')
     same([(await store.head('t'))?.epoch, won[0]?.epoch], [1, 1], 'the epoch')
-    const told = answers.flatMap((answer) => (answer && 'heldBy' in answer ? answer.heldBy : []))
+    const holders = answers.flatMap((answer) => (answer && 'heldBy' in answer ? answer.heldBy : []))
     same(
-      new Set(told).size === 1 && told[0] === won[0]?.head.lease?.owner,
+      new Set(holders).size === 1 && holders[0] === won[0]?.head.lease?.owner,
       true,
-      'what others hear',
+      'the answers to the others',
     )
   },
   'a lease that has ended can be taken, and each time counts as a death': async (store, pass) => {
@@ -68,27 +72,27 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
     await pass(LEASE_MS + 50)
     const second = await store.claim('t', by('two'))
     same(second && 'epoch' in second && second.epoch, 2, 'the epoch of the second owner')
-    const fenced = { id: 't', fence: 1, append: [valueSet(1)] }
-    await refused(store.commit({ point: 'test', threads: [fenced] }), 'FENCED')
+    const write = { id: 't', fence: 1, append: [valueSet(1)] }
+    await refused(store.commit({ point: 'test', threads: [write] }), 'FENCED')
     same((await leaseOf(store))?.deaths, 1, 'the deaths')
     await pass(LEASE_MS + 50)
     await store.claim('t', by('three'))
     const { lease, attempts } = (await store.head('t')) ?? {}
-    same([lease?.owner, lease?.deaths, attempts], ['three', 2, 0], 'nobody is charged')
+    same([lease?.owner, lease?.deaths, attempts], ['three', 2, 0], 'no strike is counted')
   },
-  'only the death of an owner whose thread was on trial is charged': async (store, pass) => {
+  'only the death of an owner whose thread was in quarantine is a strike': async (store, pass) => {
     await addThreads(store, 't')
     await store.claim('t', by('one'))
-    const trial = (lease: 'on_trial' | 'survived', fence: number) =>
+    const quarantine = (lease: 'quarantined' | 'survived', fence: number) =>
       store.commit({ point: 'test', threads: [{ id: 't', fence, lease }] })
-    await trial('on_trial', 1)
-    same((await leaseOf(store))?.isOnTrial, true, 'whether it is on trial')
+    await quarantine('quarantined', 1)
+    same((await leaseOf(store))?.isQuarantined, true, 'whether it is in quarantine')
     await pass(LEASE_MS + 50)
     await store.claim('t', by('two'))
     const after = await store.head('t')
-    same([after?.attempts, after?.lease?.isOnTrial], [1, false], 'the charge')
-    await trial('on_trial', 2)
-    await trial('survived', 2)
+    same([after?.attempts, after?.lease?.isQuarantined], [1, false], 'the strike')
+    await quarantine('quarantined', 2)
+    await quarantine('survived', 2)
     await pass(LEASE_MS + 50)
     await store.claim('t', by('three'))
     const { attempts, lease } = (await store.head('t')) ?? {}
@@ -97,7 +101,7 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
   'an owner may claim its own thread again; that is no death': async (store) => {
     await addThreads(store, 't')
     await claimed(store, 't')
-    await store.commit({ point: 'test', threads: [{ id: 't', fence: 1, lease: 'on_trial' }] })
+    await store.commit({ point: 'test', threads: [{ id: 't', fence: 1, lease: 'quarantined' }] })
     const again = await claimed(store, 't')
     same([again.epoch, again.head.attempts, again.head.lease?.deaths], [2, 0, 0], 'the claim')
   },
@@ -109,22 +113,29 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
       await pass(LEASE_MS / 2)
       same(await store.renew(['t', 'u', 'v', 'none'], by('one')), ['t'], 'what one still holds')
     }
-    const held = await store.claim('t', by('three'))
-    same(held && 'heldBy' in held && held.heldBy, 'one', 'the holder of t')
-    const taken = await store.claim('u', by('three'))
-    same(taken && 'epoch' in taken && taken.epoch, 2, 'the epoch of u, which nobody renewed')
+    const refusal = await store.claim('t', by('three'))
+    same(refusal && 'heldBy' in refusal && refusal.heldBy, 'one', 'the holder of t')
+    const secondClaim = await store.claim('u', by('three'))
+    same(
+      secondClaim && 'epoch' in secondClaim && secondClaim.epoch,
+      2,
+      'the epoch of u, which was not renewed',
+    )
     same(await store.renew(['u'], by('two')), [], 'what two still holds')
     same((await store.head('t'))?.epoch, 1, 'the epoch of t')
   },
-  'a lease that has ended can be renewed while nobody has taken it': async (store, pass) => {
+  'a lease that has ended can be renewed while no other owner has taken it': async (
+    store,
+    pass,
+  ) => {
     await addThreads(store, 't')
     await store.claim('t', by('one'))
     await pass(LEASE_MS + 50)
     same(await store.renew(['t'], by('one')), ['t'], 'what is renewed')
-    const held = await store.claim('t', by('two'))
-    same(held && 'heldBy' in held && held.heldBy, 'one', 'the holder')
+    const refusal = await store.claim('t', by('two'))
+    same(refusal && 'heldBy' in refusal && refusal.heldBy, 'one', 'the holder')
   },
-  'a lease that was released can be taken at once, and is no death': async (store) => {
+  'a lease that was released can be taken immediately, and is no death': async (store) => {
     await addThreads(store, 't', 'u', 'v')
     for (const id of ['t', 'u']) await store.claim(id, by('one'))
     await store.claim('v', by('two'))
@@ -138,8 +149,8 @@ export const leaseCases: Readonly<Record<string, LeaseCase>> = {
     same(await owners(), [null, null, 'two'], 'the owners after all was released')
     const next = await store.claim('t', by('three'))
     same(next && 'head' in next && next.head.lease?.deaths, 0, 'the deaths')
-    const fenced = { id: 't', fence: 1, append: [valueSet(1)] }
-    await refused(store.commit({ point: 'test', threads: [fenced] }), 'FENCED')
+    const write = { id: 't', fence: 1, append: [valueSet(1)] }
+    await refused(store.commit({ point: 'test', threads: [write] }), 'FENCED')
   },
   'a commit can release the lease or clear the thread, and a refused one does neither': async (
     store,

@@ -1,12 +1,9 @@
 import type { RuntimeEvent } from '../contract/event.ts'
-import {
-  removalsOf,
-  type Store,
-  type ThreadHead,
-  type ThreadQuery,
-  type WaitingQuery,
-} from '../store/store.ts'
-import { placeOf } from '../store/thread-head.ts'
+import { removalsOf, type Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
+import type { ThreadQuery } from '../store/thread-query.ts'
+import type { WaitingQuery } from '../store/waiting-query.ts'
+import { placeOf } from '../store/select-threads.ts'
 import { newThread, same, valueSet } from './contract.ts'
 
 type Case = (store: Store) => Promise<void>
@@ -40,21 +37,21 @@ export const listCases: Readonly<Record<string, Case>> = {
             const whole = (await store.list({ ...query, limit: 1000 })).map(({ id }) => id)
             const what = JSON.stringify(query)
             if (whole.length < 2) throw new Error(`The threads of ${what} are too few for pages.`)
-            const paged: string[] = []
-            const skipped: string[] = []
+            const byPages: string[] = []
+            const byOffset: string[] = []
             for (let after: ThreadQuery['after']; ;) {
               const page: readonly ThreadHead[] = await store.list({ ...query, limit: 3, after })
-              paged.push(...page.map(({ id }) => id))
+              byPages.push(...page.map(({ id }) => id))
               const last = page.at(-1)
               if (!last || page.length < 3) break
               after = placeOf(last, sort)
             }
             for (let offset = 0; offset < whole.length; offset += 3)
-              skipped.push(
+              byOffset.push(
                 ...(await store.list({ ...query, limit: 3, offset })).map(({ id }) => id),
               )
-            same(paged, whole, `the pages of ${what}`)
-            same(skipped, whole, `the pages by offset of ${what}`)
+            same(byPages, whole, `the pages of ${what}`)
+            same(byOffset, whole, `the pages by offset of ${what}`)
           }
     },
   'threads are found by the beginning or the end of their ids, in any tenant': async (store) => {
@@ -62,15 +59,15 @@ export const listCases: Readonly<Record<string, Case>> = {
       point: 'test',
       threads: ['ab-1', 'b-ab', 'cab1', 'd_1%'].map((id) => ({ id, create: newThread(id) })),
     })
-    const found = async (idPart: string) =>
+    const idsOf = async (idPart: string) =>
       (await store.list({ idPart, sort: 'oldest', limit: 10 }))
         .map(({ id }) => id)
         .toSorted()
         .join()
-    same(await found('ab'), 'ab-1,b-ab', 'by a part of the id')
-    same(await found('1'), 'ab-1,cab1', 'by the end')
-    same(await found('_'), '', 'no wildcards')
-    same(await found('d_1%'), 'd_1%', 'by the whole id')
+    same(await idsOf('ab'), 'ab-1,b-ab', 'by a part of the id')
+    same(await idsOf('1'), 'ab-1,cab1', 'by the end')
+    same(await idsOf('_'), '', 'no wildcards')
+    same(await idsOf('d_1%'), 'd_1%', 'by the whole id')
   },
   'usage is summed over a thread and its descendants': async (store) => {
     const parents = { a: null, b: 'a', c: 'a', d: 'b', e: 'd', z: null } as const
@@ -139,7 +136,7 @@ export const listCases: Readonly<Record<string, Case>> = {
       'the row',
     )
     await say(store, 'a', asks('child', 'call-2', 250, 'child'))
-    same(await open(), 'q1,q3', 'a call that waits for a child asks nobody')
+    same(await open(), 'q1,q3', 'a call that waits for a child asks no person')
     await say(store, 'a', asks('q4', 'call-2', 400), asks('q5', 'call-2', 500))
     same(await open(), 'q1,q3,q5', 'a later question replaces the one about the same call')
     const answer = { type: 'approve' } as const
@@ -181,8 +178,8 @@ export const listCases: Readonly<Record<string, Case>> = {
     same(await open(), 'q1,v1,v2', 'all')
     same(await open(999), 'q1,v1,v2', 'before the first request expires')
     same(await open(1000), 'q1,v2', 'after it has expired')
-    const started = { effectId: 'effect-1', attempt: 1, epoch: 1 }
-    await say(store, 'a', { type: 'effect_started', at: at(400), ...started })
+    const effectRun = { effectId: 'effect-1', attempt: 1, epoch: 1 }
+    await say(store, 'a', { type: 'effect_started', at: at(400), ...effectRun })
     same(await open(), 'v1,v2', 'after the effect has started')
     await say(store, 'a', { type: 'variables_settled', at: at(500), requestId: 'v1', error: 'no' })
     await say(store, 'a', {
@@ -207,26 +204,26 @@ export const listCases: Readonly<Record<string, Case>> = {
     await store.commit({ point: 'test', threads: [{ id: 'd4', create: child }] })
     for (const [index, id] of ['a1', 'b2', 'c3', 'd4'].entries())
       await say(store, id, asks(`q-${id}`, 'call', 100 + index, id === 'b2' ? 'input' : 'approval'))
-    const found = async (query: WaitingQuery) =>
+    const idsOf = async (query: WaitingQuery) =>
       (await store.waiting(query)).map(({ threadId }) => threadId).join()
-    same(await found({ tenant: 'beta' }), 'c3', 'by tenant')
-    same(await found({ tenant: 'acme', owner: 'a1-owner' }), 'a1,d4', 'by owner')
-    same(await found({ owner: 'a1-owner' }), 'a1,c3,d4', 'by owner in all tenants')
-    same(await found({ agent: 'writer' }), 'c3', 'by agent')
-    same(await found({ tenant: 'acme', agent: 'helper' }), 'a1,b2,d4', 'by agent of a tenant')
-    same(await found({ tenant: 'acme', kind: 'input' }), 'b2', 'by kind')
-    same(await found({ rootId: 'a1' }), 'a1,d4', 'by tree')
-    same(await found({ tenant: 'beta', rootId: 'a1' }), '', 'by the tree of another tenant')
-    same(await found({ threadId: 'd4' }), 'd4', 'by thread')
-    same(await found({ interruptId: 'q-b2' }), 'b2', 'by id')
-    same(await found({ threadIdPart: 'b' }), 'b2', 'by the beginning of the id of a thread')
-    same(await found({ tenant: 'acme', interruptIdPart: '-d4' }), 'd4', 'by the end of an id')
-    same(await found({ interruptIdPart: '_' }), '', 'no wildcards')
+    same(await idsOf({ tenant: 'beta' }), 'c3', 'by tenant')
+    same(await idsOf({ tenant: 'acme', owner: 'a1-owner' }), 'a1,d4', 'by owner')
+    same(await idsOf({ owner: 'a1-owner' }), 'a1,c3,d4', 'by owner in all tenants')
+    same(await idsOf({ agent: 'writer' }), 'c3', 'by agent')
+    same(await idsOf({ tenant: 'acme', agent: 'helper' }), 'a1,b2,d4', 'by agent of a tenant')
+    same(await idsOf({ tenant: 'acme', kind: 'input' }), 'b2', 'by kind')
+    same(await idsOf({ rootId: 'a1' }), 'a1,d4', 'by tree')
+    same(await idsOf({ tenant: 'beta', rootId: 'a1' }), '', 'by the tree of another tenant')
+    same(await idsOf({ threadId: 'd4' }), 'd4', 'by thread')
+    same(await idsOf({ interruptId: 'q-b2' }), 'b2', 'by id')
+    same(await idsOf({ threadIdPart: 'b' }), 'b2', 'by the beginning of the id of a thread')
+    same(await idsOf({ tenant: 'acme', interruptIdPart: '-d4' }), 'd4', 'by the end of an id')
+    same(await idsOf({ interruptIdPart: '_' }), '', 'no wildcards')
     await store.commit({ point: 'test', threads: [{ id: 'b2', head: { owner: 'eve' } }] })
-    same(await found({ tenant: 'acme', owner: 'eve' }), 'b2', 'by the new owner')
+    same(await idsOf({ tenant: 'acme', owner: 'eve' }), 'b2', 'by the new owner')
     await store.erase('a1', [])
     await store.remove('c3')
-    same(await found({}), 'b2,d4', 'after an erasure and a removal')
+    same(await idsOf({}), 'b2,d4', 'after an erasure and a removal')
   },
   'pages of questions have every question once, also when many were asked at the same time': async (
     store,
@@ -237,14 +234,14 @@ export const listCases: Readonly<Record<string, Case>> = {
       await say(store, id, ...times.map((time, index) => asks(`${id}${index}`, `c${index}`, time)))
     const whole = (await store.waiting({ tenant: 'acme' })).map(({ interruptId }) => interruptId)
     same(whole.length, 16, 'the number of questions')
-    const paged: string[] = []
+    const byPages: string[] = []
     for (let after: WaitingQuery['after']; ;) {
       const page = await store.waiting({ tenant: 'acme', limit: 3, after })
-      paged.push(...page.map(({ interruptId }) => interruptId))
+      byPages.push(...page.map(({ interruptId }) => interruptId))
       after = page.at(-1)
       if (page.length < 3) break
     }
-    same(paged, whole, 'the pages')
+    same(byPages, whole, 'the pages')
   },
   'an erased thread has neither its owner nor the id of the client, and is counted as gone': async (
     store,

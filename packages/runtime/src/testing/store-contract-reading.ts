@@ -1,13 +1,9 @@
 import type { RuntimeEvent } from '../contract/event.ts'
-import {
-  MAX_USER_VALUES,
-  type NewThread,
-  removalsOf,
-  type Store,
-  type ThreadHead,
-  type ThreadQuery,
-  type UserOf,
-} from '../store/store.ts'
+import { MAX_USER_VALUES, type UserOf } from '../store/user-value.ts'
+import type { NewThread } from '../store/commit.ts'
+import { removalsOf, type Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
+import type { ThreadQuery } from '../store/thread-query.ts'
 import { claimed, addThreads, newThread, refused, same, valueSet } from './contract.ts'
 
 type Case = (store: Store) => Promise<void>
@@ -119,8 +115,8 @@ export const readingCases: Readonly<Record<string, Case>> = {
     await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...wrong, owner: null } }] })
     same(await headOf(), { ...before, owner: null }, 'the head')
     const all = { agent: 'z', title: 'Z', tags: ['z'], owner: 'z', lifecycle: 'failed' } as const
-    const spent = { tokens: 3, outputTokens: 2, cachedTokens: 1, costUsd: 0.5, unpriced: 1 }
-    const numbers = { waiting: 2, ...spent, attempts: 4 }
+    const usage = { tokens: 3, outputTokens: 2, cachedTokens: 1, costUsd: 0.5, unpriced: 1 }
+    const numbers = { waiting: 2, ...usage, attempts: 4 }
     await store.commit({ point: 'test', threads: [{ id: 'a', head: { ...all, ...numbers } }] })
     same(await headOf(), { ...before, ...all, ...numbers }, 'all of it')
     same((await store.list({ search: 'z' })).length, 1, 'found by its new title')
@@ -163,7 +159,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     same(await ids(before), 'e', 'a number is not given again after its thread was removed')
   },
   'a head has the first words of its thread, safe to show': async (store) => {
-    const added = (text: string, rest: object = {}): RuntimeEvent => ({
+    const messageAdded = (text: string, rest: object = {}): RuntimeEvent => ({
       type: 'message_queued',
       at: new Date(0).toISOString(),
       queueId: 'q',
@@ -176,14 +172,26 @@ export const readingCases: Readonly<Record<string, Case>> = {
       await store.commit({ point: 'test', threads: [{ id, create, append: events }] })
       return (await store.head(id))?.firstWords
     }
-    same(await words('a', added('  Where\nis  my order? ')), 'Where is my order?', 'one line')
-    same(await words('b', added('x'.repeat(5000))), `${'x'.repeat(119)}…`, 'what is too long')
-    same(await words('c', added('a\u202eb\u001b[2J')), 'a\\u{202e}b\\u{1b}[2J', 'what hides')
-    same(await words('d', added('hush', { isSilent: true })), null, 'what is silent')
-    same(await words('e', valueSet(1), added(' '), added('Then.')), 'Then.', 'after nothing')
-    const later = { id: 'd', append: [added('First.'), added('Second.')] }
+    same(
+      await words('a', messageAdded('  Where\nis  my order? ')),
+      'Where is my order?',
+      'one line',
+    )
+    same(
+      await words('b', messageAdded('x'.repeat(5000))),
+      `${'x'.repeat(119)}…`,
+      'what is too long',
+    )
+    same(await words('c', messageAdded('a\u202eb\u001b[2J')), 'a\\u{202e}b\\u{1b}[2J', 'what hides')
+    same(await words('d', messageAdded('hush', { isSilent: true })), null, 'what is silent')
+    same(
+      await words('e', valueSet(1), messageAdded(' '), messageAdded('Then.')),
+      'Then.',
+      'after nothing',
+    )
+    const later = { id: 'd', append: [messageAdded('First.'), messageAdded('Second.')] }
     await store.commit({ point: 'test', threads: [later] })
-    await store.commit({ point: 'test', threads: [{ id: 'd', append: [added('Third.')] }] })
+    await store.commit({ point: 'test', threads: [{ id: 'd', append: [messageAdded('Third.')] }] })
     same((await store.head('d'))?.firstWords, 'First.', 'only the first')
     same(
       (await store.list({ search: 'FIRST' })).map(({ id }) => id),
@@ -210,7 +218,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     })
     const add = (id: string, rest: Partial<NewThread>, ...append: RuntimeEvent[]) =>
       store.commit({ point: 'test', threads: [{ id, create: newThread(id, rest), append }] })
-    const found = async (tool: string, query: ThreadQuery = {}) =>
+    const idsOf = async (tool: string, query: ThreadQuery = {}) =>
       (await store.list({ tool, sort: 'oldest', ...query })).map(({ id }) => id).sort()
     await add('a', {}, says('refund', 'look'), says('refund'))
     await add('b', {})
@@ -218,21 +226,21 @@ export const readingCases: Readonly<Record<string, Case>> = {
     await add('b2', { parentId: 'b1', rootId: 'b' }, says('refund'))
     await add('c', { tenant: 'beta' }, says('Refund', 'look'))
     same((await store.head('a'))?.tools, ['refund', 'look'], 'the tools of a head, each once')
-    same(await found('refund'), ['a', 'b', 'b2'], 'the threads and their roots')
-    same(await found('refund', { parentId: null }), ['a', 'b'], 'the roots')
-    same(await found('look', { tenant: 'beta' }), ['c'], 'those of a tenant')
-    same(await found('refund', { tenant: 'beta' }), [], 'names are compared exactly')
+    same(await idsOf('refund'), ['a', 'b', 'b2'], 'the threads and their roots')
+    same(await idsOf('refund', { parentId: null }), ['a', 'b'], 'the roots')
+    same(await idsOf('look', { tenant: 'beta' }), ['c'], 'those of a tenant')
+    same(await idsOf('refund', { tenant: 'beta' }), [], 'names are compared exactly')
     await store.commit({ point: 'test', threads: [{ id: 'b', append: [says('pay')] }] })
-    same(await found('pay'), ['b'], 'a later call')
-    same(await found('none'), [], 'what nobody called')
-    same(await found('a\0b'), [], 'a name that not every store can hold')
+    same(await idsOf('pay'), ['b'], 'a later call')
+    same(await idsOf('none'), [], 'a tool that was never called')
+    same(await idsOf('a\0b'), [], 'a name that not every store can hold')
     await store.erase('a', [])
-    same(await found('refund'), ['b', 'b2'], 'after an erasure')
+    same(await idsOf('refund'), ['b', 'b2'], 'after an erasure')
     await store.remove('b2')
-    same(await found('refund'), [], 'after a removal')
+    same(await idsOf('refund'), [], 'after a removal')
   },
   'threads are found by the end of their standing grants': async (store) => {
-    const granted = (grantId: string, end: number): RuntimeEvent => ({
+    const grantMade = (grantId: string, end: number): RuntimeEvent => ({
       type: 'grant_made',
       at: new Date(0).toISOString(),
       grantId,
@@ -245,20 +253,20 @@ export const readingCases: Readonly<Record<string, Case>> = {
     await addThreads(store, 'a', 'b', 'c')
     const commit = (id: string, ...append: RuntimeEvent[]) =>
       store.commit({ point: 'test', threads: [{ id, append }] })
-    const found = async (grantedAfter: number) =>
+    const idsOf = async (grantedAfter: number) =>
       (await store.list({ grantedAfter })).map(({ id }) => id).sort()
-    await commit('a', granted('1', 5000), granted('2', 3000))
-    await commit('b', granted('3', 4000))
+    await commit('a', grantMade('1', 5000), grantMade('2', 3000))
+    await commit('b', grantMade('3', 4000))
     same((await store.head('a'))?.grantedUntil, 5000, 'the last end')
     same((await store.head('c'))?.grantedUntil, null, 'of a thread without a grant')
-    same(await found(3500), ['a', 'b'], 'after a time')
-    same(await found(4000), ['a'], 'exactly at an end')
-    same(await found(5000), [], 'after all of them')
+    same(await idsOf(3500), ['a', 'b'], 'after a time')
+    same(await idsOf(4000), ['a'], 'exactly at an end')
+    same(await idsOf(5000), [], 'after all of them')
     await store.erase('a', [])
-    same(await found(0), ['b'], 'after an erasure')
+    same(await idsOf(0), ['b'], 'after an erasure')
   },
   'a fork names the thread and the message that it comes from': async (store) => {
-    const created = (threadId: string, from?: object) =>
+    const threadCreated = (threadId: string, from?: object) =>
       ({
         type: 'thread_created',
         at: new Date(0).toISOString(),
@@ -276,7 +284,7 @@ export const readingCases: Readonly<Record<string, Case>> = {
     ] as const)
       await store.commit({
         point: 'test',
-        threads: [{ id, create: newThread(id), append: [created(id, from)] }],
+        threads: [{ id, create: newThread(id), append: [threadCreated(id, from)] }],
       })
     const forks = await store.list({ forkedFrom: 'a', sort: 'oldest' })
     const from = forks.map(({ id, forkedFrom }) => [
@@ -327,10 +335,17 @@ export const readingCases: Readonly<Record<string, Case>> = {
     await store.erase('a', [valueSet('gone', 9_000_000)])
     same(await store.events('a'), [{ seq: 1, event: valueSet('gone', 9_000_000) }], 'the log')
     const head = await store.head('a')
-    const kept = [head?.owner, head?.tokens, head?.agent, head?.createdAt, head?.updatedAt]
-    same(kept, [null, 5, 'planner', 1, 9_000_000], 'what is kept')
-    const gone = [head?.title, head?.tags, head?.lifecycle, head?.wakeAt, head?.waiting, head?.seq]
-    same(gone, [null, [], 'erased', null, 0, 1], 'what is gone')
+    const remaining = [head?.owner, head?.tokens, head?.agent, head?.createdAt, head?.updatedAt]
+    same(remaining, [null, 5, 'planner', 1, 9_000_000], 'what is kept')
+    const erasedFields = [
+      head?.title,
+      head?.tags,
+      head?.lifecycle,
+      head?.wakeAt,
+      head?.waiting,
+      head?.seq,
+    ]
+    same(erasedFields, [null, [], 'erased', null, 0, 1], 'what is gone')
     same((await store.list({ search: 'ärger' })).length, 0, 'found by its old title')
     const late = { id: 'a', fence: before.epoch ?? 0, append: [valueSet('private')] }
     await refused(store.commit({ point: 'test', threads: [late] }), 'FENCED')
@@ -350,15 +365,15 @@ export const readingCases: Readonly<Record<string, Case>> = {
       blobs: [own, shared, evidence].map((hash) => ({ hash, bytes })),
     })
     await store.commit({ point: 'test', threads: [], blobs: [{ hash: free, bytes }] })
-    const kept = async () => {
+    const contents = async () => {
       const all = await Promise.all([own, shared, evidence, free].map((hash) => store.blob(hash)))
       return all.map((blob) => (blob ? 1 : 0)).join('')
     }
-    same(await kept(), '1111', 'the blobs before')
+    same(await contents(), '1111', 'the blobs before')
     await store.erase('a', [])
-    same(await kept(), '0101', 'the blobs after erasing a')
+    same(await contents(), '0101', 'the blobs after erasing a')
     await store.remove('b')
-    same(await kept(), '0001', 'the blobs after removing b')
+    same(await contents(), '0001', 'the blobs after removing b')
   },
   'a skeleton keeps the blobs it names': async (store) => {
     const hash = 'c'.repeat(64)
@@ -439,8 +454,8 @@ async function setFor(
 }
 
 async function valuesOf(store: Store, of: UserOf, prefix?: string): Promise<object> {
-  const found = await store.userValues(of, prefix)
-  return Object.fromEntries(found.map(({ key, value }) => [key, value]))
+  const values = await store.userValues(of, prefix)
+  return Object.fromEntries(values.map(({ key, value }) => [key, value]))
 }
 
 async function versionOf(store: Store, of: UserOf, key: string): Promise<number> {

@@ -1,5 +1,6 @@
 import type { TestFunctions } from '@skein/base'
-import type { Commit, Store, ThreadChange } from '../store/store.ts'
+import type { Commit, ThreadChange } from '../store/commit.ts'
+import type { Store } from '../store/store.ts'
 import { addThreads, claimed, newThread, refused, same, valueSet } from './contract.ts'
 import { leaseCases } from './store-contract-leases.ts'
 import { listCases } from './store-contract-lists.ts'
@@ -57,42 +58,48 @@ function change(rest: Omit<ThreadChange, 'id'>, more: Partial<Commit> = {}): Com
   return { point: 'test', threads: [{ id: 't', ...rest }], ...more }
 }
 
-const resumed = { type: 'resume_requested', at: new Date(5).toISOString() } as const
+const resumeEvent = { type: 'resume_requested', at: new Date(5).toISOString() } as const
 
 const writingCases: Readonly<Record<string, Case>> = {
   'a new thread is idle, empty and unclaimed': async (store) => {
     const thread = newThread('t', { title: 'T', tags: ['x'], owner: 'ada', clientId: 'c' })
     const { seqs } = await store.commit(change({ create: thread }))
     same([...seqs], [['t', 0]], 'the numbers')
-    const made = { lifecycle: 'idle', waiting: 0, tokens: 0, costUsd: 0, seq: 0, epoch: 0 }
+    const fields = { lifecycle: 'idle', waiting: 0, tokens: 0, costUsd: 0, seq: 0, epoch: 0 }
     // Each store may choose its own numbers for logs and changes, so the test takes them from the head.
     const { logId, change: number } = (await store.head('t'))!
     const rest = { unpriced: 0, updatedAt: 1000, wakeAt: null, attempts: 0, lease: null, logId }
     const used = { outputTokens: 0, cachedTokens: 0 }
-    const shown = { firstWords: null, forkedFrom: null, tools: [], grantedUntil: null, ...used }
-    const all = { id: 't', ...thread, ...made, ...rest, ...shown, change: number }
+    const otherFields = {
+      firstWords: null,
+      forkedFrom: null,
+      tools: [],
+      grantedUntil: null,
+      ...used,
+    }
+    const all = { id: 't', ...thread, ...fields, ...rest, ...otherFields, change: number }
     same(await store.head('t'), all, 'the head')
     same(await store.events('t'), [], 'the log')
   },
-  'a resting thread that is given work is queued until a drain takes it up': async (store) => {
+  'a resting thread that gets work is queued until a drain takes it up': async (store) => {
     const lifecycle = async (rest: Omit<ThreadChange, 'id'>) => {
       await store.commit(change(rest))
       return (await store.head('t'))?.lifecycle
     }
-    const given = { append: [resumed], wake: { by: 5 } }
+    const resumption = { append: [resumeEvent], wake: { by: 5 } }
     same(await lifecycle({ create: newThread('t') }), 'idle', 'a new thread')
-    same(await lifecycle({ append: [resumed] }), 'idle', 'without being woken')
+    same(await lifecycle({ append: [resumeEvent] }), 'idle', 'without being woken')
     same(await lifecycle({ append: [valueSet(1)], wake: { by: 5 } }), 'idle', 'woken without work')
     for (const rest of ['idle', 'waiting', 'stopped', 'failed'] as const) {
       same(await lifecycle({ head: { lifecycle: rest } }), rest, 'at rest')
-      same(await lifecycle(given), 'queued', `given work while ${rest}`)
+      same(await lifecycle(resumption), 'queued', `given work while ${rest}`)
     }
     same((await store.list({ lifecycle: 'queued' })).length, 1, 'found by its lifecycle')
     same(await lifecycle({ append: [valueSet(2)] }), 'queued', 'after an event from outside')
     same(await lifecycle({ fence: 0, append: [valueSet(3)] }), 'running', 'taken up by a drain')
-    same(await lifecycle(given), 'running', 'given work while it runs')
+    same(await lifecycle(resumption), 'running', 'given work while it runs')
     same(await lifecycle({ head: { lifecycle: 'terminated' } }), 'terminated', 'ended')
-    same(await lifecycle(given), 'terminated', 'given work after its end')
+    same(await lifecycle(resumption), 'terminated', 'given work after its end')
     same(await lifecycle({ head: { lifecycle: 'queued' } }), 'queued', 'named by the writer')
     same(await lifecycle({ fence: 0, wake: { exactly: null } }), 'idle', 'parked without more')
   },
@@ -113,7 +120,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     await other('beta')
     same((await store.headByClientId('acme', 'c'))?.id, 't', 'the thread of acme')
     same((await store.headByClientId('beta', 'c'))?.id, 'beta', 'the thread of beta')
-    same(await store.headByClientId('beta', 'd'), undefined, 'the thread of nobody')
+    same(await store.headByClientId('beta', 'd'), undefined, 'the thread without an owner')
     const own = (id: string, owner: string) =>
       store.commit({ point: 'test', threads: [{ id, create: { ...create, owner } }] })
     await own('ann', 'ann')
@@ -189,11 +196,11 @@ const writingCases: Readonly<Record<string, Case>> = {
   'totals follow every change': async (store) => {
     const expectTotals = async (): Promise<void> => {
       const heads = await store.list({ limit: 1000 })
-      const counted = new Map<string, number>()
-      for (const { lifecycle } of heads) counted.set(lifecycle, (counted.get(lifecycle) ?? 0) + 1)
+      const counts = new Map<string, number>()
+      for (const { lifecycle } of heads) counts.set(lifecycle, (counts.get(lifecycle) ?? 0) + 1)
       const { threads, tokens, costUsd } = await store.totals()
       const present = [...threads].filter(([, count]) => count !== 0)
-      same(Object.fromEntries(present), Object.fromEntries(counted), 'the threads by lifecycle')
+      same(Object.fromEntries(present), Object.fromEntries(counts), 'the threads by lifecycle')
       same(
         tokens,
         heads.reduce((sum, head) => sum + head.tokens, 0),
@@ -244,11 +251,11 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await store.totals()).tokens, 0, 'the tokens of all threads')
     await refused(count({ name: 'tokens', add: 1 }), 'TEXT_INVALID')
     await refused(count({ name: 'limit a', add: Number.NaN }), 'TEXT_INVALID')
-    // Many additions at once: only as many succeed as fit below the limit.
+    // Many concurrent additions: only as many succeed as fit below the limit.
     const tries = Array.from({ length: 64 }, () => count({ name: 'limit c', add: 3, below: 20 }))
-    const done = (await Promise.allSettled(tries)).filter(({ status }) => status === 'fulfilled')
-    same(done.length, 7, 'the additions that fit')
-    same(await all('limit c'), { 'limit c': 21 }, 'the counter after many additions at once')
+    const winners = (await Promise.allSettled(tries)).filter(({ status }) => status === 'fulfilled')
+    same(winners.length, 7, 'the additions that fit')
+    same(await all('limit c'), { 'limit c': 21 }, 'the counter after many concurrent additions')
   },
   'events are numbered from 1, in order, and come back as they went in': async (store) => {
     await addThreads(store, 't')
@@ -257,10 +264,10 @@ const writingCases: Readonly<Record<string, Case>> = {
     const { seqs } = await store.commit(change({ append: append.slice(0, 3) }))
     same(seqs.get('t'), 3, 'the number of the last event')
     await store.commit(change({ append: append.slice(3) }))
-    const numbered = append.map((event, index) => ({ seq: index + 1, event }))
-    same(await store.events('t'), numbered, 'the log')
-    same(await store.events('t', { after: 2 }), numbered.slice(2), 'the log after 2')
-    same(await store.events('t', { after: 1, limit: 2 }), numbered.slice(1, 3), 'a part')
+    const events = append.map((event, index) => ({ seq: index + 1, event }))
+    same(await store.events('t'), events, 'the log')
+    same(await store.events('t', { after: 2 }), events.slice(2), 'the log after 2')
+    same(await store.events('t', { after: 1, limit: 2 }), events.slice(1, 3), 'a part')
     same(await store.events('t', { after: 9 }), [], 'the log after its end')
     same((await store.events('t', { limit: Infinity })).length, 4, 'the length of all')
     same((await store.head('t'))?.updatedAt, 2000, 'the time of the last event')
@@ -307,7 +314,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await store.head('t'))?.tags, ['a'], 'the tags')
     same([...((await store.blob(BLOB.hash)) ?? [])], [1, 2], 'the blob')
   },
-  'a claim raises the epoch, charges nobody, and fences off whoever came before': async (store) => {
+  'a claim raises the epoch, counts no strike, and fences off the owner before': async (store) => {
     same(await store.claim('t', { owner: 'one', leaseMs: 9 }), undefined, 'the claim of no thread')
     await addThreads(store, 't')
     await claimed(store, 't')
@@ -366,9 +373,9 @@ const writingCases: Readonly<Record<string, Case>> = {
   },
   'a refused commit leaves no trace, whatever else is in it': async (store) => {
     await addThreads(store, 't', 'u')
-    const spent = [{ jti: 'j', exp: 9 }]
+    const usedTokens = [{ jti: 'j', exp: 9 }]
     const audit = [{ tree: 't', requestId: 'r', seq: 0, line: 'one' }]
-    await store.commit({ point: 'test', threads: [], spent, audit })
+    await store.commit({ point: 'test', threads: [], spent: usedTokens, audit })
     const good: Commit = {
       point: 'test',
       threads: [
@@ -387,7 +394,7 @@ const writingCases: Readonly<Record<string, Case>> = {
     await refused(store.commit(last({ expectSeq: 7 })), 'LOG_MOVED')
     await refused(store.commit(last({ append: [valueSet(1n)] })), 'NOT_JSON')
     await refused(
-      store.commit({ ...good, spent: [...(good.spent ?? []), ...spent] }),
+      store.commit({ ...good, spent: [...(good.spent ?? []), ...usedTokens] }),
       'TOKEN_SPENT',
     )
     await refused(
@@ -445,13 +452,13 @@ const writingCases: Readonly<Record<string, Case>> = {
     same((await write(line('a', 'q', 0), line('a', 'r', 2))).auditFrom, 2, 'the next index')
     await refused(write(line('a', 'r', 2)), 'STATE_CONFLICT')
     await refused(write(line('a', 'z', 0), line('a', 'z', 0)), 'STATE_CONFLICT')
-    const indexed = ['a r 0', 'a r 1', 'a q 0', 'a r 2'].map((text, index) => ({
+    const auditLines = ['a r 0', 'a r 1', 'a q 0', 'a r 2'].map((text, index) => ({
       index,
       line: text,
     }))
-    same(await store.audit('a'), indexed, 'the log')
-    same(await store.audit('a', { from: 2 }), indexed.slice(2), 'its end')
-    same(await store.audit('a', { requestId: 'q' }), indexed.slice(2, 3), 'one request')
+    same(await store.audit('a'), auditLines, 'the log')
+    same(await store.audit('a', { from: 2 }), auditLines.slice(2), 'its end')
+    same(await store.audit('a', { requestId: 'q' }), auditLines.slice(2, 3), 'one request')
     same(await store.audit('c'), [], 'the log of no tree')
   },
   'a token is spent once': async (store) => {

@@ -4,7 +4,7 @@ import { RuntimeError } from '../contract/error.ts'
 import type { EffectState } from '../state/kernel-state.ts'
 import type { EffectSchedule, ScheduledEffect, ThreadState } from '../contract/thread-state.ts'
 import type { Registry } from '../definitions/resolved.ts'
-import type { ToolDefinition } from '../definitions/types.ts'
+import type { ToolDefinition } from '../definitions/tool-definition.ts'
 import { allOverlaid, type FacadeBuffer, jsonCopy } from './values.ts'
 
 const MAX_ARGUMENT_BYTES = 256 * 1024

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ResolvedAgent, ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
-import type { ToolDefinition, VariableDefinition } from '../definitions/types.ts'
+import type { ToolDefinition } from '../definitions/tool-definition.ts'
+import type { VariableDefinition } from '../definitions/prompt-definition.ts'
 import type { EnvEntry } from '../state/kernel-state.ts'
 import type { Side } from '../contract/thread-state.ts'
 import { aesVault, envContext } from '../secrets/vault.ts'

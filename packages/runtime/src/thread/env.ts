@@ -1,5 +1,5 @@
 import type { Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
-import type { VariableDefinition } from '../definitions/types.ts'
+import type { VariableDefinition } from '../definitions/prompt-definition.ts'
 import type { KernelEnvironment } from '../context/environment.ts'
 import { RuntimeError } from '../contract/error.ts'
 import { type EnvEntry, type KernelState, registryOf } from '../state/kernel-state.ts'

@@ -1,9 +1,11 @@
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { calls, says, scripted } from '@skein/ai/testing'
-import { defineAgent, defineHook, definePrompt } from '../definitions/define.ts'
+import { defineAgent } from '../definitions/define-agent.ts'
+import { defineHook, definePrompt } from '../definitions/define.ts'
 import { defineTool } from '../definitions/define-tool.ts'
-import type { HookDefinition, ToolDefinition } from '../definitions/types.ts'
+import type { HookDefinition } from '../definitions/hook-definition.ts'
+import type { ToolDefinition } from '../definitions/tool-definition.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import { createRuntime, type EmbeddedRuntime } from '../runtime.ts'
 

@@ -4,8 +4,11 @@ import type { FileStat, ThreadState, UserState } from '../contract/thread-state.
 import type { KernelEnvironment } from '../context/environment.ts'
 import type { RuntimeEvent, ValueSet } from '../contract/event.ts'
 import type { KernelState } from '../state/kernel-state.ts'
-import type { Blob, Store, ThreadHead, UserOf, UserValueChange } from '../store/store.ts'
-import { isStorable } from '../store/thread-head.ts'
+import type { Blob } from '../store/commit.ts'
+import type { Store } from '../store/store.ts'
+import type { ThreadHead } from '../store/head.ts'
+import type { UserOf, UserValueChange } from '../store/user-value.ts'
+import { isStorable } from '../store/storable-text.ts'
 import { createGlob, fileMediaType, isTextFile, normalisePath } from './paths.ts'
 
 const MAX_KEY_LENGTH = 256

@@ -1,5 +1,5 @@
-import type { ThreadLifecycle } from '../store/store.ts'
-import type { CostUsd, ThreadInfo } from '../contract/runtime-api.ts'
+import type { ThreadLifecycle } from '../store/head.ts'
+import type { CostUsd, ThreadInfo } from '../contract/thread-info.ts'
 import type { DeliveryStatus, LoggedOutcome } from '@skein/threads'
 import type { UndoStatus } from '@skein/governance'
 import type { SessionOutcome } from '../contract/event.ts'

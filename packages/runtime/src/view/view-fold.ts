@@ -1,6 +1,6 @@
 import { isPlainObject, isSameJson, type JsonObject, type MessageJSON } from '@skein/base'
 import type { RuntimeUsageRecorded } from '../contract/event.ts'
-import type { CostUsd } from '../contract/runtime-api.ts'
+import type { CostUsd } from '../contract/thread-info.ts'
 import type { NumberedEvent } from '../contract/subscription.ts'
 import type {
   ThreadView,

@@ -1,11 +1,8 @@
 import { z } from 'zod'
 import { says, scripted } from '@skein/ai/testing'
-import {
-  defineAgent,
-  defineEffect,
-  defineHook,
-  definePrompt,
-} from '../../src/definitions/define.ts'
+import { defineAgent } from '../../src/definitions/define-agent.ts'
+import { defineEffect } from '../../src/definitions/define-effect.ts'
+import { defineHook, definePrompt } from '../../src/definitions/define.ts'
 import { defineTool } from '../../src/definitions/define-tool.ts'
 import { type RegistryOptions } from '../../src/definitions/load/registry.ts'
 

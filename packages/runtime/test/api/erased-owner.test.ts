@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { says, scripted } from '@skein/ai/testing'
 import { createRuntime } from '../../src/index.ts'
-import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
+import { defineAgent } from '../../src/definitions/define-agent.ts'
+import { definePrompt } from '../../src/definitions/define.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 
 const agent = defineAgent({

@@ -12,9 +12,11 @@ import type { Drain } from '../../src/dispatch/dispatcher.ts'
 import { inProcessDispatcher } from '../../src/dispatch/in-process-dispatcher.ts'
 import type { RuntimeEvent } from '../../src/contract/event.ts'
 import { createLiveBus, type LiveBus } from '../../src/live/live-bus.ts'
-import type { Inbox, Threads } from '../../src/contract/runtime-api.ts'
+import type { Inbox } from '../../src/contract/inbox.ts'
+import type { Threads } from '../../src/contract/threads.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
-import type { Commit, Store } from '../../src/store/store.ts'
+import type { Commit } from '../../src/store/commit.ts'
+import type { Store } from '../../src/store/store.ts'
 import { manualTimers } from '../../src/testing/simulation.ts'
 
 export const START: number = Date.parse('2026-01-01T00:00:00.000Z')

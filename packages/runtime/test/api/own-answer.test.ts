@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { RuntimeEvent } from '../../src/contract/event.ts'
-import type { SessionResult } from '../../src/contract/runtime-api.ts'
+import type { SessionResult } from '../../src/contract/session-result.ts'
 import { definitions } from './definitions.ts'
 import { createHarness, START, type Harness } from './harness.ts'
 

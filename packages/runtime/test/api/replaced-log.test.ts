@@ -2,7 +2,8 @@ import { afterEach, expect, test } from 'vitest'
 import type { LLMRequest } from '@skein/ai'
 import { says, scripted } from '@skein/ai/testing'
 import { createRuntime, type EmbeddedRuntime } from '../../src/index.ts'
-import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
+import { defineAgent } from '../../src/definitions/define-agent.ts'
+import { definePrompt } from '../../src/definitions/define.ts'
 
 const opened: EmbeddedRuntime[] = []
 afterEach(async () => {

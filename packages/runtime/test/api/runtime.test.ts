@@ -7,9 +7,11 @@ import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
 import type { Policy } from '@skein/governance'
 import { foldThread, type UnknownThreadEvent } from '@skein/threads'
 import { createRuntime, type EmbeddedRuntime, type NumberedEvent } from '../../src/index.ts'
-import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
+import { defineAgent } from '../../src/definitions/define-agent.ts'
+import { definePrompt } from '../../src/definitions/define.ts'
 import { defineTool } from '../../src/definitions/define-tool.ts'
-import { type AgentDefinition, type PromptDefinition } from '../../src/definitions/types.ts'
+import type { AgentDefinition } from '../../src/definitions/agent-definition.ts'
+import type { PromptDefinition } from '../../src/definitions/prompt-definition.ts'
 import { deferred } from './harness.ts'
 
 let runtime: EmbeddedRuntime | undefined

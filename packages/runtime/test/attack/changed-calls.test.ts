@@ -4,7 +4,8 @@ import { agent as uapAgent } from '@skein/agents'
 import { calls, says, scripted, type ScriptStep } from '@skein/ai/testing'
 import { type Policy, rules } from '@skein/governance'
 import { createRuntime, type EmbeddedRuntime, memoryStore, type Store } from '../../src/index.ts'
-import { defineAgent, definePrompt } from '../../src/definitions/define.ts'
+import { defineAgent } from '../../src/definitions/define-agent.ts'
+import { definePrompt } from '../../src/definitions/define.ts'
 import { defineTool } from '../../src/definitions/define-tool.ts'
 
 /** What approve with changes promises: only what a person has seen and signed runs, and it runs once. */

@@ -8,18 +8,18 @@ import {
   seededRandom,
 } from '@skein/base'
 import type { Admission, ApprovalRequest, RollbackAction } from '@skein/governance'
-import { type ApprovalDesk, createApprovalDesk } from '../../src/governance/approval-desk.ts'
+import { createApprovalSigner, type ApprovalSigner } from '../../src/governance/approval-signer.ts'
 import { exportAudit, verifyAudit } from '../../src/governance/audit-export.ts'
 import { type GovernanceKeys, memoryGovernanceKeys } from '../../src/governance/governance-keys.ts'
 import {
   createSessionGovernors,
-  type GovernedSession,
-  type SessionGovernor,
   type SessionGovernors,
   type SessionGovernorsOptions,
 } from '../../src/governance/session-governors.ts'
+import type { GovernedSession, SessionGovernor } from '../../src/governance/session-governor.ts'
 import type { ResolvedAgent } from '../../src/definitions/resolved.ts'
-import type { AgentTaskClass, ToolDefinition } from '../../src/definitions/types.ts'
+import type { AgentTaskClass } from '../../src/definitions/agent-definition.ts'
+import type { ToolDefinition } from '../../src/definitions/tool-definition.ts'
 import type { RuntimeEvent } from '../../src/contract/event.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -58,7 +58,7 @@ export interface Kit {
   readonly clock: ManualClock
   readonly ids: IdSource
   readonly keys: GovernanceKeys
-  readonly desk: ApprovalDesk
+  readonly signer: ApprovalSigner
   readonly session: GovernedSession
   /** As another process: nothing but the store connects them. */
   restart(changes?: Partial<SessionGovernorsOptions>): SessionGovernors
@@ -96,7 +96,7 @@ export async function kit({ tools, taskClass, options, ...rest }: KitOptions): P
   const clock = manualClock(Date.parse('2026-03-01T12:00:00Z'))
   const ids = randomIds({ random: seededRandom(rest.seed ?? 1) })
   const keys = memoryGovernanceKeys({ seed: 'test' })
-  const desk = createApprovalDesk({ id: GOVERNOR, keys, clock, ids })
+  const signer = createApprovalSigner({ id: GOVERNOR, keys, clock, ids })
   const session: GovernedSession = {
     threadId: 'thread-1',
     rootId: 'thread-1',
@@ -109,13 +109,22 @@ export async function kit({ tools, taskClass, options, ...rest }: KitOptions): P
   }
   await createThread(store, 'thread-1')
   const restart = (changes: Partial<SessionGovernorsOptions> = {}): SessionGovernors =>
-    createSessionGovernors({ id: GOVERNOR, store, clock, ids, keys, desk, ...options, ...changes })
+    createSessionGovernors({
+      id: GOVERNOR,
+      store,
+      clock,
+      ids,
+      keys,
+      signer,
+      ...options,
+      ...changes,
+    })
   const made: Kit = {
     store,
     clock,
     ids,
     keys,
-    desk,
+    signer,
     session,
     restart,
     open: (changes) => restart().open({ ...session, ...changes }),
@@ -130,7 +139,7 @@ export async function kit({ tools, taskClass, options, ...rest }: KitOptions): P
       await made.commit(governor)
       return admission
     },
-    sign: (request, by = 'pat') => desk.signApproval(request, { by }),
+    sign: (request, by = 'pat') => signer.signApproval(request, { by }),
     events: async () => (await store.events('thread-1')).map(({ event }) => event),
     entries: async () => (await store.audit('thread-1')).map(({ line }) => toEntry(line)),
     verify: async () =>

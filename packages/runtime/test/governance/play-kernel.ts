@@ -1,13 +1,10 @@
 import type { JsonValue } from '@skein/base'
 import type { AdmittedCall, ApprovalRequest } from '@skein/governance'
-import type { ToolDefinition } from '../../src/definitions/types.ts'
+import type { ToolDefinition } from '../../src/definitions/tool-definition.ts'
 import type { RuntimeEvent } from '../../src/contract/event.ts'
 import { answerInDoubt, type InDoubt, settleUnknownEffect } from '../../src/governance/in-doubt.ts'
-import type {
-  GovernanceWrites,
-  SessionGovernor,
-  SessionGovernorsOptions,
-} from '../../src/governance/session-governors.ts'
+import type { GovernanceWrites, SessionGovernor } from '../../src/governance/session-governor.ts'
+import type { SessionGovernorsOptions } from '../../src/governance/session-governors.ts'
 import { claimed } from '../../src/testing/contract.ts'
 import type { Kit } from './governed-kit.ts'
 import type { Mortal } from './mortal.ts'

@@ -1,6 +1,6 @@
 import { type JsonObject, SkeinError } from '@skein/base'
 import type { EmbeddedRuntime, SendMessage, WaitingItem } from '@skein/runtime'
-import { IF_BUSY } from '../../src/contract/runtime-api.ts'
+import { IF_BUSY } from '../../src/contract/send-message.ts'
 import type { Lane } from '../../src/testing/simulation.ts'
 import { chanceOf } from './chance.ts'
 import type { Coverage } from './coverage.ts'

@@ -108,7 +108,7 @@ export const blamePlants: Readonly<Record<string, BlamePlant>> = {
           const claim = await store.claim(id, options)
           if (!claim || 'heldBy' in claim || (claim.head.lease?.deaths ?? 0) === 0) return claim
           const { epoch: fence, head } = claim
-          await store.commit({ point: 'plant', threads: [{ id, fence, lease: 'on_trial' }] })
+          await store.commit({ point: 'plant', threads: [{ id, fence, lease: 'quarantined' }] })
           return { ...claim, head: { ...head, lease: { ...head.lease!, deaths: 0 } } }
         },
       }),

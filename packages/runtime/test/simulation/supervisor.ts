@@ -224,7 +224,7 @@ export class Supervisor {
 
   #probability(point: string): number {
     if (this.#world.plan.focus === 'fail_stuck')
-      return point === 'create_thread' || point === 'on_trial' ? 0 : 0.9
+      return point === 'create_thread' || point === 'quarantined' ? 0 : 0.9
     if (point === 'park') return 0.3
     return point.split('+').some((one) => COMMON.has(one)) ? 0.04 : 0.35
   }

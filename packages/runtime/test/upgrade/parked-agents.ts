@@ -1,7 +1,9 @@
 import type { LLMRequest, Message } from '@skein/ai'
 import { calls, fails, says, scripted, type ScriptPart } from '@skein/ai/testing'
 import { z } from 'zod'
-import { defineAgent, defineEffect, definePrompt } from '../../src/definitions/define.ts'
+import { defineAgent } from '../../src/definitions/define-agent.ts'
+import { defineEffect } from '../../src/definitions/define-effect.ts'
+import { definePrompt } from '../../src/definitions/define.ts'
 import { defineTool } from '../../src/definitions/define-tool.ts'
 import { type RegistryOptions } from '../../src/definitions/load/registry.ts'
 

@@ -42,7 +42,7 @@ export type ApiKey = Principal & ({ readonly key: string } | { readonly sha256: 
 
 /** Creates a function that finds the principal of the key in `authorization: Bearer …` or `x-api-key`. */
 export function apiKeys(keys: readonly ApiKey[]): Verify {
-  const known = keys.map((entry) => {
+  const entries = keys.map((entry) => {
     if ('key' in entry && entry.key.length < 16) throw invalid('is shorter than 16 characters')
     if (!('key' in entry) && !/^[0-9a-f]{64}$/i.test(entry.sha256))
       throw invalid('has a sha256 that is not 64 hex digits')
@@ -57,15 +57,15 @@ export function apiKeys(keys: readonly ApiKey[]): Verify {
     const key = presentedKey(request.headers)
     if (key === undefined) return null
     const hash = sha256(key)
-    let found: Principal | null = null
+    let match: Principal | null = null
     // All keys are compared, each in full, so that the duration of the comparison reveals nothing about the
     // keys.
-    for (const entry of known) {
+    for (const entry of entries) {
       let difference = entry.hash.length ^ hash.length
       for (let i = 0; i < hash.length; i++) difference |= entry.hash[i]! ^ hash[i]!
-      if (difference === 0) found = entry.principal
+      if (difference === 0) match = entry.principal
     }
-    return found
+    return match
   }
 }
 

@@ -112,8 +112,8 @@ function keySource(
 
   const refresh = async (url: string): Promise<void> => {
     readAt = clock.now()
-    const found = await fetchKeys(url, fetch)
-    if (found) find = keySet(found)
+    const keys = await fetchKeys(url, fetch)
+    if (keys) find = keySet(keys)
   }
   const refreshIfOlder = async (ageMs: number): Promise<boolean> => {
     if (typeof jwks !== 'string' || clock.now() - readAt <= ageMs) return false

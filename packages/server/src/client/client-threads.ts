@@ -81,14 +81,14 @@ export interface ClientThreads extends Pick<
   terminate(threadId: string, options?: { readonly detach?: boolean }): Promise<void>
   erase(threadId: string): Promise<void>
   fork(threadId: string, options?: Omit<ForkThread, 'owner'>): Promise<ForkedThread>
-  /** The thread as one HTML file without scripts, to keep or to send to somebody. */
+  /** The thread as one HTML file without scripts, to keep or to send to someone. */
   html(threadId: string): Promise<string>
   messages(threadId: string, query?: MessageQuery): Promise<readonly WireMessage[]>
   updateMessage(threadId: string, messageId: string, content: string | MessageJSON): Promise<void>
   import(lines: string): Promise<ThreadInfo>
   children(threadId: string): Promise<readonly ChildInfo[]>
   readonly files: Omit<ThreadFiles, 'move'>
-  /** Standing grants (approvals in advance for a tool). They are made and revoked in the name of the key's user. */
+  /** Standing grants. They are made and revoked in the name of the key's user. */
   readonly grants: {
     list: ThreadGrants['list']
     /** The grants that hold now, over all threads that you may see. */
@@ -237,8 +237,8 @@ function filesOf({ call, pick, send }: Requester): Omit<ThreadFiles, 'move'> {
     async read(threadId, name) {
       const response = await send('readFile', at(threadId, name))
       const bytes = new Uint8Array(await response.arrayBuffer())
-      const found = await stat(threadId, name)
-      if (found) return { stat: found, bytes }
+      const fileStat = await stat(threadId, name)
+      if (fileStat) return { stat: fileStat, bytes }
       throw new ClientError(`The file "${name}" was removed while it was being read.`, {
         code: 'FILE_NOT_FOUND',
         status: 404,
@@ -280,7 +280,7 @@ export function userValuesOf({ call, pick }: Requester): ClientUserValues {
     set: (user, key, value, { expectVersion } = {}) =>
       value !== null
         ? call('setUserValue', { user, key }, { json: { value, expectVersion } })
-        : // A query parameter cannot be null, so 0 stands for it: no value has the version 0.
+        : // A query parameter cannot be null, so it is sent as 0: no value has the version 0.
           call(
             'deleteUserValue',
             { user, key },

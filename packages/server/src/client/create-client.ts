@@ -138,9 +138,9 @@ export function createClient(options: ClientOptions): Client {
         const waiting: WaitingItem[] = []
         let cursor: string | undefined
         do {
-          const left = Math.min(limit - waiting.length, MOST_ITEMS)
-          if (left <= 0) break
-          const page = await waitingPage({ ...query, limit: left, cursor })
+          const rest = Math.min(limit - waiting.length, MOST_ITEMS)
+          if (rest <= 0) break
+          const page = await waitingPage({ ...query, limit: rest, cursor })
           waiting.push(...page.waiting)
           cursor = page.nextCursor
         } while (cursor !== undefined)
@@ -249,7 +249,7 @@ async function* readEvents(
     }
     if (signal?.aborted) return
     const backoff = Math.min(FIRST_WAIT_MS * 2 ** failures++, LONGEST_WAIT_MS)
-    // The wait is randomised, because after a restart of the server all clients reconnect at once.
+    // The wait is randomised, because after a restart of the server all clients reconnect at the same time.
     await wait(waitMs ?? backoff * (0.5 + random() / 2), signal)
   }
 }
@@ -295,12 +295,12 @@ async function readWithin(
 
 function waitFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
-    const done = (): void => {
+    const finish = (): void => {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', done)
+      signal?.removeEventListener('abort', finish)
       resolve()
     }
-    const timer = setTimeout(done, ms)
-    signal?.addEventListener('abort', done, { once: true })
+    const timer = setTimeout(finish, ms)
+    signal?.addEventListener('abort', finish, { once: true })
   })
 }

@@ -104,14 +104,15 @@ function unknownParameters(
   known: readonly string[],
   others: readonly SchemaProblem[],
 ): HttpError {
-  const shown = unknown.slice(0, MAX_NAMED).map((name) => name.slice(0, 100))
-  const names = shown.map((name) => JSON.stringify(name)).join(', ')
-  const more = unknown.length > shown.length ? `, and ${unknown.length - shown.length} more` : ''
+  const examples = unknown.slice(0, MAX_NAMED).map((name) => name.slice(0, 100))
+  const names = examples.map((name) => JSON.stringify(name)).join(', ')
+  const more =
+    unknown.length > examples.length ? `, and ${unknown.length - examples.length} more` : ''
   return new HttpError(`This operation has no query parameter ${names}${more}.`, {
     code: 'INPUT_INVALID',
     hint: known.length > 0 ? `It has ${known.join(', ')}.` : 'It has no query parameters at all.',
     problems: [
-      ...shown.map((name) => ({ field: `query.${name}`, message: 'is not a known parameter' })),
+      ...examples.map((name) => ({ field: `query.${name}`, message: 'is not a known parameter' })),
       ...others,
     ],
   })
@@ -173,8 +174,8 @@ interface BodyLimits {
 /** Reads the body of a request; throws when it exceeds the limit in size or time. */
 async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const { maxBytes, timeoutMs, timers } = limits
-  const declared = Number(request.headers.get('content-length') ?? 0)
-  if (!(declared <= maxBytes)) throw tooLarge(maxBytes)
+  const announcedBytes = Number(request.headers.get('content-length') ?? 0)
+  if (!(announcedBytes <= maxBytes)) throw tooLarge(maxBytes)
   if (!request.body) return new Uint8Array()
   const reader = request.body.getReader()
   let timer: TimerHandle

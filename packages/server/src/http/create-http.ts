@@ -13,7 +13,8 @@ import { toVerify, type Verify } from '../auth/authenticate.ts'
 import { HttpError, rateLimited } from '../operations/http-error.ts'
 import { DEFAULT_LIMITS, type HttpOptions, type Services } from './services.ts'
 import { Metrics } from './metrics.ts'
-import { openApi, ROUTES } from './openapi.ts'
+import { openApi } from './openapi.ts'
+import { ROUTES } from './routes.ts'
 import { COMPATIBLE, withVendorFields } from '../protocols/agents-as-models/vendor-fields.ts'
 import { type Buckets } from '../limits/token-buckets.ts'
 import { createBuckets } from '../limits/create-buckets.ts'
@@ -29,7 +30,7 @@ import { guardedLogger, loggedError, withTraceparent } from '@skein/runtime/serv
 export interface ClientConnection {
   /** The address of the client, used for rate limits. */
   readonly address?: string
-  /** Closes the connection at once. */
+  /** Closes the connection immediately. */
   readonly disconnect?: () => void
   /** Returns the number of bytes that were written to the connection and that its client has not taken yet. */
   readonly unsentBytes?: () => number
@@ -123,8 +124,8 @@ class HttpSurface implements Http {
     const startedAt = performance.now()
     const traceparent = request.headers.get('traceparent')
     const work = (): Promise<Response> => this.#guarded(request, connection)
-    const answered = await (traceparent === null ? work() : withTraceparent(traceparent, work))
-    const response = this.#guard.finish(request, answered)
+    const answer = await (traceparent === null ? work() : withTraceparent(traceparent, work))
+    const response = this.#guard.finish(request, answer)
     if (!logger) return response
     const requestId = requestIdOf(request) ?? (this.#options.ids ?? uuidV7)()
     if (!response.headers.has('x-request-id')) response.headers.set('x-request-id', requestId)
@@ -252,6 +253,6 @@ class HttpSurface implements Http {
 
 /** Returns the request's own id if it is short and plain, so that it can be logged and sent back. */
 function requestIdOf({ headers }: Request): string | undefined {
-  const given = headers.get('x-request-id') ?? ''
-  return /^[\w.:-]{1,64}$/.test(given) ? given : undefined
+  const requestId = headers.get('x-request-id') ?? ''
+  return /^[\w.:-]{1,64}$/.test(requestId) ? requestId : undefined
 }

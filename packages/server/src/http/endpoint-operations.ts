@@ -32,16 +32,16 @@ export const endpointOperations: readonly OperationRoute[] = METHODS.map((method
     async run(call) {
       const { runtime, thread, params } = call
       const { endpoints } = runtime.registry
-      const found = findEndpoint(endpoints, method, params.path)
-      if (!found) throw endpointNotFound(endpoints, params.path)
-      const { isRepeatable } = found.endpoint
+      const match = findEndpoint(endpoints, method, params.path)
+      if (!match) throw endpointNotFound(endpoints, params.path)
+      const { isRepeatable } = match.endpoint
       const response = await runtime.withState(
         thread.id,
-        (state) => found.endpoint.execute(forwarded(call), state, found.params),
+        (state) => match.endpoint.execute(forwarded(call), state, match.params),
         { isRepeatable },
       )
       if (response instanceof Response) return response
-      throw new HttpError(`The endpoint "${found.endpoint.path}" did not return a Response.`, {
+      throw new HttpError(`The endpoint "${match.endpoint.path}" did not return a Response.`, {
         code: 'RESPONSE_INVALID',
         hint: 'Return a `Response` from `execute`.',
       })

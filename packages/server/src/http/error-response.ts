@@ -17,15 +17,15 @@ export function errorResponse(
   error: unknown,
   unexpected: { readonly id: () => string; readonly report: (error: unknown, id: string) => void },
 ): Response {
-  const known = toKnown(error)
-  if (known && !isUnwritable(error)) return written(known)
+  const clientError = toKnown(error)
+  if (clientError && !isUnwritable(error)) return written(clientError)
   const id = unexpected.id()
   unexpected.report(error, id)
   // The message of the store names a path of the server, which is for the operator alone.
-  if (known)
+  if (clientError)
     return written(
       new HttpError('The server cannot store anything at the moment.', {
-        code: known.code,
+        code: clientError.code,
         hint: `Nothing was changed. Try again later; the operator finds error ${id}.`,
       }),
     )
@@ -51,8 +51,8 @@ export function errorCodeOf(error: unknown): ApiErrorCode {
 function toKnown(error: unknown): (SkeinError & { code: ApiErrorCode }) | undefined {
   if (!SkeinError.is(error) || !(error.code in STATUS)) return undefined
   if (error.code === 'THREAD_NOT_FOUND') return threadNotFound()
-  const known = error as SkeinError & { code: ApiErrorCode } // the code was found in STATUS above
-  return STATUS[known.code] === 500 ? undefined : known
+  const apiError = error as SkeinError & { code: ApiErrorCode } // the code was found in STATUS above
+  return STATUS[apiError.code] === 500 ? undefined : apiError
 }
 
 function written(error: SkeinError & { code: ApiErrorCode }): Response {

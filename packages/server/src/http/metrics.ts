@@ -38,15 +38,15 @@ export class Metrics {
 
   async toText(): Promise<string> {
     const { threads, tokens, costUsd } = await this.#runtime.threads.totals()
-    const limited = await this.#runtime.limits.totals()
+    const totals = await this.#runtime.limits.totals()
     const lifecycles = LIFECYCLES.map((lifecycle) =>
       line({ lifecycle }, threads.get(lifecycle) ?? 0),
     )
     const { node } = this.#runtime
-    const named = node ? [line({ node: node.name }, 1)] : []
+    const nodeLines = node ? [line({ node: node.name }, 1)] : []
     return [
       // Counters of requests, errors and streams are those of this process; the others are read from the store.
-      ...metric('skein_node_info', 'gauge', 'The node that answers.', named),
+      ...metric('skein_node_info', 'gauge', 'The node that answers.', nodeLines),
       ...metric('skein_threads', 'gauge', 'Threads by lifecycle.', lifecycles),
       ...single('skein_running_drains', 'gauge', 'Threads that run.', threads.get('running') ?? 0),
       ...single('skein_tokens', 'gauge', 'Tokens of all threads.', tokens),
@@ -56,7 +56,7 @@ export class Metrics {
         'skein_limits_total',
         'counter',
         'What limits of spending and retention have refused, delayed, erased, removed or kept.',
-        [...limited].map(([outcome, count]) => line({ outcome }, count)),
+        [...totals].map(([outcome, count]) => line({ outcome }, count)),
       ),
       ...this.#requestLines(),
       ...metric(
@@ -98,8 +98,8 @@ function metric(name: string, type: string, help: string, lines: readonly string
 
 function line(labels: Readonly<Record<string, string>>, value: number): string {
   const pairs = Object.entries(labels).map(([name, text]) => {
-    const escaped = text.replace(/[\\"\n]/g, (mark) => (mark === '\n' ? '\\n' : `\\${mark}`))
-    return `${name}="${escaped}"`
+    const label = text.replace(/[\\"\n]/g, (mark) => (mark === '\n' ? '\\n' : `\\${mark}`))
+    return `${name}="${label}"`
   })
   return `${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}`
 }

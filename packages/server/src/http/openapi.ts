@@ -1,65 +1,7 @@
-import { agentOperations } from '../operations/agents.ts'
-import { effectOperations } from '../operations/effects.ts'
-import { envOperations } from '../operations/env.ts'
-import { userOperations } from '../operations/users.ts'
-import { valueOperations } from '../operations/values.ts'
-import { variableOperations } from '../operations/variables.ts'
-import { approvalOperations } from '../operations/approvals.ts'
-import { controlOperations } from '../operations/control.ts'
-import { messageOperations } from '../operations/messages.ts'
-import { fileOperations } from '../operations/files.ts'
-import { logOperations } from '../operations/logs.ts'
-import { grantOperations } from '../operations/grants.ts'
-import { threadOperations } from '../operations/threads.ts'
-import { a2aOperations } from '../protocols/a2a/a2a-operations.ts'
-import { agentCardOperations } from '../protocols/a2a/agent-card.ts'
-import { endpointOperations } from './endpoint-operations.ts'
-import { serverOperations } from './server-operations.ts'
-import { agUiOperations } from '../protocols/ag-ui/ag-ui-operations.ts'
-import { aiSdkOperations } from '../protocols/ai-sdk/ai-sdk-operations.ts'
-import { modelOperations } from '../protocols/agents-as-models/inference-operation.ts'
-import { anthropicOperations } from '../protocols/anthropic/anthropic-operations.ts'
-import { openAiOperations } from '../protocols/openai/openai-operations.ts'
-import { mcpOperations } from '../protocols/mcp/mcp-operations.ts'
-import { streamOperations } from '../streams/stream-operations.ts'
-import { studioOperations } from '../studio/studio-operations.ts'
-
 import type { JsonSchema } from '@skein/base'
 import { STATUS, type ApiErrorCode } from '../operations/http-error.ts'
 import { pathParams, type OperationRoute } from '../operations/operation.ts'
 import { SCHEMAS } from '../operations/schemas.ts'
-
-/**
- * The table of operations, from which the server, the OpenAPI document, `docs/http.md` and the tenancy tests
- * are built.
- */
-export const ROUTES: readonly OperationRoute[] = [
-  ...serverOperations,
-  ...studioOperations,
-  ...agentOperations,
-  ...threadOperations,
-  ...messageOperations,
-  ...controlOperations,
-  ...streamOperations,
-  ...logOperations,
-  ...fileOperations,
-  ...valueOperations,
-  ...userOperations,
-  ...envOperations,
-  ...variableOperations,
-  ...approvalOperations,
-  ...grantOperations,
-  ...effectOperations,
-  ...endpointOperations,
-  ...aiSdkOperations,
-  ...agUiOperations,
-  ...mcpOperations,
-  ...agentCardOperations,
-  ...a2aOperations,
-  ...openAiOperations,
-  ...anthropicOperations,
-  ...modelOperations,
-]
 
 type Json = Record<string, unknown>
 
@@ -142,10 +84,10 @@ function responses(route: OperationRoute): Json {
   const all: Record<string, { description: string; content?: Json }> = {}
   for (const { status, description, mediaType, schema } of route.answers) {
     const hasContent = schema !== undefined || mediaType !== undefined
-    const known = all[status]?.content
+    const earlier = all[status]?.content
     const content = hasContent
-      ? { ...known, [mediaType ?? 'application/json']: schema ? { schema } : {} }
-      : known
+      ? { ...earlier, [mediaType ?? 'application/json']: schema ? { schema } : {} }
+      : earlier
     all[status] = { description, content }
   }
   const schema: JsonSchema = { $ref: '#/components/schemas/Error' }

@@ -113,9 +113,9 @@ function listen(server: Server, port: number, host: string): Promise<void> {
 
 function close(server: Server, http: Http, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+    const timer = setTimeout(() => server.closeAllConnections(), graceMs)
     server.close(() => {
-      clearTimeout(cut)
+      clearTimeout(timer)
       resolve()
     })
     http.endStreams()

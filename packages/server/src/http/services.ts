@@ -107,7 +107,7 @@ export interface HttpOptions {
   readonly clientAddress?: (request: Request) => string | undefined
   /**
    * Whether chats show text of agents whose answers are checked (governed agents) only after it has passed all
-   * checks. By default it is shown at once and marked as unverified.
+   * checks. By default it is shown immediately and marked as unverified.
    */
   readonly chat?: { readonly hold?: boolean }
   /**

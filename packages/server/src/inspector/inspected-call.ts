@@ -77,14 +77,14 @@ export class InspectedThread {
     )
     const turn = 'turn' in end ? end.turn : undefined
     const first = inferences[0]?.messages ?? []
-    const given = new Set(first.map(({ id }) => id))
-    const produced = (turn?.messages ?? inferences.at(-1)?.messages ?? []).filter(
-      ({ id }) => !given.has(id),
+    const firstIds = new Set(first.map(({ id }) => id))
+    const newMessages = (turn?.messages ?? inferences.at(-1)?.messages ?? []).filter(
+      ({ id }) => !firstIds.has(id),
     )
     for (const message of first) this.#history(message)
     this.events.push({ type: 'turn_start', at, turnId, agentId, side: 'a' })
     let cycle = 0
-    for (const message of produced)
+    for (const message of newMessages)
       if (message.type === 'assistant') this.#answered(message, cycle++, turn)
       else this.#history(message, turn)
     if (this.#stepId !== '')
@@ -120,8 +120,8 @@ export class InspectedThread {
     this.#stored.set(message.id, message)
     const side = message.type === 'user' ? 'b' : 'a'
     const agentId = message.type === 'user' ? undefined : `${this.#recording.agent}/a`
-    const added = { message: messageToJSON(message), side, agentId } as const
-    this.events.push({ type: 'message_added', at, turnId: message.id, ...added })
+    const fields = { message: messageToJSON(message), side, agentId } as const
+    this.events.push({ type: 'message_added', at, turnId: message.id, ...fields })
     if (message.type === 'assistant') this.#called(message)
   }
 
@@ -139,19 +139,19 @@ export class InspectedThread {
     const { agent, inferences } = this.#recording
     const turnId = this.#turnId
     const at = timeText(message.timestamp)
-    const asked = inferences[cycle]
-    const logId = this.#step(asked, at)
+    const inference = inferences[cycle]
+    const logId = this.#step(inference, at)
     const used = turn?.usageByCycle[cycle]
     const usage = used && toThreadUsage(used)
     const costUsd = used?.costUsd
     const isLast = message.id === turn?.response.id
     const finishReason = isLast ? turn.stopReason : undefined
-    if (logId !== undefined && asked)
+    if (logId !== undefined && inference)
       this.events.push({
         type: 'model_answered',
         at,
         logId,
-        durationMs: Math.max(0, message.timestamp.getTime() - asked.at),
+        durationMs: Math.max(0, message.timestamp.getTime() - inference.at),
         messageId: message.id,
         usage: usage && ({ ...usage } as JsonObject),
         costUsd,
@@ -166,8 +166,8 @@ export class InspectedThread {
       side: 'a',
       agentId: `${agent}/a`,
       message: messageToJSON(message),
-      modelName: asked?.model,
-      providerName: asked?.provider,
+      modelName: inference?.model,
+      providerName: inference?.provider,
       usage,
       costUsd,
       finishReason,
@@ -209,9 +209,9 @@ export class InspectedThread {
     this.blobs.set(frame.hash, frame.bytes)
     const logId = uuidV7()
     const delta = deltaOf(this.#previous, messages, (id) => this.#stored.get(id))
-    const kept = this.#previous?.messageIds.slice(0, delta.previous?.keeps ?? 0) ?? []
-    const added = delta.adds.map((add) => (typeof add === 'string' ? add : String(add['id'])))
-    this.#previous = { logId, frame: frame.hash, messageIds: [...kept, ...added] }
+    const earlierIds = this.#previous?.messageIds.slice(0, delta.previous?.keeps ?? 0) ?? []
+    const newIds = delta.adds.map((add) => (typeof add === 'string' ? add : String(add['id'])))
+    this.#previous = { logId, frame: frame.hash, messageIds: [...earlierIds, ...newIds] }
     this.events.push({
       type: 'model_requested',
       at,

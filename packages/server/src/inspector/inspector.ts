@@ -22,7 +22,7 @@ interface InspectorOptions {
    * Texts that must not be written to files. Keys passed to a call, and keys in the environment, are removed anyway.
    */
   readonly secrets?: readonly string[]
-  /** Called when the record of a call could not be written; the call itself goes on. Default: `process.emitWarning`. */
+  /** Called when the record of a call could not be written; the call itself continues. Default: `process.emitWarning`. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -56,9 +56,9 @@ export function inspector(options: InspectorOptions = {}): LLMMiddleware & Agent
       runs.set(input.id, new InspectedCall(name ?? agent.id, agent.system))
     },
     onInference({ messages, tools, params, model }) {
-      const run = messages.map(({ id }) => runs.get(id)).findLast(Boolean)
+      const threadRun = messages.map(({ id }) => runs.get(id)).findLast(Boolean)
       const { provider, modelId } = model
-      run?.ask({ messages, tools, params, provider: provider.name, model: modelId })
+      threadRun?.ask({ messages, tools, params, provider: provider.name, model: modelId })
     },
     async after({ input }, { turn }) {
       const run = runs.get(input.id)
@@ -82,8 +82,8 @@ export function inspector(options: InspectorOptions = {}): LLMMiddleware & Agent
 const KEY = 'skein inspector'
 
 function recordingIn(state: ReadonlyMap<string, unknown>): InspectedCall | undefined {
-  const known = state.get(KEY)
-  return known instanceof InspectedCall ? known : undefined
+  const stateValue = state.get(KEY)
+  return stateValue instanceof InspectedCall ? stateValue : undefined
 }
 
 /**
@@ -109,9 +109,9 @@ async function writeThread(
     events: events.length,
     blobs: blobs.size,
   }
-  const stored = events.map((event, index) => ({ seq: index + 1, event: clean(event) }))
+  const storedEvents = events.map((event, index) => ({ seq: index + 1, event: clean(event) }))
   const contents = [...blobs].map(([blob, bytes]) => ({ blob, base64: encodeBase64(bytes) }))
-  const lines = [header, ...stored, ...contents].map((line) => `${JSON.stringify(line)}\n`)
+  const lines = [header, ...storedEvents, ...contents].map((line) => `${JSON.stringify(line)}\n`)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const file = join(folder, `${id}.jsonl`)
   await writeFile(`${file}.part`, lines.join(''), { mode: 0o600 })
@@ -148,7 +148,7 @@ export async function openInspected(path: string = FOLDER): Promise<{
   const { createRegistry, createRuntime, defineAgent, definePrompt } =
     await import('@skein/runtime')
   const { scripted } = await import('@skein/ai/testing')
-  const known = new Set<string>()
+  const threadIds = new Set<string>()
   const agents = new Map<string, ReturnType<typeof defineAgent>>()
   const placeholder = (name: string): ReturnType<typeof defineAgent> => {
     const prompt = definePrompt({ name, prompt: '', model: scripted([]) })
@@ -175,8 +175,8 @@ export async function openInspected(path: string = FOLDER): Promise<{
     async refresh() {
       const problems: string[] = []
       for (const file of await filesIn(path)) {
-        if (known.has(file)) continue
-        known.add(file)
+        if (threadIds.has(file)) continue
+        threadIds.add(file)
         await read(file).catch((error: unknown) => problems.push(`${file}: ${messageOf(error)}`))
       }
       return problems
@@ -186,8 +186,8 @@ export async function openInspected(path: string = FOLDER): Promise<{
 
 /** Returns the files to show, the oldest first: file names begin with the time. A missing folder counts as empty. */
 async function filesIn(path: string): Promise<readonly string[]> {
-  const found = await stat(path).catch(() => undefined)
-  if (!found?.isDirectory()) return found ? [path] : []
+  const stats = await stat(path).catch(() => undefined)
+  if (!stats?.isDirectory()) return stats ? [path] : []
   return (await readdir(path))
     .filter(isThreadFile)
     .toSorted()

@@ -34,7 +34,7 @@ interface Share {
  * Limits requests per account over all nodes that share a store, so that together they admit no more than one server
  * would. A counter says up to which time, in microseconds, the tokens of an account are taken (the generic cell rate
  * algorithm); it only grows, so a node can raise it unless another node has done so since it was read. A busy node
- * takes several tokens at once and uses them for `SHARE_MS`. In return the bucket holds fewer tokens: it leaves out
+ * takes several tokens together and uses them for `SHARE_MS`. In return the bucket holds fewer tokens: it leaves out
  * those that nodes may still have.
  */
 export class SharedBuckets implements Buckets {
@@ -44,7 +44,7 @@ export class SharedBuckets implements Buckets {
   readonly #kind: 'address' | 'client'
   readonly #store: RuntimeNode['store']
   readonly #shares = new Map<string, Share>()
-  /** The microseconds that one token stands for, and how far the counter may be ahead of the clock. */
+  /** The microseconds that one token is worth, and how far the counter may be ahead of the clock. */
   readonly #cost: number
   readonly #ahead: number
   readonly #maxShare: number
@@ -62,8 +62,8 @@ export class SharedBuckets implements Buckets {
     this.#store = store
     this.#cost = Math.ceil((MINUTE * 1000) / perMinute)
     this.#maxShare = Math.max(1, Math.floor((perMinute * SHARE_MS) / MINUTE))
-    const kept = this.#maxShare > 1 ? SHARE_MS * 1000 : 0
-    this.#ahead = this.#cost * perMinute - kept
+    const shareMs = this.#maxShare > 1 ? SHARE_MS * 1000 : 0
+    this.#ahead = this.#cost * perMinute - shareMs
   }
 
   take(account: string): number | Promise<number> {
@@ -159,9 +159,9 @@ export class SharedBuckets implements Buckets {
       const name = this.#name(account, of)
       return (await this.#store.counters(name)).get(name) ?? 0
     }
-    const stored = await read(day)
-    share.counter = stored > 0 ? stored : await read(day - 1)
-    share.stored = stored
+    const storedCount = await read(day)
+    share.counter = storedCount > 0 ? storedCount : await read(day - 1)
+    share.stored = storedCount
     share.day = day
   }
 

@@ -82,7 +82,7 @@ interface AgentTool {
   readonly maxInstances?: number
 }
 
-const tried = answer({
+const toolAnswer = answer({
   threadId: string,
   outcome: string,
   'result?': anything,
@@ -121,19 +121,19 @@ export const agentOperations: readonly OperationRoute[] = [
     scope: 'threads:write',
     probe: { params: { tool: 'note' }, body: { arguments: { text: 'Hello' } } },
     body: { json: shape({ arguments: object, 'waitMs?': between(0, 60_000) }) },
-    answers: [json('What came of it.', tried)],
+    answers: [json('What came of it.', toolAnswer)],
     errors: ['AGENT_NOT_FOUND', 'TOOL_NOT_FOUND', 'PLAYGROUND_OFF', 'SPENDING_LIMIT'],
     async run({ runtime, params, body, principal, services, request }) {
       checkPlayground(services.studio)
       const { a: side, name: agent } = runtime.registry.agent(params.agent)
-      const found = side.prompt.tools.find(({ name }) => name === params.tool)
+      const definition = side.prompt.tools.find(({ name }) => name === params.tool)
       // A tool of an `agent()` cannot be tried: the strategy of such an agent decides by itself which calls are made.
-      if (found?.kind !== 'tool' || !found.tool.run || side.agent || side.handler)
+      if (definition?.kind !== 'tool' || !definition.tool.run || side.agent || side.handler)
         throw new HttpError('The agent has no tool with this name that can be tried.', {
           code: 'TOOL_NOT_FOUND',
           hint: 'GET /agents/{agent} lists its tools. Those of side A that run here can be tried.',
         })
-      const { name: toolName } = found
+      const { name: toolName } = definition
       const { tenant, user: owner } = principal
       const call = { toolName, arguments: body.arguments }
       const { threads } = runtime

@@ -72,7 +72,7 @@ export const controlOperations: readonly OperationRoute[] = [
     ],
     run({ runtime, thread, body: { message, send, ...rest }, principal, services }) {
       if (message !== undefined && send === false)
-        throw invalidInput('A message of a fork is sent at once; leave it out.', 'body.message')
+        throw invalidInput('A message of a fork is sent immediately; leave it out.', 'body.message')
       return runtime.threads.fork(thread.id, {
         ...rest,
         owner: principal.user,

@@ -1,5 +1,6 @@
+import type { ThreadIdentity } from './thread-identity.ts'
 import { type ThreadView, threadView, ViewFold } from '@skein/runtime/view'
-import type { ThreadInfo, Runtime, Store } from '@skein/runtime'
+import type { Runtime, Store } from '@skein/runtime'
 
 /** The cached view of a thread, computed from its log up to the event `seq`. */
 interface KeptView {
@@ -21,25 +22,25 @@ const MAX_KEPT_VIEWS = 32
  */
 export async function currentView(
   runtime: Runtime & { readonly store?: Pick<Store, 'head'> },
-  { id, seq }: ThreadInfo,
+  { id, seq }: ThreadIdentity,
 ): Promise<ThreadView> {
   const { store, threads } = runtime
   const logId = seq < MIN_KEPT_EVENTS ? undefined : (await store?.head(id))?.logId
   if (logId === undefined) return threadView(await threads.events(id))
   const views = keptViews.get(runtime) ?? new Map<string, KeptView>()
   keptViews.set(runtime, views)
-  const known = views.get(id)
-  const kept = known?.logId === logId ? known : { logId, fold: new ViewFold(), seq: 0 }
-  const events = await threads.events(id, { after: kept.seq })
+  const earlier = views.get(id)
+  const view = earlier?.logId === logId ? earlier : { logId, fold: new ViewFold(), seq: 0 }
+  const events = await threads.events(id, { after: view.seq })
   // The log may have been erased and replaced while it was read; the cached view is then wrong.
   if ((await store?.head(id))?.logId !== logId) return threadView(await threads.events(id))
   for (const { seq: number, event } of events) {
-    if (number <= kept.seq) continue // another reader was faster
-    kept.fold.push(event, number)
-    kept.seq = number
+    if (number <= view.seq) continue // another reader was faster
+    view.fold.push(event, number)
+    view.seq = number
   }
   views.delete(id)
-  views.set(id, kept)
+  views.set(id, view)
   if (views.size > MAX_KEPT_VIEWS) views.delete(views.keys().next().value!)
-  return kept.fold.view
+  return view.fold.view
 }

@@ -5,7 +5,7 @@ import { answer, anything, between, arrayOf, shape, string, maxText } from '@ske
 
 const YEAR_MS = 31_536_000_000
 
-/** The operations on the effects (scheduled work) of a thread. */
+/** The operations on the effects of a thread. */
 export const effectOperations: readonly OperationRoute[] = [
   operation('listEffects', {
     tag: 'effects',

@@ -4,14 +4,14 @@ import { publicEvent } from '@skein/runtime/view'
 type AnyEvent = NumberedEvent['event']
 
 /** The JSON of events that were encoded before, by event: all readers of a thread get the same event objects. */
-const written = new WeakMap<AnyEvent, string>()
+const texts = new WeakMap<AnyEvent, string>()
 
 /** Returns the JSON of an event without the values that clients must not see. */
 export function publicEventJson(event: AnyEvent): string {
-  const known = written.get(event)
-  if (known !== undefined) return known
+  const earlier = texts.get(event)
+  if (earlier !== undefined) return earlier
   const json = JSON.stringify(publicEvent(event))
-  written.set(event, json)
+  texts.set(event, json)
   return json
 }
 

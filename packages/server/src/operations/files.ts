@@ -34,8 +34,8 @@ export const fileOperations: readonly OperationRoute[] = [
       if (!stat) throw fileNotFound()
       const headers = fileHeaders(stat)
       const { etag } = headers
-      const known = request.headers.get('if-none-match')?.split(',') ?? []
-      if (known.some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, ''))))
+      const tags = request.headers.get('if-none-match')?.split(',') ?? []
+      if (tags.some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, ''))))
         return new Response(null, { status: 304, headers: { etag } })
       const { bytes } = await threads.files.read(thread.id, stat.path)
       return new Response(new Uint8Array(bytes), { headers })

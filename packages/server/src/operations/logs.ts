@@ -27,9 +27,9 @@ export const logOperations: readonly OperationRoute[] = [
       const events = await runtime.threads.events(thread.id, { after, limit })
       return {
         events: events.map(({ seq, event }) => {
-          const cut = maxResultChars && withoutLongResults(event, maxResultChars)
-          return cut
-            ? { seq, event: publicEvent(cut), isCut: true }
+          const shortEvent = maxResultChars && withoutLongResults(event, maxResultChars)
+          return shortEvent
+            ? { seq, event: publicEvent(shortEvent), isCut: true }
             : { seq, event: publicEvent(event) }
         }),
       }

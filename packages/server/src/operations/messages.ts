@@ -108,10 +108,10 @@ export function toSendMessage(
   const { content, ...rest } = message
   if (rest.model !== undefined || rest.settings !== undefined) checkPlayground(studio)
   if (content !== undefined) {
-    const checked = parseMessage({ type: 'user', content }, 'body.content')
-    if (checked.type !== 'user')
+    const parsedMessage = parseMessage({ type: 'user', content }, 'body.content')
+    if (parsedMessage.type !== 'user')
       throw invalidInput('The message is not one of a user.', 'body.content')
-    return { ...rest, content: checked.content, userId: user }
+    return { ...rest, content: parsedMessage.content, userId: user }
   }
   if ((rest.text ?? '') === '' && !rest.attachments?.length)
     throw invalidInput('The message is empty.', 'body')

@@ -1,6 +1,7 @@
+import type { ThreadIdentity } from './thread-identity.ts'
 import type { JsonSchema, JsonValue } from '@skein/base'
 import type { Services } from '../http/services.ts'
-import type { Runtime, ThreadInfo } from '@skein/runtime'
+import type { Runtime } from '@skein/runtime'
 import { doPart } from '@skein/runtime/serving'
 import { addressOf, type OperationId, type PathParams } from './addresses.ts'
 import type { ApiErrorCode } from './http-error.ts'
@@ -34,7 +35,7 @@ export interface Call {
 
 /** A request about one thread, which the client is allowed to see. */
 export interface ThreadCall extends Call {
-  readonly thread: ThreadInfo
+  readonly thread: ThreadIdentity
 }
 
 /** One of the responses that a route can send. */
@@ -118,7 +119,7 @@ export type OperationCall<Id extends OperationId, Query extends ShapeFields, Bod
   readonly params: PathParams<Id>
   readonly query: { readonly [Name in keyof Query]?: Infer<Query[Name]> }
   readonly body: Body
-} & ('threadId' extends keyof PathParams<Id> ? { readonly thread: ThreadInfo } : unknown)
+} & ('threadId' extends keyof PathParams<Id> ? { readonly thread: ThreadIdentity } : unknown)
 
 /** The definition of an operation: its input, its scope, its responses and its work. */
 export interface Operation<

@@ -1,3 +1,4 @@
+import type { ThreadIdentity } from './thread-identity.ts'
 import { SkeinError } from '@skein/base'
 import { FOUND_EFFECTS, type Runtime, type ThreadInfo, type WaitingItem } from '@skein/runtime'
 import { type FoundEffect } from '@skein/runtime/serving'
@@ -44,7 +45,7 @@ export function checkMayApprove(principal: Principal): void {
   if (hasScope(principal, 'approvals:write')) return
   throw new HttpError('Deciding about a call needs the scope approvals:write.', {
     code: 'SCOPE_MISSING',
-    hint: 'Use a key that has this scope, or let somebody decide who may: the inbox lists the call.',
+    hint: 'Use a key that has this scope, or let someone decide who may: the inbox lists the call.',
   })
 }
 
@@ -82,13 +83,13 @@ export async function findThread(
   runtime: Runtime,
   principal: Principal,
   threadId: string,
-): Promise<ThreadInfo> {
+): Promise<ThreadIdentity> {
   if (!THREAD_ID.test(threadId)) throw threadNotFound()
-  const head = await ifFound(runtime.threads.get(threadId))
+  const head = await ifFound(runtime.threads.head(threadId))
   if (!head || head.tenant !== principal.tenant) throw threadNotFound()
   if (seesAllOwners(principal) || head.owner === principal.user) return head
   // The owner of a root thread may also see its descendants, which have no owner of their own.
-  const root = head.rootId === head.id ? head : await ifFound(runtime.threads.get(head.rootId))
+  const root = head.rootId === head.id ? head : await ifFound(runtime.threads.head(head.rootId))
   if (root?.tenant === principal.tenant && root.owner === principal.user) return head
   throw threadNotFound()
 }
@@ -98,7 +99,7 @@ export async function findChat(
   runtime: Runtime,
   principal: Principal,
   chatId: string,
-): Promise<ThreadInfo> {
+): Promise<ThreadIdentity> {
   const head = await byClientId(runtime, principal, chatId)
   return head ?? findThread(runtime, principal, chatId)
 }

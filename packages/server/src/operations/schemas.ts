@@ -118,7 +118,7 @@ export const LIFECYCLES: readonly ThreadLifecycle[] = [
 /** The shape of a thread's lifecycle. */
 export const lifecycle: Shape<ThreadLifecycle> = choice(...LIFECYCLES)
 
-/** One of the two sides of a conversation. */
+/** One of the two sides. */
 export const side: Shape<'a' | 'b'> = choice('a', 'b')
 
 /** Values of environment variables by name. */

@@ -113,7 +113,7 @@ export const threadOperations: readonly OperationRoute[] = [
     summary: 'One thread.',
     scope: 'threads:read',
     answers: [json('The thread.', ref('Thread'))],
-    run: ({ thread }) => thread,
+    run: ({ runtime, thread }) => runtime.threads.get(thread.id),
   }),
   operation('getThreadView', {
     tag: 'threads',
@@ -123,7 +123,10 @@ export const threadOperations: readonly OperationRoute[] = [
     query: { upTo: between(0, Number.MAX_SAFE_INTEGER) },
     answers: [json('The view.', ref('ThreadView'))],
     async run({ runtime, thread, query: { upTo } }) {
-      if (upTo === undefined) return { ...(await currentView(runtime, thread)), tree: thread.tree }
+      if (upTo === undefined) {
+        const { tree } = await runtime.threads.get(thread.id)
+        return { ...(await currentView(runtime, thread)), tree }
+      }
       return threadView(await runtime.threads.events(thread.id, { limit: upTo }))
     },
   }),
@@ -153,11 +156,11 @@ export const threadOperations: readonly OperationRoute[] = [
     ],
     async run({ runtime: { threads }, thread: { id: parentId, tenant } }) {
       const children = await threads.children(parentId, { includesEnded: true })
-      const known = new Map<string, ThreadInfo>()
+      const childThreads = new Map<string, ThreadInfo>()
       const limit = 1000
       for (let offset = 0, isFull = true; isFull; offset += limit) {
         const page = await threads.list({ tenant, parentId, sort: 'oldest', limit, offset })
-        for (const thread of page) known.set(thread.id, thread)
+        for (const thread of page) childThreads.set(thread.id, thread)
         isFull = page.length === limit
       }
       return {
@@ -165,7 +168,7 @@ export const threadOperations: readonly OperationRoute[] = [
           ...child,
           // Standard Agents counts in microseconds.
           createdAt: createdAt === undefined ? undefined : new Date(createdAt / 1000).toISOString(),
-          thread: known.get(child.reference) ?? null,
+          thread: childThreads.get(child.reference) ?? null,
         })),
       }
     },

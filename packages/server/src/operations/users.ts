@@ -64,7 +64,7 @@ export const userOperations: readonly OperationRoute[] = [
           code: 'VALUE_INVALID',
           hint: 'DELETE removes a value.',
         })
-      // `set` returns nothing if somebody removed the value right after it was set.
+      // `set` returns nothing if the value was removed right after it was set.
       const set = await runtime.users.values.set(of, params.key, value, { expectVersion })
       if (set) return set
       throw new HttpError('The value was removed meanwhile.', { code: 'STATE_CONFLICT' })

@@ -7,7 +7,7 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.3rem 0}`
 
 /**
  * Writes a view as one HTML file without scripts and without links to other files, in which every text
- * is escaped, so that it can be kept or sent to somebody.
+ * is escaped, so that it can be kept or sent to someone.
  */
 export function viewHtml(view: ThreadView, title: string): string {
   const { agent, threadId, createdAt, updatedAt, status, usage, items, waiting } = view

@@ -38,8 +38,8 @@ export class OpenStreams {
     this.#perClient.set(client, this.#countOf(client) + 1)
     return () => {
       if (!this.#open.delete(stream)) return
-      const left = this.#countOf(client) - 1
-      if (left > 0) this.#perClient.set(client, left)
+      const rest = this.#countOf(client) - 1
+      if (rest > 0) this.#perClient.set(client, rest)
       else this.#perClient.delete(client)
     }
   }

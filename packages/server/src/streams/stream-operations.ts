@@ -4,7 +4,7 @@ import { operation, type OperationRoute, stream } from '../operations/operation.
 import { seesAllOwners } from '../operations/principal.ts'
 import { boolean, choice, maxText } from '@skein/base/shape'
 import { threadStream, treeStream } from './tree-stream.ts'
-import { parsePosition } from './tree-queue.ts'
+import { parsePosition } from './tree-position.ts'
 import { eventResponse } from './event-stream.ts'
 
 /** Changes of a thread within this time are sent as one. */

@@ -1,14 +1,15 @@
+import type { ThreadIdentity } from '../operations/thread-identity.ts'
 import { encodeSse, SkeinError } from '@skein/base'
-import type { NumberedEvent, Runtime, ThreadInfo } from '@skein/runtime'
+import type { NumberedEvent, Runtime } from '@skein/runtime'
 import type { SubscribeOptions } from '@skein/runtime/serving'
+import { MergeQueue } from './merge-queue.ts'
 import {
-  MergeQueue,
-  type TreePosition,
-  SKIPPED,
   LATER,
+  SKIPPED,
   formatPosition,
   parsePosition,
-} from './tree-queue.ts'
+  type TreePosition,
+} from './tree-position.ts'
 import { publicEventJson } from '../operations/event-json.ts'
 
 /** An event of a thread or of one of its descendants, with its path in the tree. */
@@ -47,7 +48,7 @@ const CAPACITY = 64
 /** Yields the numbered events of a thread and all its descendants as server-sent events. */
 export async function* treeStream(
   runtime: Runtime,
-  root: ThreadInfo,
+  root: ThreadIdentity,
   options: TreeStreamOptions,
 ): AsyncGenerator<string, void, undefined> {
   const position = parsePosition(options.after ?? '0') ?? { id: '0', children: [] }
@@ -75,7 +76,7 @@ class Tree {
 
   constructor(
     runtime: Runtime,
-    root: ThreadInfo,
+    root: ThreadIdentity,
     position: TreePosition,
     options: TreeStreamOptions,
   ) {
@@ -176,8 +177,8 @@ class Tree {
    */
   async #hasAll(lastSeqs: Map<Followed, number>): Promise<boolean> {
     for (const thread of this.#followed) {
-      const known = lastSeqs.get(thread)
-      const last = known ?? (await this.#headOf(thread))?.seq ?? 0
+      const lastSeq = lastSeqs.get(thread)
+      const last = lastSeq ?? (await this.#headOf(thread))?.seq ?? 0
       lastSeqs.set(thread, last)
       if (Math.trunc(Number(thread.position.id)) < last) return false
     }
@@ -214,9 +215,9 @@ class Tree {
     else this.#queue.close() // the root thread was removed
   }
 
-  async #headOf({ threadId }: Followed): Promise<ThreadInfo | undefined> {
+  async #headOf({ threadId }: Followed): Promise<ThreadIdentity | undefined> {
     try {
-      return await this.#runtime.threads.get(threadId)
+      return await this.#runtime.threads.head(threadId)
     } catch (error) {
       if (isGone(error)) return undefined
       throw error
@@ -259,7 +260,7 @@ export async function* threadStream(
 }
 
 /**
- * The maximum number of characters that are written to a connection at once. A large event is written in pieces,
+ * The maximum number of characters that are written to a connection in one piece. A large event is written in pieces,
  * each of which waits until the client has read, so that no event waits in memory as a whole.
  */
 const PIECE_LENGTH = 16 * 1024

@@ -8,7 +8,7 @@ export const PLAIN_COOKIE = 'skein-studio'
 
 /**
  * Makes the secret that encrypts the session cookies of Studio from the keys of the server, so that the
- * secret is the same after a restart and at every node. Somebody who knows all keys of a server could forge a
+ * secret is the same after a restart and at every node. Anyone who knows all keys of a server could forge a
  * cookie, but would gain nothing by it. Without keys the secret is random.
  */
 export function sessionSecret(auth: Auth): Promise<CryptoKey> {

@@ -49,9 +49,9 @@ export const studioOperations: readonly OperationRoute[] = [
     async run({ request, body, services, connection }) {
       const { prefix, studio } = services
       const address = connection.address ?? ''
-      const begun = await studio.sessions.begin(request, body.key, { address, prefix })
-      return jsonResponse(described(begun.principal, true, services), {
-        headers: { 'set-cookie': begun.cookie },
+      const signIn = await studio.sessions.begin(request, body.key, { address, prefix })
+      return jsonResponse(described(signIn.principal, true, services), {
+        headers: { 'set-cookie': signIn.cookie },
       })
     },
   }),

@@ -51,9 +51,9 @@ export class StudioSessions {
     const principal = await this.#verify(request)
     if (principal || presentedKey(request.headers) !== undefined) return principal
     const session = isFromPage(request) ? await this.find(request) : undefined
-    const found = session && (await this.#verify(asBearer(request, session.key)))
-    if (!session || !found) return null
-    return { ...found, expiresAt: Math.min(found.expiresAt ?? Infinity, session.until) }
+    const client = session && (await this.#verify(asBearer(request, session.key)))
+    if (!session || !client) return null
+    return { ...client, expiresAt: Math.min(client.expiresAt ?? Infinity, session.until) }
   }
 
   /** Returns the session that the cookie of a request names, unless it is over. */
@@ -70,7 +70,7 @@ export class StudioSessions {
   }
 
   /**
-   * Begins a session. Any cookie of the request is replaced, so that nobody can plant a session for somebody
+   * Begins a session. Any cookie of the request is replaced, so that no one can plant a session for someone
    * else.
    */
   async begin(
@@ -109,8 +109,12 @@ export class StudioSessions {
   async #seal(session: Session): Promise<string> {
     const iv = crypto.getRandomValues(new Uint8Array(12))
     const plain = new TextEncoder().encode(JSON.stringify(session))
-    const sealed = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, await this.#key(), plain)
-    return `${encodeBase64Url(iv)}.${encodeBase64Url(new Uint8Array(sealed))}`
+    const ciphertext = await crypto.subtle.encrypt(
+      { name: 'AES-GCM', iv },
+      await this.#key(),
+      plain,
+    )
+    return `${encodeBase64Url(iv)}.${encodeBase64Url(new Uint8Array(ciphertext))}`
   }
 
   async #open(text: string): Promise<Session | undefined> {

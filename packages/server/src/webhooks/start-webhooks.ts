@@ -100,7 +100,7 @@ class Watcher implements Webhooks {
   #watching: Promise<void> = Promise.resolve()
   #scanning: Promise<void> = Promise.resolve()
   /**
-   * Whether other nodes can take over. What was delivered is then recorded at once, and the threads are listed
+   * Whether other nodes can take over. What was delivered is then recorded immediately, and the threads are listed
    * again and again, because what other nodes tell this node about changes may be lost.
    */
   readonly #isLed: boolean
@@ -142,16 +142,17 @@ class Watcher implements Webhooks {
   }
 
   async start(): Promise<void> {
-    const saved = await this.#options.settings?.setting(SETTING)
-    const known = isPlainObject(saved?.['since']) ? saved['since'] : {}
-    const delivered = isPlainObject(saved?.['delivered']) ? saved['delivered'] : {}
+    const state = await this.#options.settings?.setting(SETTING)
+    const starts = isPlainObject(state?.['since']) ? state['since'] : {}
+    const deliveries = isPlainObject(state?.['delivered']) ? state['delivered'] : {}
     for (const queue of this.#queues) {
-      const since = known[queue.name]
+      const since = starts[queue.name]
       queue.since = typeof since === 'number' ? since : this.#clock.now()
-      const done = delivered[queue.name]
-      if (isPlainObject(done)) queue.settled = new Map(Object.entries(done) as [string, number][]) // as `#write` wrote it
+      const position = deliveries[queue.name]
+      if (isPlainObject(position))
+        queue.settled = new Map(Object.entries(position) as [string, number][]) // as `#write` wrote it
     }
-    // The progress is stored at once, so that events from now on are sent even if this process ends early.
+    // The progress is stored immediately, so that events from now on are sent even if this process ends early.
     await this.#write()
     // Changes are subscribed to before past events are read, so that no event is missed in between.
     const changes = this.#runtime.changes({ signal: this.#abort.signal })
@@ -201,9 +202,9 @@ class Watcher implements Webhooks {
    * thread twice.
    */
   #scan(head: ThreadInfo): Promise<void> {
-    const scanned = this.#scanning.then(() => this.#scanNow(head))
-    this.#scanning = scanned.catch(() => undefined) // the caller of this scan gets the error
-    return scanned
+    const scan = this.#scanning.then(() => this.#scanNow(head))
+    this.#scanning = scan.catch(() => undefined) // the caller of this scan gets the error
+    return scan
   }
 
   async #scanNow(head: ThreadInfo): Promise<void> {
@@ -257,9 +258,9 @@ class Watcher implements Webhooks {
 
   #save(): void {
     if (!this.#hasCaughtUp) return
-    const moved = this.#queues.map((queue) => queue.moveOn(this.#scannedTo - MARGIN_MS))
+    const moves = this.#queues.map((queue) => queue.moveOn(this.#scannedTo - MARGIN_MS))
     // A write that is already waiting will also contain these changes.
-    if ((!moved.includes(true) && !this.#isLed) || this.#isWriting) return
+    if ((!moves.includes(true) && !this.#isLed) || this.#isWriting) return
     this.#isWriting = this.#isLed
     this.#saving = this.#saving.then(() =>
       this.#write().catch((error: unknown) => this.#options.onError?.(error)),
@@ -269,10 +270,10 @@ class Watcher implements Webhooks {
   async #write(): Promise<void> {
     this.#isWriting = false
     const since = Object.fromEntries(this.#queues.map((queue) => [queue.name, queue.since]))
-    const delivered = Object.fromEntries(
+    const deliveries = Object.fromEntries(
       this.#queues.map(({ name, settled }) => [name, Object.fromEntries(settled)]),
     )
-    const value = this.#isLed ? { since, delivered } : { since }
+    const value = this.#isLed ? { since, delivered: deliveries } : { since }
     await this.#options.settings?.setSetting(SETTING, value)
   }
 }

@@ -49,7 +49,7 @@ export function toWebhookMessage(
   return undefined
 }
 
-/** Whether somebody who may approve has to answer. */
+/** Whether a person who may approve has to answer. */
 function isForApprovers(kind: InterruptRecord['kind']): boolean {
   return kind === 'approval' || kind === 'in_doubt'
 }

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checkSchema } from '@skein/base/shape'
-import { ROUTES } from '../../src/http/openapi.ts'
+import { ROUTES } from '../../src/http/routes.ts'
 import { SCHEMAS } from '../../src/operations/schemas.ts'
 
 const runs = process.env['SKEIN_DEEP'] ? 2000 : 150

@@ -11,7 +11,7 @@ import {
   type ThreadHead,
   type ThreadQuery,
 } from '@skein/runtime'
-import { orders } from '../../../runtime/src/store/thread-head.ts'
+import { orders } from '../../../runtime/src/store/select-threads.ts'
 import { newThread, valueSet } from '../../../runtime/src/testing/contract.ts'
 import {
   copyOfWaiting,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROUTES } from '../../src/http/openapi.ts'
+import { ROUTES } from '../../src/http/routes.ts'
 import { threadPartId } from '../../src/protocols/thread-part-id.ts'
 import { errorsOf } from '../../src/http/openapi.ts'
 import { STATUS, type ApiErrorCode } from '../../src/operations/http-error.ts'

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { format } from 'prettier'
 import { afterEach, expect, test } from 'vitest'
-import { ROUTES } from '../../src/http/openapi.ts'
+import { ROUTES } from '../../src/http/routes.ts'
 import { ADDRESSES } from '../../src/operations/addresses.ts'
 import { startKit, type Kit } from './http-kit.ts'
 import { buildWorld, fillPath } from './world.ts'

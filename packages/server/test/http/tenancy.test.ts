@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pathParams, type OperationRoute } from '../../src/operations/operation.ts'
-import { ROUTES } from '../../src/http/openapi.ts'
+import { ROUTES } from '../../src/http/routes.ts'
 import { KEYS, startKit, type Kit, type Who } from './http-kit.ts'
 import { buildWorld, fillPath, type World } from './world.ts'
 

@@ -1,6 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type TreePosition, formatPosition, parsePosition } from '../../src/streams/tree-queue.ts'
+import {
+  formatPosition,
+  parsePosition,
+  type TreePosition,
+} from '../../src/streams/tree-position.ts'
 
 const number = fc.oneof(
   fc.nat().map(String),

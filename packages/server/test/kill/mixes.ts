@@ -6,7 +6,7 @@ import type { Sent, Store, WaitingItem } from '@skein/runtime'
 import { createClient } from '@skein/server/client'
 import { expect } from 'vitest'
 import { Running, skein, tempFolder } from '../../../cli/test/kit.ts'
-import { taskId } from '../../src/protocols/a2a/task.ts'
+import { taskId } from '../../src/protocols/a2a/task-id.ts'
 import {
   accountsOf,
   contradictions,

@@ -186,7 +186,7 @@ export interface ToolExecutionEnd extends EventBase<'tool_execution_end'> {
  */
 export interface LateResult extends EventBase<'late_result'> {
   readonly turnId: string
-  /** The call; or the scheduled effect, if `effectId` is set. */
+  /** The call; or the effect, if `effectId` is set. */
   readonly toolCallId: string
   readonly toolName: string
   readonly outcome: 'success' | 'failed'

@@ -1,6 +1,7 @@
-import { mergeVariables, relationsOf, sidesOf } from './graph.ts'
+import { mergeVariables } from './required-variables.ts'
+import { relationsOf, sidesOf } from './related-definitions.ts'
 import type { Registry, ResolvedAgent } from '../resolved.ts'
-import type { VariableDefinition } from '../types.ts'
+import type { VariableDefinition } from '../prompt-definition.ts'
 
 /** An agent in lists and forms: plain JSON without functions. */
 export interface CatalogEntry {
@@ -38,14 +39,14 @@ export function catalog(registry: Registry): readonly CatalogEntry[] {
     const { name, type, definition, a, b, maxSessionTurns } = agent
     const { title, description, icon, exposeAsTool = false } = definition
     // Undefined fields are omitted, so that an entry equals its own JSON.
-    const given = Object.entries({ title, description, icon }).filter(
+    const texts = Object.entries({ title, description, icon }).filter(
       ([, text]) => text !== undefined,
     )
     const tools = sidesOf(agent).flatMap(({ prompt }) => prompt.tools.map((tool) => tool.name))
     return {
       name,
       type,
-      ...Object.fromEntries(given),
+      ...Object.fromEntries(texts),
       sides: { a: a.label, b: b?.label ?? null },
       tools: [...new Set(tools)],
       variables: variablesOf(agent, registry),
@@ -58,26 +59,26 @@ export function catalog(registry: Registry): readonly CatalogEntry[] {
 
 /** Returns the agent's own variables, and the variables that its children inherit from it (those not scoped). */
 function variablesOf(agent: ResolvedAgent, { agents }: Registry): CatalogVariable[] {
-  const reached = new Set([agent])
-  const declared: VariableDefinition[] = []
-  const given = new Set<string>()
-  for (const each of reached) {
-    for (const name of Object.keys(each.definition.env ?? {})) given.add(name)
+  const names = new Set([agent])
+  const variables: VariableDefinition[] = []
+  const values = new Set<string>()
+  for (const each of names) {
+    for (const name of Object.keys(each.definition.env ?? {})) values.add(name)
     for (const { prompt } of sidesOf(each)) {
-      declared.push(...prompt.variables.filter(({ scoped }) => each === agent || !scoped))
-      for (const name of Object.keys(prompt.definition.env ?? {})) given.add(name)
+      variables.push(...prompt.variables.filter(({ scoped }) => each === agent || !scoped))
+      for (const name of Object.keys(prompt.definition.env ?? {})) values.add(name)
       for (const { agent: child } of relationsOf(prompt.tools)) {
-        const found = agents.get(child)
-        if (found) reached.add(found)
+        const definition = agents.get(child)
+        if (definition) names.add(definition)
       }
     }
   }
-  return mergeVariables(declared).map(({ name, type, required, scoped, description }) => ({
+  return mergeVariables(variables).map(({ name, type, required, scoped, description }) => ({
     name,
     type: type ?? 'text',
     required: required ?? false,
     scoped: scoped ?? false,
     description,
-    hasDefault: given.has(name),
+    hasDefault: values.has(name),
   }))
 }

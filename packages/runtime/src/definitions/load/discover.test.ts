@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Problem } from '../resolved.ts'
+import type { Problem } from '../definition-error.ts'
 
 const definitions = pathToFileURL(join(import.meta.dirname, '..', '..', 'index.ts')).href
 const head = `

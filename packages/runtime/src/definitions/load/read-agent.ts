@@ -7,13 +7,13 @@ import type {
   AgentDefinition,
   AgentTaskClass,
   Budget,
-  HookDefinition,
-  PromptDefinition,
   Ref,
   SideConfig,
   SideSubagent,
-  ToolDefinition,
-} from '../types.ts'
+} from '../agent-definition.ts'
+import type { HookDefinition } from '../hook-definition.ts'
+import type { PromptDefinition } from '../prompt-definition.ts'
+import type { ToolDefinition } from '../tool-definition.ts'
 import { isModelReference, reference } from './read-definition.ts'
 import { readSideSubagent } from './read-prompt.ts'
 import {
@@ -47,7 +47,7 @@ export interface ReadAgent extends Partial<
 
 type BindingField = 'sessionStop' | 'sessionFail' | 'sessionStatus'
 
-/** The valid fields of a side of the conversation. */
+/** The valid fields of a side. */
 export interface ReadSide extends Partial<Omit<SideConfig, BindingField | 'subagents'>> {
   readonly subagents?: readonly (SideSubagent | undefined)[]
   readonly sessionStop?: ReadBinding
@@ -86,8 +86,8 @@ const binding: Reader<ReadBinding> = (value, place) => {
       `must be a tool’s name or { name, messageProperty?, attachmentsProperty? }, not ${kindOf(value)}`,
     )
   }
-  const read = bindingObject(value, place)
-  return read && { ...read, isObject: true }
+  const fields = bindingObject(value, place)
+  return fields && { ...fields, isObject: true }
 }
 
 /** The mark of a tool that runs an agent: `isSubagent` of `@skein/agents`, which is not loaded for this alone. */
@@ -128,21 +128,21 @@ const sideFields = readFields<ReadSide>({
   sessionStatus: binding,
 })
 
-/** The fields that say who plays a side of the conversation. */
+/** The fields that say who plays a side. */
 const backings = ['prompt', 'agent', 'human', 'handler'] as const
 
 const side: Reader<ReadSide> = (value, place) => {
-  const read = sideFields(value, place)
-  const given = isPlainObject(value) ? value : {}
-  const [first, ...others] = backings.filter((field) => given[field] !== undefined)
-  if (read && !first) report(at(place, 'prompt'), 'is required, or an agent in its place')
+  const fields = sideFields(value, place)
+  const members = isPlainObject(value) ? value : {}
+  const [first, ...others] = backings.filter((field) => members[field] !== undefined)
+  if (fields && !first) report(at(place, 'prompt'), 'is required, or an agent in its place')
   for (const other of others)
     report(at(place, other), `must be left out, because the side has a ${first}`)
   if (first === 'human' || first === 'handler')
     for (const field of ['subagents', 'stopTool', 'maxSteps', 'sessionStop', 'sessionFail'])
-      if (given[field] !== undefined)
+      if (members[field] !== undefined)
         report(at(place, field), `must be left out, because the side has no model but a ${first}`)
-  return read
+  return fields
 }
 
 const limits: Fields<Omit<Budget, 'tree'>> = {
@@ -209,10 +209,10 @@ const agentFields: Fields<ReadAgent> = {
 
 /** Reads an agent. */
 export const readAgent: Reader<ReadAgent> = (value, place) => {
-  const read = readAgentFields(value, place)
+  const fields = readAgentFields(value, place)
   if (isPlainObject(value) && value['sideA'] === undefined)
     report(at(place, 'sideA'), 'is required, or instructions and model in its place')
-  return read
+  return fields
 }
 
 const readAgentFields = readFields(agentFields, ['name'], {

@@ -3,16 +3,13 @@ import type { ModelReference, Params, ProviderConfig } from '@skein/ai'
 import { type Risk, RISKS } from '@skein/governance'
 import { asToolDefinition } from '../define-tool.ts'
 import type { HookName, HookSignatures } from '../hooks.ts'
-import type {
-  EffectDefinition,
-  EndpointDefinition,
-  HookDefinition,
-  ModelDefinition,
-  Ref,
-  ToolDefinition,
-  ToolGovernance,
-  VariableDefinition,
-} from '../types.ts'
+import type { EffectDefinition } from '../effect-definition.ts'
+import type { EndpointDefinition } from '../endpoint-definition.ts'
+import type { HookDefinition } from '../hook-definition.ts'
+import type { ModelDefinition } from '../model-definition.ts'
+import type { Ref } from '../agent-definition.ts'
+import type { ToolDefinition, ToolGovernance } from '../tool-definition.ts'
+import type { VariableDefinition } from '../prompt-definition.ts'
 import {
   amount,
   at,
@@ -41,8 +38,8 @@ export function reference<T extends object>(kind: Kind): Reader<Ref<T>> {
   return (value, place) => {
     if (typeof value === 'string') return word(value, place)
     // The fields of the definition are checked later, when all definitions are collected.
-    const found = kind === 'tool' ? asToolDefinition(value) : isKind(value, kind) && value
-    if (found) return found as unknown as T
+    const definition = kind === 'tool' ? asToolDefinition(value) : isKind(value, kind) && value
+    if (definition) return definition as unknown as T
     return report(place, `must be a ${kind}’s name or made with ${maker}, not ${kindOf(value)}`)
   }
 }
@@ -131,7 +128,7 @@ const toolFields: Fields<ReadTool> = {
   idempotent: flag,
   parameters: plainObject as Reader<JsonSchema>,
   run: callback(),
-  // `defineTool` takes these fields beside the others.
+  // `defineTool` takes these fields in addition to the others.
   governance: (value, place) => readGovernance(value, { ...place, field: '' }),
   variables: readList(variable),
   uses: readList(reference<ToolDefinition>('tool')),
@@ -154,8 +151,8 @@ const readToolFields: Reader<ReadTool> = withParser(
 )
 
 /**
- * Reads a tool. Reports a high-risk tool that does not say how a call is undone, because the governor, which
- * judges calls, would refuse every call of it.
+ * Reads a tool. Reports a high-risk tool that does not say how a call is undone, because the governor would refuse
+ * every call of it.
  */
 export const readTool: Reader<ReadTool> = (value, place) => {
   const { governance: declared } = isPlainObject(value) ? value : {}

@@ -1,23 +1,21 @@
 import { isPlainObject } from '@skein/base'
-import { isAgentLike } from '../define.ts'
+import { isAgentLike } from '../agent-brand.ts'
 import { asToolDefinition } from '../define-tool.ts'
+import type { AgentDefinition, Ref, SideSubagent } from '../agent-definition.ts'
 import type {
-  AgentDefinition,
   CompactionOptions,
-  HookDefinition,
   ImmediateOptions,
   PromptDefinition,
   PromptPart,
   PromptToolConfig,
   ReasoningOptions,
-  Ref,
   ResumableOptions,
-  SideSubagent,
   SubagentToolConfig,
   SubpromptConfig,
-  ToolDefinition,
   VariableDefinition,
-} from '../types.ts'
+} from '../prompt-definition.ts'
+import type { HookDefinition } from '../hook-definition.ts'
+import type { ToolDefinition } from '../tool-definition.ts'
 import {
   at,
   count,
@@ -235,7 +233,7 @@ const sideSubagent = readFields<SideSubagent>(
   ['agent'],
 )
 
-/** Reads a subagent of a side of the conversation: an agent, its name, or either with settings. */
+/** Reads a subagent of a side: an agent, its name, or either with settings. */
 export const readSideSubagent: Reader<SideSubagent> = (value, place) => {
   const isPlain = typeof value === 'string' || (isPlainObject(value) && isAgentLike(value))
   if (isPlain) return { agent: value as SideSubagent['agent'] }

@@ -7,7 +7,7 @@ import {
   toJsonSchema,
 } from '@skein/base'
 import type { ToolSchema } from '@skein/ai'
-import type { Problem } from '../resolved.ts'
+import type { Problem } from '../definition-error.ts'
 
 /**
  * Reads one unknown value. Returns the value if it is valid; otherwise reports the problem and returns
@@ -35,26 +35,26 @@ export function readFields<T extends object>(
   required: readonly (keyof T & string)[] = [],
   { alsoKnown = [], renamed = {} }: FieldNames = {},
 ): Reader<T> {
-  const known = [...Object.keys(fields), ...alsoKnown]
+  const names = [...Object.keys(fields), ...alsoKnown]
   return (value, place) => {
     if (!isPlainObject(value)) return report(place, `must be an object, not ${kindOf(value)}`)
-    const read: Record<string, unknown> = {}
+    const result: Record<string, unknown> = {}
     for (const key of Reflect.ownKeys(value)) {
       if (typeof key === 'symbol') continue
-      const given = value[key]
-      if (given === undefined) continue
+      const member = value[key]
+      if (member === undefined) continue
       if (!Object.hasOwn(fields, key)) {
-        const instead = Object.hasOwn(renamed, key) ? `; ${renamed[key]}` : suggest(key, known)
+        const instead = Object.hasOwn(renamed, key) ? `; ${renamed[key]}` : suggest(key, names)
         report(at(place, key), `is not a known field${instead}`)
         continue
       }
-      const field = fields[key as keyof T](given, at(place, key))
-      if (field !== undefined) read[key] = field
+      const field = fields[key as keyof T](member, at(place, key))
+      if (field !== undefined) result[key] = field
     }
     for (const key of required) {
       if (value[key] === undefined) report(at(place, key), requiredText(key, fields[key], place))
     }
-    return read as T // each field was read by its reader
+    return result as T // each field was read by its reader
   }
 }
 
@@ -104,18 +104,18 @@ export const amount: Reader<number> = (value, place) =>
 export function oneOf<T extends string | boolean>(...values: readonly T[]): Reader<T> {
   const list = values.map((value) => JSON.stringify(value)).join(', ')
   // A wrong string is quoted, because that helps to find the right value in the list.
-  const quoted = (value: unknown): string =>
+  const quote = (value: unknown): string =>
     typeof value === 'string'
       ? JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
       : kindOf(value)
   const words = values.filter((value) => typeof value === 'string')
-  const read: Reader<T> = (value, place) => {
+  const reader: Reader<T> = (value, place) => {
     if (values.includes(value as T)) return value as T
-    const meant = typeof value === 'string' ? closest(value, words) : undefined
-    const hint = meant === undefined ? '' : `; did you mean "${meant}"?`
-    return report(place, `must be one of ${list}, not ${quoted(value)}${hint}`)
+    const likely = typeof value === 'string' ? closest(value, words) : undefined
+    const hint = likely === undefined ? '' : `; did you mean "${likely}"?`
+    return report(place, `must be one of ${list}, not ${quote(value)}${hint}`)
   }
-  return Object.assign(read, { choices: list })
+  return Object.assign(reader, { choices: list })
 }
 
 /** Reads a list. An invalid item becomes undefined, so that the indexes in later problems stay correct. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { says, scripted } from '@skein/ai/testing'
 import { createRegistry, type RegistryOptions } from './registry.ts'
-import { DefinitionError } from '../resolved.ts'
+import { DefinitionError } from '../definition-error.ts'
 import { defineTool } from '../define-tool.ts'
 
 const numRuns = Math.round(300 * (process.env['SKEIN_DEEP'] ? 20 : 1))

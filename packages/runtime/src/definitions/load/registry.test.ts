@@ -3,17 +3,13 @@ import { z } from 'zod'
 import { says, scripted } from '@skein/ai/testing'
 import { catalog } from './catalog.ts'
 import { createRegistry, type RegistryOptions } from './registry.ts'
-import {
-  defineAgent,
-  defineEffect,
-  defineEndpoint,
-  defineHook,
-  defineModel,
-  definePrompt,
-} from '../define.ts'
-import { DefinitionError, type Problem } from '../resolved.ts'
+import { defineAgent } from '../define-agent.ts'
+import { defineEffect } from '../define-effect.ts'
+import { defineEndpoint, defineHook, defineModel, definePrompt } from '../define.ts'
+import { DefinitionError, type Problem } from '../definition-error.ts'
 import { defineTool } from '../define-tool.ts'
-import { type AgentDefinition, type PromptDefinition, type VariableDefinition } from '../types.ts'
+import type { AgentDefinition } from '../agent-definition.ts'
+import type { PromptDefinition, VariableDefinition } from '../prompt-definition.ts'
 
 const model = scripted([says('x')])
 const read = defineTool({ name: 'read', description: 'Reads.', risk: 'read_only' })

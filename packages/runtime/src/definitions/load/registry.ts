@@ -1,29 +1,32 @@
 import { isPlainObject } from '@skein/base'
-import { RuntimeError } from '../../contract/error.ts'
-import { isUndeclared } from '../define-tool.ts'
-import { DefinitionError, type Problem, type Registry } from '../resolved.ts'
-import { checkGraph, fillHashes, fillRequiredVariables } from './graph.ts'
-import { type Catalog, type Found, gather, type Reads } from './gather.ts'
-import { at, flag, kindOf, type Place, report, suggest } from './readers.ts'
+import { gather, type Catalog } from './gather.ts'
+import type { ListedDefinition } from './references.ts'
+import type { Reads } from './definition-index.ts'
+import { checkGraph } from './graph.ts'
+import { fillHashes } from './definition-hashes.ts'
+import { fillRequiredVariables } from './required-variables.ts'
+import { checkBudgets } from './check-budgets.ts'
+import { fillModels, type PriceSource } from './prices.ts'
+import { at, flag, kindOf, report, suggest, type Place } from './readers.ts'
 import {
   DEFAULT_SESSION_TURNS,
   findHooks,
-  type LoadedAgent,
   resolveAgent,
+  type LoadedAgent,
 } from './resolve-agent.ts'
-import { checkBudgets, fillModels, type PriceSource } from './prices.ts'
 import { checkFallbacks, resolvePrompts } from './resolve-prompt.ts'
 import { checkUses } from './resolve-tools.ts'
-import type {
-  AgentDefinition,
-  AnyTool,
-  EffectDefinition,
-  EndpointDefinition,
-  HookDefinition,
-  ModelDefinition,
-  PromptDefinition,
-  ToolDefinition,
-} from '../types.ts'
+import { RuntimeError } from '../../contract/error.ts'
+import { isUndeclared } from '../define-tool.ts'
+import { DefinitionError, type Problem } from '../definition-error.ts'
+import type { Registry } from '../resolved.ts'
+import type { AgentDefinition } from '../agent-definition.ts'
+import type { AnyTool, ToolDefinition } from '../tool-definition.ts'
+import type { EffectDefinition } from '../effect-definition.ts'
+import type { EndpointDefinition } from '../endpoint-definition.ts'
+import type { HookDefinition } from '../hook-definition.ts'
+import type { ModelDefinition } from '../model-definition.ts'
+import type { PromptDefinition } from '../prompt-definition.ts'
 
 /** The definitions to load. Definitions that an agent contains as objects, not by name, need not be listed. */
 export interface RegistryOptions {
@@ -51,14 +54,14 @@ export interface RegistryOptions {
  */
 export function createRegistry(options: RegistryOptions): Registry {
   const problems: Problem[] = []
-  const found = foundIn(options, problems)
+  const listedDefinitions = foundIn(options, problems)
   const { prices, strict } = options ?? {}
-  return loadRegistry(found, { problems, prices, isStrict: strict === true })
+  return loadRegistry(listedDefinitions, { problems, prices, isStrict: strict === true })
 }
 
 /** Loads unchecked definitions into a registry; shared by `createRegistry` and `discover`. */
 export function loadRegistry(
-  found: readonly Found[],
+  found: readonly ListedDefinition[],
   given: {
     /** Problems that were found earlier; they are thrown together with the problems found here. */
     readonly problems: Problem[]
@@ -70,12 +73,12 @@ export function loadRegistry(
   const { problems, files = new Map<unknown, string>(), prices, isStrict = false } = given
   const warnings: Problem[] = isStrict ? problems : []
   const catalog = gather(found, files, problems)
-  const loaded = resolveAll(catalog, warnings)
-  fillModels(loaded, prices)
-  checkBudgets(loaded)
+  const contents = resolveAll(catalog, warnings)
+  fillModels(contents, prices)
+  checkBudgets(contents)
   if (problems.length > 0) throw new DefinitionError(problems)
   const agents = new Map(
-    loaded.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
+    contents.flatMap(({ resolved }) => (resolved ? [[resolved.name, resolved]] : [])),
   )
   fillRequiredVariables(agents)
   fillHashes(agents)
@@ -90,8 +93,8 @@ export function loadRegistry(
       const agent = agents.get(name)
       if (agent) return agent
       const names = [...agents.keys()]
-      const said = `There is no agent "${name}"${suggest(String(name), names)}`
-      throw new RuntimeError(said.endsWith('?') ? said : `${said}.`, {
+      const message = `There is no agent "${name}"${suggest(String(name), names)}`
+      throw new RuntimeError(message.endsWith('?') ? message : `${message}.`, {
         code: 'AGENT_NOT_FOUND',
         hint: names.length > 0 ? `Agents: ${names.join(', ')}.` : 'No agent is defined.',
       })
@@ -110,7 +113,7 @@ const kinds: { readonly [Key in keyof Omit<RegistryOptions, 'strict' | 'prices'>
     endpoints: 'endpoint',
   }
 
-function foundIn(options: unknown, problems: Problem[]): Found[] {
+function foundIn(options: unknown, problems: Problem[]): ListedDefinition[] {
   const place: Place = { subject: 'registry', file: undefined, field: '', problems }
   if (!isPlainObject(options)) {
     report(place, `must be given { agents, … }, not ${kindOf(options)}`)
@@ -141,7 +144,7 @@ function foundIn(options: unknown, problems: Problem[]): Found[] {
 }
 
 /** Names of tools that the runtime itself adds. */
-const reserved: ReadonlySet<string> = new Set([
+const ownTools: ReadonlySet<string> = new Set([
   'subagent_create',
   'subagent_message',
   'subagent_list',
@@ -157,7 +160,7 @@ function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent
         `should be declared for a tool of an MCP server; without it a person approves each call: mcpTools(client, { risk: ({ name }) => (name === '${name}' ? 'read_only' : undefined) })`,
       )
   for (const { name, place } of [...catalog.tool.all, ...catalog.agent.all]) {
-    if (name !== undefined && reserved.has(name)) {
+    if (name !== undefined && ownTools.has(name)) {
       report(at(place, 'name'), `"${name}" is reserved for a tool of the runtime`)
     }
   }
@@ -175,67 +178,9 @@ function resolveAll(catalog: Catalog, warnings: Problem[]): readonly LoadedAgent
   return agents
 }
 
-function definitions<Definition>(shelf: Catalog[keyof Catalog]): ReadonlyMap<string, Definition> {
+function definitions<Definition>(index: Catalog[keyof Catalog]): ReadonlyMap<string, Definition> {
   // No problems were found, so every definition has the type that its reader returns.
   return new Map(
-    [...shelf.byName].map(([name, { definition }]) => [name, definition as Definition]),
+    [...index.byName].map(([name, { definition }]) => [name, definition as Definition]),
   )
-}
-
-/** A registry whose contents can be replaced. Code that holds it uses the new contents at once. */
-export interface ReplaceableRegistry extends Registry {
-  replace(registry: Registry): void
-}
-
-/** Wraps a registry so that its contents can be replaced. */
-export function replaceableRegistry(first: Registry, previous?: Registry): ReplaceableRegistry {
-  let current = previous ? withPrevious(first, previous) : first
-  return {
-    previous,
-    get agents() {
-      return current.agents
-    },
-    get tools() {
-      return current.tools
-    },
-    get hooks() {
-      return current.hooks
-    },
-    get effects() {
-      return current.effects
-    },
-    get endpoints() {
-      return current.endpoints
-    },
-    get warnings() {
-      return current.warnings
-    },
-    get problems() {
-      return current.problems
-    },
-    agent: (name) => current.agent(name),
-    replace(registry) {
-      current = previous ? withPrevious(registry, previous) : registry
-    },
-  }
-}
-
-/** Adds the definitions that only the previous version has, because sessions that began with it may need them. */
-function withPrevious(registry: Registry, previous: Registry): Registry {
-  const joined = <Value>(
-    before: ReadonlyMap<string, Value>,
-    now: ReadonlyMap<string, Value>,
-  ): ReadonlyMap<string, Value> => new Map([...before, ...now])
-  return {
-    ...registry,
-    previous,
-    agents: joined(previous.agents, registry.agents),
-    tools: joined(previous.tools, registry.tools),
-    hooks: joined(previous.hooks, registry.hooks),
-    effects: joined(previous.effects, registry.effects),
-    agent: (name) =>
-      registry.agents.has(name) || !previous.agents.has(name)
-        ? registry.agent(name)
-        : previous.agent(name),
-  }
 }

@@ -1,20 +1,25 @@
+import { silentHandler } from '../as-subagent.ts'
 import type { Agent } from '@skein/agents'
 import type { ResolvedAgent, ResolvedBinding, ResolvedPrompt, ResolvedSide } from '../resolved.ts'
-import { silent, sourceOf } from '../define.ts'
-import type { AgentDefinition, HookDefinition, SideConfig } from '../types.ts'
+
+import { sourceOf } from '../agent-brand.ts'
+import type { AgentDefinition, SideConfig } from '../agent-definition.ts'
+import type { HookDefinition } from '../hook-definition.ts'
 import type { Side } from '../../contract/thread-state.ts'
-import { type Catalog, type GatheredDefinition, find } from './gather.ts'
+import type { Catalog } from './gather.ts'
+import { findDefinition, type GatheredDefinition } from './definition-index.ts'
 import { at, type Place, report, suggest } from './readers.ts'
 import type { ReadAgent, ReadSide } from './read-agent.ts'
 import type { ReadPrompt } from './read-prompt.ts'
-import { promptOfAgent, type LoadedPrompt } from './resolve-prompt.ts'
+import { promptOfAgent } from './prompt-of-agent.ts'
+import type { LoadedPrompt } from './resolve-prompt.ts'
 import { type LoadedTool, resolveSubagents, typeOf } from './resolve-tools.ts'
 
 /** An agent whose references were looked up; `resolved` is undefined if one of them was not found. */
 export interface LoadedAgent {
   readonly entry: GatheredDefinition<ReadAgent>
   readonly type: 'ai_human' | 'dual_ai' | undefined
-  /** The prompts of the sides of the conversation, as far as they were found. */
+  /** The prompts of the sides, as far as they were found. */
   readonly prompts: readonly { readonly field: 'sideA' | 'sideB'; readonly prompt: LoadedPrompt }[]
   readonly resolved: ResolvedAgent | undefined
 }
@@ -59,7 +64,7 @@ export function resolveAgent(
     ...(a?.prompt ? [{ field: 'sideA' as const, prompt: a.prompt }] : []),
     ...(b?.prompt ? [{ field: 'sideB' as const, prompt: b.prompt }] : []),
   ]
-  // Evidence (recorded facts) can only come from tools that a side of the conversation can call.
+  // Evidence (recorded facts) can only come from tools that a side can call.
   const names = [a, b].flatMap(
     (side) => side?.resolved?.prompt.tools.map((tool) => tool.name) ?? [],
   )
@@ -105,11 +110,14 @@ function resolveSide(
   const { config, place } = given
   if (config.agent) return resolveAgentSide({ ...given, agent: config.agent }, catalog)
   if (config.handler) {
-    const hooks = config.handler === silent ? [] : given.hooks
+    const hooks = config.handler === silentHandler ? [] : given.hooks
     const resolved = toSide({ ...given, hooks }, { resolved: promptOfHandler(given) }, catalog)
     return { prompt: undefined, resolved }
   }
-  const entry = find(catalog.prompt, config.prompt, { kind: 'prompt', place: at(place, 'prompt') })
+  const entry = findDefinition(catalog.prompt, config.prompt, {
+    kind: 'prompt',
+    place: at(place, 'prompt'),
+  })
   const listed = entry && prompts.get(entry)
   if (!listed) return { prompt: undefined, resolved: undefined }
   const prompt = withSubagents(listed, resolveSubagents(config, place, catalog))
@@ -120,8 +128,7 @@ function resolveSide(
 }
 
 /**
- * Returns the prompt of a side of the conversation, with the subagents that the side itself lists added to the
- * prompt's tools.
+ * Returns the prompt of a side, with the subagents that the side itself lists added to the prompt's tools.
  */
 function withSubagents(prompt: LoadedPrompt, subagents: readonly LoadedTool[]): LoadedPrompt {
   if (subagents.length === 0) return prompt
@@ -147,8 +154,8 @@ function promptOfHandler({ name, side }: GivenSide): ResolvedPrompt {
 }
 
 /**
- * Resolves a side of the conversation that is defined with `agent()` of `@skein/agents`. The tools of that agent
- * belong to this side alone: other definitions cannot refer to them by name.
+ * Resolves a side that is defined with `agent()` of `@skein/agents`. The tools of that agent belong to this side
+ * alone: other definitions cannot refer to them by name.
  */
 function resolveAgentSide(
   given: GivenSide & { readonly agent: Agent },
@@ -200,8 +207,7 @@ function toSide(
 }
 
 /**
- * Returns the name of a tool that the side of the conversation can call; reports a problem when its prompt does not
- * list the tool.
+ * Returns the name of a tool that the side can call; reports a problem when its prompt does not list the tool.
  */
 function toolName(
   reference: string | object | undefined,
@@ -233,14 +239,14 @@ function toolName(
 export function findHooks(
   references: readonly (string | object | undefined)[] | undefined,
   place: Place | undefined,
-  { hook: shelf }: Catalog,
+  { hook: definitions }: Catalog,
 ): readonly HookDefinition[] {
   return (references ?? []).flatMap((reference, index) => {
     const entry = place
-      ? find(shelf, reference, { kind: 'hook', place: at(place, index) })
+      ? findDefinition(definitions, reference, { kind: 'hook', place: at(place, index) })
       : typeof reference === 'string'
-        ? shelf.byName.get(reference)
-        : reference && shelf.byObject.get(reference)
+        ? definitions.byName.get(reference)
+        : reference && definitions.byObject.get(reference)
     return entry ? [entry.definition as HookDefinition] : [] // its fields were already checked
   })
 }

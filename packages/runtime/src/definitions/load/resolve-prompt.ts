@@ -1,15 +1,15 @@
-import type { Agent } from '@skein/agents'
-import type { ModelReference, ToolSchema } from '@skein/ai'
-import { isStandardSchema } from '@skein/base'
-import { asToolDefinition } from '../define-tool.ts'
-import type { ResolvedModel, ResolvedPrompt, Subprompt } from '../resolved.ts'
-import type { ModelDefinition, PromptDefinition, Ref, VariableDefinition } from '../types.ts'
-import { type Catalog, type GatheredDefinition, find } from './gather.ts'
-import { at, type Place, report } from './readers.ts'
+import type { ModelReference } from '@skein/ai'
+import { findDefinition, type GatheredDefinition } from './definition-index.ts'
+import type { Catalog } from './gather.ts'
+import { mergeVariables } from './required-variables.ts'
 import { isModelReference, type ReadModel } from './read-definition.ts'
 import type { ReadPrompt } from './read-prompt.ts'
-import { type LoadedTool, resolveTools, withUses } from './resolve-tools.ts'
-import { mergeVariables } from './graph.ts'
+import { at, report, type Place } from './readers.ts'
+import { resolveTools, withUses, type LoadedTool } from './resolve-tools.ts'
+import type { ResolvedModel, ResolvedPrompt, Subprompt } from '../resolved.ts'
+import type { ModelDefinition } from '../model-definition.ts'
+import type { PromptDefinition, VariableDefinition } from '../prompt-definition.ts'
+import type { Ref } from '../agent-definition.ts'
 
 /**
  * A resolved prompt, with the places of its parts and tools, at which problems that are found later are
@@ -38,7 +38,7 @@ export function resolvePrompts(
     const declared = [...unfolded.prompts, ...asked, ...withUses(own, catalog)].flatMap(
       ({ read }) => read.variables ?? [],
     )
-    const resolved: ResolvedPrompt = {
+    const prompt: ResolvedPrompt = {
       definition: entry.definition as PromptDefinition, // its fields were already checked
       name: entry.name ?? '',
       parts: unfolded.parts.map(({ part }) => part),
@@ -46,7 +46,7 @@ export function resolvePrompts(
       tools: tools.map((tool) => tool.resolved),
       variables: mergeVariables(declared.filter((item): item is VariableDefinition => !!item)),
     }
-    prompts.set(entry, { entry, unfolded, tools, resolved })
+    prompts.set(entry, { entry, unfolded, tools, resolved: prompt })
   }
   for (const { tools } of prompts.values())
     for (const { resolved, subprompt } of tools) {
@@ -57,50 +57,13 @@ export function resolvePrompts(
   return prompts
 }
 
-/**
- * Converts an agent made with `agent()` of `@skein/agents` to a prompt, so that code that uses the prompt of a
- * side of the conversation works for both. A tool without a risk is treated as a low-risk write.
- */
-export function promptOfAgent(agent: Agent, name: string): ResolvedPrompt {
-  const { model, system = '', config, params, structure, tools } = agent
-  const { modelId } = model
-  return {
-    definition: {
-      kind: 'prompt',
-      name,
-      prompt: system,
-      model,
-      providerOptions: params,
-      output: isStandardSchema(structure) ? (structure as ToolSchema<unknown>) : undefined,
-    },
-    name,
-    parts: [{ type: 'text', content: system }],
-    models: [
-      {
-        name: modelId,
-        model,
-        definition: { kind: 'model', name: modelId, model, config },
-        price: undefined,
-        inputs: {},
-      },
-    ],
-    tools: tools.map((tool) => ({
-      kind: 'tool',
-      name: tool.name,
-      tool: asToolDefinition(tool)!, // agents accept only tools
-      config: undefined,
-    })),
-    variables: [],
-  }
-}
-
 type ModelRef = Ref<ModelDefinition> | ModelReference | undefined
 
 function resolveModels(
   { read, place }: GatheredDefinition<ReadPrompt>,
   catalog: Catalog,
 ): ResolvedModel[] {
-  find(catalog.model, nameIn(read.model), { kind: 'model', place: at(place, 'model') })
+  findDefinition(catalog.model, nameIn(read.model), { kind: 'model', place: at(place, 'model') })
   const models = new Map<object, ResolvedModel>()
   // The list grows while the loop runs: fallbacks of fallbacks come last, and `models` prevents endless
   // cycles.
@@ -138,10 +101,13 @@ function nameIn(reference: unknown): string | undefined {
 /** Reports fallbacks whose names are unknown. */
 export function checkFallbacks(
   { read, place }: GatheredDefinition<ReadModel>,
-  { model: shelf }: Catalog,
+  { model: definitions }: Catalog,
 ): void {
   for (const [index, reference] of (read.fallbacks ?? []).entries()) {
-    find(shelf, nameIn(reference), { kind: 'model', place: at(at(place, 'fallbacks'), index) })
+    findDefinition(definitions, nameIn(reference), {
+      kind: 'model',
+      place: at(at(place, 'fallbacks'), index),
+    })
   }
 }
 
@@ -162,11 +128,11 @@ const MAX_PARTS = 10_000
  * problem is reported once.
  */
 function partsResolver(catalog: Catalog): (entry: GatheredDefinition<ReadPrompt>) => Unfolded {
-  const known = new Map<GatheredDefinition<ReadPrompt>, Unfolded>()
+  const results = new Map<GatheredDefinition<ReadPrompt>, Unfolded>()
   const path: GatheredDefinition<ReadPrompt>[] = []
 
   function unfold(entry: GatheredDefinition<ReadPrompt>): Unfolded {
-    const earlier = known.get(entry)
+    const earlier = results.get(entry)
     if (earlier) return earlier
     path.push(entry)
     const parts: { part: Part; place: Place }[] = []
@@ -181,23 +147,23 @@ function partsResolver(catalog: Catalog): (entry: GatheredDefinition<ReadPrompt>
         parts.push({ part, place: here })
         continue
       }
-      const included = include(part.prompt, at(here, 'prompt'))
-      if (!included) continue
-      for (const other of included.prompts) prompts.add(other)
-      if (parts.length + included.parts.length > MAX_PARTS) {
+      const inclusion = include(part.prompt, at(here, 'prompt'))
+      if (!inclusion) continue
+      for (const other of inclusion.prompts) prompts.add(other)
+      if (parts.length + inclusion.parts.length > MAX_PARTS) {
         report(here, `makes a prompt of more than ${MAX_PARTS} parts`)
         continue
       }
-      parts.push(...included.parts)
+      parts.push(...inclusion.parts)
     }
     path.pop()
-    const unfolded = { parts, prompts }
-    known.set(entry, unfolded)
-    return unfolded
+    const result = { parts, prompts }
+    results.set(entry, result)
+    return result
   }
 
   function include(reference: string | object | undefined, place: Place): Unfolded | undefined {
-    const target = find(catalog.prompt, reference, { kind: 'prompt', place })
+    const target = findDefinition(catalog.prompt, reference, { kind: 'prompt', place })
     if (!target) return undefined
     const start = path.indexOf(target)
     if (start < 0) return unfold(target)

@@ -1,6 +1,8 @@
 import type { Relation, ResolvedTool } from '../resolved.ts'
-import type { SubagentToolConfig, ToolDefinition } from '../types.ts'
-import { find, unknownName, type Catalog, type GatheredDefinition } from './gather.ts'
+import type { SubagentToolConfig } from '../prompt-definition.ts'
+import type { ToolDefinition } from '../tool-definition.ts'
+import { findDefinition, unknownName, type GatheredDefinition } from './definition-index.ts'
+import type { Catalog } from './gather.ts'
 import { at, report, type Place } from './readers.ts'
 import type { ReadAgent, ReadSide } from './read-agent.ts'
 import type { ReadTool } from './read-definition.ts'
@@ -35,21 +37,21 @@ export function resolveTools(
   const tools: LoadedTool[] = []
   const place = at(entry.place, 'tools')
   for (const [index, tool] of (entry.read.tools ?? []).entries()) {
-    const loaded = tool && resolveTool(tool, at(place, index), catalog)
-    if (!loaded) continue
-    const other = tools.find(({ resolved }) => resolved.name === loaded.resolved.name)
+    const resolvedTool = tool && resolveTool(tool, at(place, index), catalog)
+    if (!resolvedTool) continue
+    const other = tools.find(({ resolved }) => resolved.name === resolvedTool.resolved.name)
     if (!other) {
-      tools.push(loaded)
+      tools.push(resolvedTool)
       continue
     }
-    const { name, kind } = loaded.resolved
+    const { name, kind } = resolvedTool.resolved
     const isAgent = (one: string): boolean => one === 'subagent' || one === 'handoff'
     const areAgents = isAgent(kind) && isAgent(other.resolved.kind)
     const message =
-      areAgents && loaded.isConfigured !== other.isConfigured
+      areAgents && resolvedTool.isConfigured !== other.isConfigured
         ? `the agent "${name}" is listed both plainly and with a configuration`
         : `two tools of this prompt are called "${name}"`
-    report(loaded.place, message)
+    report(resolvedTool.place, message)
   }
   return tools
 }
@@ -62,14 +64,14 @@ function resolveTool(tool: ReadPromptTool, place: Place, catalog: Catalog): Load
   if (target.prompt) return resolveSubprompt(target.prompt, { config, place })
   if (!target.tool) return undefined
   const { name, definition } = target.tool
-  const read = config && readToolConfig(config, place)
+  const fields = config && readToolConfig(config, place)
   if (name === undefined) return undefined
   return {
     resolved: {
       kind: 'tool',
       name,
       tool: definition as ToolDefinition, // its fields were checked separately
-      config: read && { ...read, name },
+      config: fields && { ...fields, name },
     },
     place,
     isConfigured: config !== undefined,
@@ -93,17 +95,17 @@ function findTarget(tool: ReadPromptTool, place: Place, catalog: Catalog): Targe
     const { tool: tools, agent: agents, prompt: prompts } = catalog
     return found(tools.byObject.get(name), agents.byObject.get(name), prompts.byObject.get(name))
   }
-  const named = tool.form === 'config' ? at(place, 'name') : place
+  const field = tool.form === 'config' ? at(place, 'name') : place
   const [known, agent] = [catalog.tool.byName.get(name), catalog.agent.byName.get(name)]
   if (known && agent) {
-    return report(named, `"${name}" is the name of a tool and of an agent; refer to it by object`)
+    return report(field, `"${name}" is the name of a tool and of an agent; refer to it by object`)
   }
   // An agent and its prompt often have the same name, so a prompt is used only if no agent or tool has the
   // name.
   const target = found(known, agent, catalog.prompt.byName.get(name))
   if (target) return target
   const names = [...catalog.tool.byName.keys(), ...catalog.agent.byName.keys()]
-  return report(named, unknownName('tool or agent', name, names))
+  return report(field, unknownName('tool or agent', name, names))
 }
 
 function found(
@@ -120,24 +122,30 @@ function resolveSubprompt(
 ): LoadedTool | undefined {
   const { name, read } = subprompt
   const options = config && readSubpromptConfig(config, place)
-  const named = config ? at(place, 'name') : place
+  const field = config ? at(place, 'name') : place
   const { toolDescription = '', tools = [] } = read
   if (toolDescription.trim() === '')
-    report(named, `the prompt "${name}" is used as a tool, but lacks toolDescription`)
+    report(field, `the prompt "${name}" is used as a tool, but lacks toolDescription`)
   if (tools.length > 0)
     report(
-      named,
+      field,
       `the prompt "${name}" is used as a tool, but has tools itself; list an agent instead`,
     )
   if (name === undefined) return undefined
-  const resolved: ResolvedTool = {
+  const result: ResolvedTool = {
     kind: 'prompt',
     name,
     description: toolDescription,
     prompt: undefined as never, // set by `resolvePrompts` when all prompts are resolved
     config: { ...options, name },
   }
-  return { resolved, place, isConfigured: config !== undefined, entry: undefined, subprompt }
+  return {
+    resolved: result,
+    place,
+    isConfigured: config !== undefined,
+    entry: undefined,
+    subprompt,
+  }
 }
 
 function resolveAgentTool(
@@ -146,20 +154,20 @@ function resolveAgentTool(
 ): LoadedTool | undefined {
   const { name, read } = agent
   const options = config && readSubagentConfig(config, place)
-  const named = config ? at(place, 'name') : place
+  const field = config ? at(place, 'name') : place
   const type = typeOf(agent)
   if (read.exposeAsTool !== true) {
-    report(named, `the agent "${name}" is not for use as a tool: it lacks exposeAsTool: true`)
+    report(field, `the agent "${name}" is not for use as a tool: it lacks exposeAsTool: true`)
   }
   if (type === 'ai_human' && config) {
     report(
-      named,
+      field,
       `a subagent must be dual_ai, but "${name}" is ai_human; list it plainly to hand off`,
     )
   }
   if (name === undefined || type === undefined) return undefined
   const description = read.toolDescription ?? ''
-  const resolved: ResolvedTool =
+  const result: ResolvedTool =
     type === 'ai_human'
       ? { kind: 'handoff', name, agent: name, description }
       : {
@@ -167,10 +175,10 @@ function resolveAgentTool(
           name: read.name ?? name,
           relation: toRelation({ ...options, name }, { key: read.name, description, place }),
         }
-  return { resolved, place, isConfigured: config !== undefined, entry: undefined }
+  return { resolved: result, place, isConfigured: config !== undefined, entry: undefined }
 }
 
-/** Resolves the subagents that a side of the conversation lists itself (Standard Agents 0.2.0). */
+/** Resolves the subagents that a side lists itself (Standard Agents 0.2.0). */
 export function resolveSubagents(
   { subagents = [] }: Pick<ReadSide, 'subagents'>,
   place: Place,
@@ -180,7 +188,10 @@ export function resolveSubagents(
     if (!read) return []
     const own = at(at(place, 'subagents'), index)
     const { agent: reference, as, description, hidden = false, scopedEnv, ...config } = read
-    const agent = find(catalog.agent, reference, { kind: 'agent', place: at(own, 'agent') })
+    const agent = findDefinition(catalog.agent, reference, {
+      kind: 'agent',
+      place: at(own, 'agent'),
+    })
     const type = agent && typeOf(agent)
     if (type === 'ai_human')
       report(own, `a subagent must have two sides that are no people, but "${agent?.name}" has not`)
@@ -189,13 +200,13 @@ export function resolveSubagents(
     if (hidden && immediate === false)
       report(at(own, 'hidden'), 'a hidden subagent never starts unless it is immediate')
     const { name } = agent
-    const said = description ?? agent.read.toolDescription ?? ''
+    const text = description ?? agent.read.toolDescription ?? ''
     const key = as ?? agent.read.name ?? name
-    const relation = toRelation({ ...config, name }, { key, description: said, place: own })
-    const scoped = [...relation.scopedEnv, ...(scopedEnv ?? [])]
-    const named = { ...relation, scopedEnv: scoped, isHidden: hidden }
-    const resolved: ResolvedTool = { kind: 'subagent', name: key, relation: named }
-    return [{ resolved, place: own, isConfigured: true, entry: undefined }]
+    const relation = toRelation({ ...config, name }, { key, description: text, place: own })
+    const variables = [...relation.scopedEnv, ...(scopedEnv ?? [])]
+    const ownRelation = { ...relation, scopedEnv: variables, isHidden: hidden }
+    const result: ResolvedTool = { kind: 'subagent', name: key, relation: ownRelation }
+    return [{ resolved: result, place: own, isConfigured: true, entry: undefined }]
   })
 }
 
@@ -253,31 +264,31 @@ export function withUses(
   tools: Iterable<GatheredDefinition<ReadTool>>,
   catalog: Catalog,
 ): Set<GatheredDefinition<ReadTool>> {
-  const reached = new Set(tools)
-  for (const { read } of reached) {
+  const names = new Set(tools)
+  for (const { read } of names) {
     for (const reference of read.uses ?? []) {
       const used =
         typeof reference === 'string'
           ? catalog.tool.byName.get(reference)
           : reference && catalog.tool.byObject.get(reference)
-      if (used) reached.add(used)
+      if (used) names.add(used)
     }
   }
-  return reached
+  return names
 }
 
 /**
  * Reports names in `uses` that are unknown, and a rollback by a tool that is unknown or does not run here: the
- * governor, which allows or denies calls, would refuse every call.
+ * governor would refuse every call.
  */
 export function checkUses({ read, place }: GatheredDefinition<ReadTool>, catalog: Catalog): void {
   for (const [index, reference] of (read.uses ?? []).entries()) {
-    find(catalog.tool, reference, { kind: 'tool', place: at(at(place, 'uses'), index) })
+    findDefinition(catalog.tool, reference, { kind: 'tool', place: at(at(place, 'uses'), index) })
   }
   const { rollback } = read.governance ?? {}
   if (typeof rollback !== 'object') return
-  const named = at(at(place, 'rollback'), 'tool')
-  const undo = find(catalog.tool, rollback.tool, { kind: 'tool', place: named })
+  const field = at(at(place, 'rollback'), 'tool')
+  const undo = findDefinition(catalog.tool, rollback.tool, { kind: 'tool', place: field })
   if (undo && !undo.read.run)
-    report(named, `"${rollback.tool}" runs at the client, and cannot undo`)
+    report(field, `"${rollback.tool}" runs at the client, and cannot undo`)
 }

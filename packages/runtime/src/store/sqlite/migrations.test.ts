@@ -9,7 +9,7 @@ import { newThread } from '../../testing/contract.ts'
 import { packText, rowSum } from './packed-text.ts'
 import { readPlans } from '../../../test/read-plans.ts'
 import { migrate, migrations, type StoreMigration } from './migrations.ts'
-import { loadSqliteStore } from './sqlite-copy.ts'
+import { loadSqliteStore } from './sqlite-import.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import { readSqliteStore } from './sqlite-verify.ts'
 
@@ -157,7 +157,7 @@ test('leases that version 4 wrote have no address, and new ones may have one', a
   const store = sqliteStore({ path })
   expect(await store.check()).toEqual([])
   const lease = (await store.head('x'))?.lease
-  expect(lease).toEqual({ owner: 'before', until: 0, deaths: 0, survived: 0, isOnTrial: false })
+  expect(lease).toEqual({ owner: 'before', until: 0, deaths: 0, survived: 0, isQuarantined: false })
   await store.claim('x', { owner: 'now', leaseMs: 1000, address: 'http://node' })
   expect((await store.head('x'))?.lease).toMatchObject({ owner: 'now', address: 'http://node' })
   await store.close()

@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { RuntimeEvent } from '../../contract/event.ts'
 import { rowSum, unpackText } from './packed-text.ts'
 import { fillWaitingRows } from './sqlite-waiting.ts'
-import { StoreError } from '../store.ts'
-import { calledTools } from '../thread-head.ts'
+import { StoreError } from '../store-error.ts'
+import { calledTools } from '../head-from-events.ts'
 
 /** One step that changes the schema from the previous version. Once released, a step is never changed. */
 export interface StoreMigration {

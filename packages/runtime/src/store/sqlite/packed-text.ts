@@ -181,15 +181,15 @@ export function packText(text: string): string | Uint8Array {
   const most = text.length * 3 // a character takes at most three bytes in UTF-8
   const bytes = most <= KEPT ? kept.text : Buffer.allocUnsafe(most)
   const length = bytes.write(text)
-  const packed = most <= KEPT ? kept.packed : Buffer.allocUnsafe(length)
+  const target = most <= KEPT ? kept.packed : Buffer.allocUnsafe(length)
   let size = 0
   for (let at = 0; at < length;) {
     const kind = kinds[bytes[at]!]!
     if (kind === CODE) return text // JSON never contains such a byte
     const place = (kind & WORD) === 0 ? -1 : wordAt(bytes, at, length)
     if (place >= 0) {
-      if (place >= SHORT) packed[size++] = LONG
-      packed[size++] = place < SHORT ? FIRST + place : place - SHORT
+      if (place >= SHORT) target[size++] = LONG
+      target[size++] = place < SHORT ? FIRST + place : place - SHORT
       at += wordBytes[place]!.length
       continue
     }
@@ -197,20 +197,20 @@ export function packText(text: string): string | Uint8Array {
     const isHash = run >= 32
     const ms = run === 4 ? timeAt(bytes, at, length) : undefined
     if (isHash || (run === 8 && isId(bytes, at, length))) {
-      packed[size++] = run === 64 ? HASH : isHash ? HALF_HASH : UUID
+      target[size++] = run === 64 ? HASH : isHash ? HALF_HASH : UUID
       const end = at + (run === 64 ? 64 : isHash ? 32 : ID_LENGTH)
       for (; at < end; at += 2) {
         if (bytes[at] === DASH) at++
-        packed[size++] = (nibbles[bytes[at]!]! << 4) | nibbles[bytes[at + 1]!]!
+        target[size++] = (nibbles[bytes[at]!]! << 4) | nibbles[bytes[at + 1]!]!
       }
     } else if (ms !== undefined) {
-      packed[size] = TIME
-      packed.writeUIntBE(ms, size + 1, 6)
+      target[size] = TIME
+      target.writeUIntBE(ms, size + 1, 6)
       size += 7
       at += TIME_LENGTH
-    } else for (const end = at + run; at < end;) packed[size++] = bytes[at++]!
+    } else for (const end = at + run; at < end;) target[size++] = bytes[at++]!
   }
-  return Buffer.from(packed.subarray(0, size)) // a copy
+  return Buffer.from(target.subarray(0, size)) // a copy
 }
 
 function bucketOf(bytes: Uint8Array, at: number): number {

@@ -8,7 +8,7 @@ import { sha256Hex } from '@skein/base'
 import { newThread, valueSet } from '../../testing/contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import { verifyStore } from './sqlite-verify.ts'
-import { isStoreError } from '../store.ts'
+import { isStoreError } from '../store-error.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-damage-'))
 const whole = join(folder, 'whole.db')

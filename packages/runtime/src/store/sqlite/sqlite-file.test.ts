@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { GroupCommit } from './sqlite-file.ts'
+import { GroupCommit } from './group-commit.ts'
 
 const NORMAL = 1
 const FULL = 2

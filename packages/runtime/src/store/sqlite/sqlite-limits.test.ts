@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, test } from 'vitest'
 import { addThreads, valueSet } from '../../testing/contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
-import { sqliteFailure } from './sqlite-file.ts'
+import { sqliteFailure } from './sqlite-failure.ts'
 import type { Store } from '../store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-limits-'))

@@ -1,7 +1,9 @@
 import type { SQLInputValue } from 'node:sqlite'
-import { headFrom, type Row } from './sqlite-rows.ts'
-import type { ThreadHead, ThreadLifecycle, ThreadQuery } from '../store.ts'
-import { orders, pageOf } from '../thread-head.ts'
+import { headFrom } from './sqlite-head-rows.ts'
+import type { Row } from './sqlite-rows.ts'
+import type { ThreadHead, ThreadLifecycle } from '../head.ts'
+import type { ThreadQuery } from '../thread-query.ts'
+import { orders, pageOf } from '../select-threads.ts'
 
 /** The names of counters that count the threads of a lifecycle begin with this text. */
 export const LIFECYCLE_COUNTER = 'threads '
@@ -106,8 +108,8 @@ function* listPage(
   const inOrder: Listing = { read, query, page, conditions, order, isDescending }
   const own = ORDERED_SETS.find(isUsable)
   if (own) return yield* walk(inOrder, own)
-  const sorted = smallSet(inOrder)
-  if (sorted) return sorted
+  const small = smallSet(inOrder)
+  if (small) return small
   const index = ORDERED.find(isUsable)
   if (index) return yield* walk(inOrder, index)
   // Every other order begins with the tenant, so the tenants are listed one after the other.
@@ -155,8 +157,8 @@ function smallSet(listing: Listing): ThreadHead[] | undefined {
     const set = setOf(condition, query)
     if (!set) continue
     const { text, values } = set.members
-    const counted = read(`SELECT count(*) AS count FROM (${text})`, ...values)
-    if (Number(counted[0]?.['count']) > MOST_SORTED) continue
+    const row = read(`SELECT count(*) AS count FROM (${text})`, ...values)
+    if (Number(row[0]?.['count']) > MOST_SORTED) continue
     // The plus sign keeps SQLite from choosing the index of the tenant instead.
     const others = conditions
       .filter((one) => one !== condition)
@@ -232,31 +234,32 @@ function* walk(
     return row && { at: row['at'] as SQLInputValue, id: row['id'] as string }
   }
   if (others.length === 0) {
-    let skipped = offset
-    for (; skipped > SKIP; skipped -= SKIP) {
+    let toSkip = offset
+    for (; toSkip > SKIP; toSkip -= SKIP) {
       const place = placeAfter(SKIP)
       if (!place) return []
       start = [beyond(listing, place)]
       yield
     }
-    const end = ending(listing, limit, skipped)
+    const end = ending(listing, limit, toSkip)
     return select(read, '*', from, [...keys, ...start], end).map(headFrom)
   }
   const changeBefore = lastChange(listing)
-  const wanted = Math.min(offset + limit, mostOf(listing))
-  const found = new Map<string, ThreadHead>()
-  if (wanted === 0) return []
+  const most = Math.min(offset + limit, mostOf(listing))
+  const headsById = new Map<string, ThreadHead>()
+  if (most === 0) return []
   let size = Math.min(Math.max(2 * (offset + limit), 50), SLICE)
   for (let pauses = 0; ; pauses++) {
     const place = placeAfter(size)
     const stop = place ? [upTo(listing, place)] : []
-    const end = ending(listing, wanted - found.size)
+    const end = ending(listing, most - headsById.size)
     for (const row of select(read, '*', from, [...keys, ...start, ...stop, ...others], end))
-      found.set(row['id'] as string, headFrom(row))
-    if (!place || found.size >= wanted) {
-      if (pauses > 0) for (const head of movedSince(listing, changeBefore)) found.set(head.id, head)
+      headsById.set(row['id'] as string, headFrom(row))
+    if (!place || headsById.size >= most) {
+      if (pauses > 0)
+        for (const head of movedSince(listing, changeBefore)) headsById.set(head.id, head)
       const sort = query.changedAfter ? undefined : orders[query.sort ?? 'activity']
-      const heads = [...found.values()]
+      const heads = [...headsById.values()]
       return (sort ? heads.toSorted(sort) : heads).slice(offset, offset + limit)
     }
     start = [beyond(listing, place)]
@@ -375,9 +378,9 @@ function conditionsOf(query: ThreadQuery): Condition[] {
   if (tag !== undefined)
     add('tag', 'EXISTS (SELECT 1 FROM json_each(tags) WHERE json_each.value = ?)', tag)
   if (tool !== undefined) {
-    const called = 'EXISTS (SELECT 1 FROM thread_tools AS called WHERE tool = ?'
-    const own = `${called} AND called.thread_id = threads.id)`
-    add('tool', `(${own} OR ${called} AND called.root_id = threads.id))`, tool, tool)
+    const isCaller = 'EXISTS (SELECT 1 FROM thread_tools AS called WHERE tool = ?'
+    const own = `${isCaller} AND called.thread_id = threads.id)`
+    add('tool', `(${own} OR ${isCaller} AND called.root_id = threads.id))`, tool, tool)
   }
   if (grantedAfter !== undefined) add('grant', 'granted_until > ?', grantedAfter)
   if (forkedFrom !== undefined) add('fork', 'forked_from = ?', forkedFrom)

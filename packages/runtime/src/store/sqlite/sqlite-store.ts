@@ -3,30 +3,19 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Clock, type JsonObject, systemClock } from '@skein/base'
 import type { RuntimeEvent, StoredEvent } from '../../contract/event.ts'
 import { doPart, nextTurn } from '../next-turn.ts'
-import { planCommit, planErase, storedText } from '../plan-commit.ts'
-import {
-  createPrivately,
-  GroupCommit,
-  lockOwner,
-  openDatabase,
-  type OwnerLock,
-  sqliteFailure,
-} from './sqlite-file.ts'
+import { planCommit, planErase } from '../plan-commit.ts'
+import { storedText } from '../stored-text.ts'
+import { createPrivately, openDatabase } from './sqlite-file.ts'
+import { GroupCommit } from './group-commit.ts'
+import { lockOwner, type OwnerLock } from './sqlite-owner-lock.ts'
+import { sqliteFailure } from './sqlite-failure.ts'
 import { damaged } from './sqlite-rows.ts'
 import { SqliteTables } from './sqlite-tables.ts'
 import { verifyDatabase } from './sqlite-verify.ts'
-import {
-  type Claim,
-  type ClaimOptions,
-  type Commit,
-  type CommitResult,
-  type HeldThread,
-  type Snapshots,
-  type Store,
-  StoreError,
-  type UserOf,
-  type UserValue,
-} from '../store.ts'
+import type { Claim, ClaimOptions, HeldThread, Snapshots, Store } from '../store.ts'
+import type { Commit, CommitResult } from '../commit.ts'
+import { StoreError } from '../store-error.ts'
+import type { UserOf, UserValue } from '../user-value.ts'
 import { copyDatabase, scrub } from './sqlite-copy.ts'
 
 /** Options of `sqliteStore`. */
@@ -297,9 +286,9 @@ class FileStore implements SqliteStore {
 
   /** Runs copies and scrubs (which overwrite erased data) one after the other: each uses the whole file. */
   #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
-    const done = this.#wholeFile.then(work)
-    this.#wholeFile = done.catch(() => {})
-    return done
+    const result = this.#wholeFile.then(work)
+    this.#wholeFile = result.catch(() => {})
+    return result
   }
 
   #mustBeOpen(): void {

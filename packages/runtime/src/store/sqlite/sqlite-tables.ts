@@ -1,40 +1,39 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { StoredEvent } from '../../contract/event.ts'
 import { packText, rowSum } from './packed-text.ts'
-import type { BlobName, CommitPlan, EventRow, StoreView } from '../plan-commit.ts'
+import type { BlobName } from '../blob-names.ts'
+import type { CommitPlan, EventRow, StoreView } from '../plan-commit.ts'
 import {
   damaged,
   eventFrom,
+  textFrom,
+  userValueFrom,
+  userValueName,
+  type Row,
+} from './sqlite-rows.ts'
+import {
   headFrom,
   headUpdate,
   insertHead,
   labelValues,
   newRow,
-  type Row,
-  textFrom,
   updateLabels,
-  userValueFrom,
-  userValueName,
-} from './sqlite-rows.ts'
+} from './sqlite-head-rows.ts'
 import {
+  removalsOf,
   type ClaimOptions,
   type HeldThread,
-  removalsOf,
   type Store,
   type StoreTotals,
-  type ThreadHead,
-  type ThreadLifecycle,
-  type ThreadQuery,
-  type TreeUsage,
-  type UserOf,
-  type UserValue,
-  type WaitingQuery,
-  type WaitingRow,
 } from '../store.ts'
+import type { ThreadHead, ThreadLifecycle, TreeUsage } from '../head.ts'
+import type { ThreadQuery } from '../thread-query.ts'
+import type { UserOf, UserValue } from '../user-value.ts'
+import type { WaitingQuery, WaitingRow } from '../waiting-query.ts'
 import { LIFECYCLE_COUNTER, listThreads, tenantsIn } from './sqlite-list.ts'
 import { subtreeUsages, usageFrom } from './sqlite-usage.ts'
 import { listWaiting, writeWaiting } from './sqlite-waiting.ts'
-import { claimedHead } from '../thread-head.ts'
+import { claimedHead } from '../claimed-head.ts'
 
 /** Masks the lower 32 bits of a row's id, which number the row within its log; the higher bits name the log. */
 export const LOW = 0xff_ff_ff_ff
@@ -74,12 +73,12 @@ export class SqliteTables implements StoreView {
 
   /** Empties the caches, because a transaction was rolled back and they may be wrong. */
   forget(): void {
-    for (const known of [this.#heads, this.#trees, this.#lastLines, this.#written]) known.clear()
+    for (const cache of [this.#heads, this.#trees, this.#lastLines, this.#written]) cache.clear()
   }
 
   head(id: string): ThreadHead | undefined {
-    const known = this.#heads.get(id)
-    if (known) return known
+    const cachedHead = this.#heads.get(id)
+    if (cachedHead) return cachedHead
     const row = this.#get('SELECT * FROM threads WHERE id = ?', id)
     if (!row) return undefined
     const head = headFrom(row)
@@ -138,8 +137,8 @@ export class SqliteTables implements StoreView {
   }
 
   auditLength(tree: string): number {
-    const known = this.#trees.get(tree)
-    if (known) return known.length
+    const entry = this.#trees.get(tree)
+    if (entry) return entry.length
     const sql = `SELECT id & ${LOW} AS idx FROM audit WHERE ${inTree()} ORDER BY id DESC LIMIT 1`
     const last = this.#get(sql, tree, 0)
     return last ? Number(last['idx']) + 1 : 0
@@ -204,25 +203,24 @@ export class SqliteTables implements StoreView {
     const log = this.#log(threadId)
     if (!log) return []
     const from = Math.max(Math.floor(after), 0)
-    const expected = Math.max(Math.min(log.seq - from, limit), 0)
-    if (expected === 0) return [] // a drain that looks for mail mostly finds none
+    const count = Math.max(Math.min(log.seq - from, limit), 0)
+    if (count === 0) return [] // a drain that looks for new events mostly finds none
     // The range ends at a known number instead of a LIMIT, because SQLite prepares a statement anew for each LIMIT.
     const rows = this.#all(
       `SELECT id & ${LOW} AS seq, json, sum FROM events
       WHERE id > (?1 << 32) + ?2 AND id <= (?1 << 32) + ?3 ORDER BY id`,
       log.logId,
       from,
-      from + expected,
+      from + count,
     )
-    if (rows.length !== expected)
-      throw damaged(`The log of thread ${threadId}`, 'events are missing')
+    if (rows.length !== count) throw damaged(`The log of thread ${threadId}`, 'events are missing')
     return rows.map((row) => eventFrom(threadId, row))
   }
 
   /** Returns the id and length of a thread's log, even if other columns of the thread's row are damaged. */
   #log(id: string): Pick<ThreadHead, 'logId' | 'seq'> | undefined {
-    const known = this.#heads.get(id)
-    if (known) return known
+    const head = this.#heads.get(id)
+    if (head) return head
     const row = this.#get('SELECT log_id, seq FROM threads WHERE id = ?', id)
     return row && { logId: row['log_id'] as number, seq: row['seq'] as number }
   }
@@ -342,7 +340,7 @@ export class SqliteTables implements StoreView {
     }
     this.#nameBlobs(plan.blobNames)
     for (const { tree, index, requestId, seq, line } of plan.audit) {
-      const packed = packText(line)
+      const content = packText(line)
       const log = this.#tree(tree)
       log.length = index + 1
       if (seq > (this.#lastLines.get(requestId) ?? Infinity)) this.#lastLines.set(requestId, seq)
@@ -352,8 +350,8 @@ export class SqliteTables implements StoreView {
         index,
         requestId,
         seq,
-        packed,
-        rowSum(tree, index, packed),
+        content,
+        rowSum(tree, index, content),
       )
     }
     for (const { jti, exp } of plan.spent)
@@ -386,9 +384,9 @@ export class SqliteTables implements StoreView {
   claim(id: string, options: ClaimOptions, now: number): ThreadHead | HeldThread | undefined {
     const before = this.head(id)
     if (!before) return undefined
-    const claimed = claimedHead(before, options, now)
-    if (!('heldBy' in claimed)) this.#updateHead(claimed, before)
-    return claimed
+    const after = claimedHead(before, options, now)
+    if (!('heldBy' in after)) this.#updateHead(after, before)
+    return after
   }
 
   renew(ids: readonly string[], owner: string, until: number): string[] {
@@ -405,7 +403,7 @@ export class SqliteTables implements StoreView {
     for (const id of ids ?? []) this.#run(`${free} WHERE id = ? AND lease_owner = ?`, id, owner)
   }
 
-  /** Ends all leases at once. They count as not released, because the process that held them has died. */
+  /** Ends all leases. They count as not released, because the process that held them has died. */
   endLeases(): void {
     this.#heads.clear()
     this.#run('UPDATE threads SET lease_until = 0 WHERE lease_owner IS NOT NULL')
@@ -520,24 +518,24 @@ export class SqliteTables implements StoreView {
 
   /** Returns key and length of the audit log of a tree of threads; creates the log if there is none. */
   #tree(tree: string): { readonly key: number; length: number } {
-    const known = this.#trees.get(tree)
-    if (known) return known
+    const earlier = this.#trees.get(tree)
+    if (earlier) return earlier
     this.#run('INSERT OR IGNORE INTO audit_trees (tree) VALUES (?)', tree)
     const key = Number(this.#get('SELECT key FROM audit_trees WHERE tree = ?', tree)?.['key'])
-    const found = { key, length: this.auditLength(tree) }
-    remember(this.#trees, tree, found)
-    return found
+    const entry = { key, length: this.auditLength(tree) }
+    remember(this.#trees, tree, entry)
+    return entry
   }
 
   #append(events: readonly EventRow[], logIds: ReadonlyMap<string, number>): void {
     for (const { threadId, seq, json } of events) {
-      const packed = packText(json)
+      const content = packText(json)
       this.#run(
         'INSERT INTO events (id, json, sum) VALUES ((?1 << 32) | ?2, ?3, ?4)',
         logIds.get(threadId)!,
         seq,
-        packed,
-        rowSum(threadId, seq, packed),
+        content,
+        rowSum(threadId, seq, content),
       )
     }
   }
@@ -554,8 +552,8 @@ export class SqliteTables implements StoreView {
   /** Returns the hashes of the blobs that a thread needs, before the thread's rows are removed. */
   #blobsOf(threadId: string): string[] {
     this.#written.clear()
-    const found = this.#all('SELECT hash FROM blob_names WHERE thread_id = ?', threadId)
-    return found.map((row) => row['hash'] as string)
+    const names = this.#all('SELECT hash FROM blob_names WHERE thread_id = ?', threadId)
+    return names.map((row) => row['hash'] as string)
   }
 
   #dropUnnamed(hashes: readonly string[]): void {

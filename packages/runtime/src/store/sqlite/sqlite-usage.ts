@@ -1,6 +1,6 @@
 import type { ReadRows } from './sqlite-list.ts'
 import type { Row } from './sqlite-rows.ts'
-import type { ThreadHead, TreeUsage } from '../store.ts'
+import type { ThreadHead, TreeUsage } from '../head.ts'
 
 /** How many threads are summed without a pause. */
 const SLICE = 2000

@@ -5,12 +5,15 @@ import { messageOf } from '@skein/base'
 import { checkStoreVersion } from './migrations.ts'
 import { rowSum } from './packed-text.ts'
 import { COUNTERS } from '../plan-commit.ts'
-import { type SqliteReader, sqliteRows } from './sqlite-copy.ts'
-import { sqliteFailure } from './sqlite-file.ts'
-import { damaged, headFrom, type Row, textFrom, userValueFrom } from './sqlite-rows.ts'
+import { sqliteRows, type SqliteReader } from './sqlite-export.ts'
+import { sqliteFailure } from './sqlite-failure.ts'
+import { damaged, textFrom, userValueFrom, type Row } from './sqlite-rows.ts'
+import { headFrom } from './sqlite-head-rows.ts'
 import { LOW, SqliteTables } from './sqlite-tables.ts'
-import { removalsOf, type Store, StoreError, type StoreRow, type ThreadHead } from '../store.ts'
-import { searchText } from '../thread-head.ts'
+import { removalsOf, type Store, type StoreRow } from '../store.ts'
+import { StoreError } from '../store-error.ts'
+import type { ThreadHead } from '../head.ts'
+import { searchText } from '../select-threads.ts'
 
 /** Options of functions that read a whole store file. */
 export interface ReadOptions {
@@ -191,8 +194,8 @@ export function verifyDatabase(database: SqliteReader): StoreReport {
     expect(isWhole, () => messageOf(damaged(`Event ${seq} of thread ${threadId}`)))
   })
   for (const { id, seq } of heads.values()) {
-    const found = last.get(id) ?? 0
-    expect(found === seq, () => `Thread ${id} has ${found} events, but its head says ${seq}.`)
+    const lastSeq = last.get(id) ?? 0
+    expect(lastSeq === seq, () => `Thread ${id} has ${lastSeq} events, but its head says ${seq}.`)
   }
 
   const lines = new Map<string, number>()

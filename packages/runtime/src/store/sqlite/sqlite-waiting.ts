@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { unpackText } from './packed-text.ts'
 import { isPartOf, type ReadRows } from './sqlite-list.ts'
 import type { Row } from './sqlite-rows.ts'
-import type { WaitingKind, WaitingQuery, WaitingRow } from '../store.ts'
+import type { WaitingKind, WaitingQuery, WaitingRow } from '../waiting-query.ts'
 import { QuestionLog, type WaitingChange, waitingLimit } from '../waiting-rows.ts'
 
 /** Runs a statement that returns no rows. */

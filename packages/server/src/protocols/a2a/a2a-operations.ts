@@ -1,5 +1,6 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
-import type { ThreadInfo } from '@skein/runtime'
+import type {} from '@skein/runtime'
 import {
   operation,
   raw,
@@ -14,14 +15,8 @@ import { toUserContent } from '../chat/chat-body.ts'
 import { giveAnswer, type AnsweredCall, type OutsideAnswer } from '../json-rpc/waiting-call.ts'
 import { RPC_BODY, RpcCode, rpcError, rpcResult, type RpcId } from '../json-rpc/json-rpc.ts'
 import { eventResponse } from '../../streams/event-stream.ts'
-import {
-  contextId,
-  findTask,
-  parseTaskId,
-  taskEvents,
-  type FoundTask,
-  type TaskStart,
-} from './task.ts'
+import { contextId, parseTaskId, type TaskStart } from './task-id.ts'
+import { findTask, taskEvents, type FoundTask } from './task.ts'
 
 /** The error codes of A2A 1.0 that are used. */
 const A2aCode = {
@@ -81,8 +76,8 @@ export const a2aOperations: readonly OperationRoute[] = [
         if (!/^(1(\.\d+)?|0\.3)?$/.test(version))
           throw new A2aError(A2aCode.VersionNotSupported, 'The versions 1.0 and 0.3 are spoken.')
         const kind = Object.hasOwn(METHODS, method) ? METHODS[method]! : unknownMethod(method)
-        const given = body.params ?? {}
-        return await answer({ ...call, isOld: method.includes('/'), id, given }, kind)
+        const methodParams = body.params ?? {}
+        return await answer({ ...call, isOld: method.includes('/'), id, given: methodParams }, kind)
       } catch (error) {
         return refusal(call, id, error)
       }
@@ -115,10 +110,11 @@ function unknownMethod(method: string): never {
 
 function refusal({ services }: Pick<Call, 'services'>, id: RpcId, error: unknown): Response {
   if (error instanceof A2aError) return rpcError(id, error.code, error.message)
-  const known = services.clientError(error)
+  const clientError = services.clientError(error)
   // A missing scope and too many open streams are answered with an HTTP status, as on every other route.
-  if (!known || known.code === 'SCOPE_MISSING' || known.code === 'STREAM_LIMIT') throw error
-  const { code, message, hint } = known
+  if (!clientError || clientError.code === 'SCOPE_MISSING' || clientError.code === 'STREAM_LIMIT')
+    throw error
+  const { code, message, hint } = clientError
   const reason = [
     { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: code, domain: 'skein' },
   ]
@@ -145,38 +141,39 @@ async function answer(call: A2aCall, kind: Method): Promise<Response> {
     case 'stream': {
       // The number of open streams is checked first, so that a request that cannot be answered changes nothing.
       services.streams.checkRoom(accountOf(principal))
-      const asked = await sendMessage(call)
-      if (kind === 'stream') return streamTask(call, asked)
+      const exchange = await sendMessage(call)
+      if (kind === 'stream') return streamTask(call, exchange)
       const { configuration } = given
       const { blocking, returnImmediately } = isPlainObject(configuration) ? configuration : {}
-      if (blocking !== false && returnImmediately !== true) await untilResting(call, asked.thread)
-      return taskResponse(call, asked)
+      if (blocking !== false && returnImmediately !== true)
+        await untilResting(call, exchange.thread)
+      return taskResponse(call, exchange)
     }
     case 'get':
       return taskResponse(call, await namedTask(call))
     case 'subscribe': {
-      const named = await namedTask(call)
-      if ((await found(call, named)).isOver)
+      const target = await namedTask(call)
+      if ((await found(call, target)).isOver)
         throw new A2aError(A2aCode.UnsupportedOperation, 'The task is over; read it instead.')
-      return streamTask(call, named)
+      return streamTask(call, target)
     }
     case 'cancel': {
-      const named = await namedTask(call)
-      if ((await found(call, named)).isOver)
+      const target = await namedTask(call)
+      if ((await found(call, target)).isOver)
         throw new A2aError(A2aCode.TaskNotCancelable, 'The task is over.')
-      const { thread, start } = named
+      const { thread, start } = target
       if (!(await runtime.threads.unsend(thread.id, start.queueId))) {
         await runtime.threads.stop(thread.id, { by: actorOf(principal) })
         await untilResting(call, thread)
       }
-      return taskResponse(call, named)
+      return taskResponse(call, target)
     }
   }
 }
 
 /** A task with its thread, which the client may see. */
 interface NamedTask {
-  readonly thread: ThreadInfo
+  readonly thread: ThreadIdentity
   readonly start: TaskStart
 }
 
@@ -225,12 +222,12 @@ function streamTask(call: A2aCall, { thread, start }: NamedTask): Response {
 }
 
 /**
- * Waits until the thread is at rest or waits for somebody. The wait counts as an open stream, because it holds the
+ * Waits until the thread is at rest or waits for a person. The wait counts as an open stream, because it holds the
  * connection; when the server ends all streams, the wait ends too, and the task is returned as it is then.
  */
 async function untilResting(
   { request, runtime, principal, services }: A2aCall,
-  { id }: ThreadInfo,
+  { id }: ThreadIdentity,
 ): Promise<void> {
   const ending = new AbortController()
   const remove = services.streams.add({ end: () => ending.abort() }, accountOf(principal))
@@ -253,11 +250,11 @@ async function sendMessage(call: A2aCall): Promise<NamedTask> {
   const messageId = idIn(message, 'messageId') // the same message is taken once, also when it is sent again
   const parts = Array.isArray(message['parts']) ? (message['parts'] as readonly JsonValue[]) : []
   if (taskId !== undefined) {
-    const named = await namedTask(call, taskId)
-    if (context !== undefined && context !== contextId(named.thread))
+    const target = await namedTask(call, taskId)
+    if (context !== undefined && context !== contextId(target.thread))
       throw new A2aError(RpcCode.InvalidParams, 'The task is of another context.')
-    await continueTask(call, named, { parts, messageId })
-    return named
+    await continueTask(call, target, { parts, messageId })
+    return target
   }
   const content = toUserContent(parts.map(pagePart), 'message') // throws before anything is made
   const { tenant, user } = principal
@@ -265,8 +262,8 @@ async function sendMessage(call: A2aCall): Promise<NamedTask> {
     context !== undefined
       ? await openChat(runtime, principal, { chatId: context, agent: params.agent })
       : await runtime.threads.create({ agent: params.agent, tenant, owner: user, tags: ['a2a'] })
-  const sent = await runtime.threads.send(thread.id, { content, userId: user, messageId })
-  return { thread, start: { threadId: thread.id, queueId: sent.queueId, seq: sent.seq } }
+  const receipt = await runtime.threads.send(thread.id, { content, userId: user, messageId })
+  return { thread, start: { threadId: thread.id, queueId: receipt.queueId, seq: receipt.seq } }
 }
 
 /** The longest id that a client may choose, in characters. Ids of tasks contain such an id, so they are longer. */
@@ -326,17 +323,17 @@ function decisionsIn(
   const { interruptId, digest, decision, reason, result, error, found } = data as JsonObject
   const item = waiting.find((one) => one.interruptId === interruptId)
   if (!item) throw new A2aError(RpcCode.InvalidParams, 'The task does not wait for this answer.')
-  const shown = typeof digest === 'string' ? { digest } : {}
-  const about = { threadId: item.threadId, interruptId: item.interruptId, ...shown }
+  const seenDigest = typeof digest === 'string' ? { digest } : {}
+  const about = { threadId: item.threadId, interruptId: item.interruptId, ...seenDigest }
   const why = typeof reason === 'string' && reason !== '' ? { reason: reason.slice(0, 10_000) } : {}
   if (decision === 'approve') {
-    const changed = (data as JsonObject)['with']
-    if (changed !== undefined && !isPlainObject(changed))
+    const newArguments = (data as JsonObject)['with']
+    if (newArguments !== undefined && !isPlainObject(newArguments))
       throw new A2aError(
         RpcCode.InvalidParams,
         'with must be an object: all arguments of the call.',
       )
-    const args = changed === undefined ? {} : { with: changed as JsonObject }
+    const args = newArguments === undefined ? {} : { with: newArguments as JsonObject }
     return [{ about, given: { type: 'approve', ...why, ...args } }]
   }
   if (decision === 'deny')

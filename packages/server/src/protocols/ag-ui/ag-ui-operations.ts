@@ -1,3 +1,4 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { isPlainObject, type JsonObject, type JsonValue, tryParseJson } from '@skein/base'
 import {
   type AgUiEvent,
@@ -18,7 +19,7 @@ import {
   type Shape,
 } from '@skein/base/shape'
 import { IF_BUSY } from '@skein/runtime/serving'
-import { type ThreadInfo } from '@skein/runtime'
+import {} from '@skein/runtime'
 import { eventResponse } from '../../streams/event-stream.ts'
 import { admitChat, type AdmittedChat, type ChatCall } from '../chat/admit-chat.ts'
 import { answerStream, type AnswerStreamOptions } from '../chat/answer-stream.ts'
@@ -84,10 +85,10 @@ export const agUiOperations: readonly OperationRoute[] = [
     ],
     async run(call) {
       const { body, principal } = call
-      const admitted = await admitChat(call, parseAgUiBody(body, principal))
-      return admitted.answer && !admitted.isRepeated
-        ? streamRun(call, admitted.thread, admitted.answer)
-        : replay(call, admitted)
+      const chat = await admitChat(call, parseAgUiBody(body, principal))
+      return chat.answer && !chat.isRepeated
+        ? streamRun(call, chat.thread, chat.answer)
+        : replay(call, chat)
     },
   }),
 ]
@@ -97,13 +98,18 @@ type AgUiCall = ChatCall & { readonly body: AgUiBody }
 /** Streams the answer to the new messages, decisions and tool results in the request. */
 function streamRun(
   call: AgUiCall,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   options: Pick<AnswerStreamOptions, 'after' | 'queueId' | 'continues'>,
 ): Response {
   const { threadId, runId } = call.body
   const messages = clientMessages(call.body)
-  const asked = messages.slice(lastAnswer(messages) + 1).filter(({ role }) => role === 'user')
-  return send(call, thread, new AgUiStreamEncoder({ threadId, runId, messages, asked }), options)
+  const questions = messages.slice(lastAnswer(messages) + 1).filter(({ role }) => role === 'user')
+  return send(
+    call,
+    thread,
+    new AgUiStreamEncoder({ threadId, runId, messages, asked: questions }),
+    options,
+  )
 }
 
 /**
@@ -113,7 +119,7 @@ function streamRun(
 async function replay(call: AgUiCall, { thread: { id }, answer }: AdmittedChat): Promise<Response> {
   const { runtime, services, body } = call
   const { threadId, runId } = body
-  const thread = await runtime.threads.get(id)
+  const thread = await runtime.threads.head(id)
   const { messages: chat } = await chatHistory(runtime, thread, { hold: holds(call) })
   if (!(await isAnsweringChat(runtime, thread, services.clock.now()))) {
     const { messages, outcome } = toAgUiMessages(chat)
@@ -140,8 +146,8 @@ function withClientOnly(
   history: readonly AgUiMessage[],
   client: readonly AgUiMessage[],
 ): readonly AgUiMessage[] {
-  const known = new Set(history.map(({ id }) => id))
-  const fresh = client.slice(client.findLastIndex(({ id }) => known.has(id)) + 1)
+  const historyIds = new Set(history.map(({ id }) => id))
+  const fresh = client.slice(client.findLastIndex(({ id }) => historyIds.has(id)) + 1)
   const own = fresh.flatMap((message): AgUiMessage[] => {
     if (message.role === 'reasoning') return [{ id: message.id, role: 'reasoning', content: '' }]
     return message.role === 'user' ? [message] : []
@@ -151,7 +157,7 @@ function withClientOnly(
 
 function send(
   call: AgUiCall,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   encoder: AgUiStreamEncoder,
   options: Pick<AnswerStreamOptions, 'after' | 'queueId' | 'continues'>,
 ): Response {
@@ -187,8 +193,8 @@ function encode(events: readonly AgUiEvent[]): string {
 function parseAgUiBody(body: AgUiBody, principal: Principal): ChatBody {
   const { threadId, messages, resume = [], forwardedProps } = body
   const { ifBusy } = isPlainObject(forwardedProps) ? (forwardedProps as JsonObject) : {}
-  const known = IF_BUSY.find((one) => one === ifBusy)
-  if (ifBusy !== undefined && !known)
+  const choice = IF_BUSY.find((one) => one === ifBusy)
+  if (ifBusy !== undefined && !choice)
     throw invalid('body.forwardedProps.ifBusy', `must be one of ${IF_BUSY.join(', ')}`)
   const start = lastAnswer(messages) + 1
   const answers = [
@@ -210,7 +216,7 @@ function parseAgUiBody(body: AgUiBody, principal: Principal): ChatBody {
     ),
     answers,
     answered: answers.length > 0 ? threadId : undefined,
-    ifBusy: known,
+    ifBusy: choice,
   }
 }
 
@@ -233,11 +239,11 @@ function decision(
   messages: AgUiBody['messages'],
   field: string,
 ): ClientAnswer {
-  const shown = (toolCallId: string) => shownArguments(messages, toolCallId)
-  const given = { type: 'decision', approvalId: interruptId, shown } as const
-  if (status === 'cancelled') return { ...given, isApproved: false }
+  const argumentsShown = (toolCallId: string) => shownArguments(messages, toolCallId)
+  const base = { type: 'decision', approvalId: interruptId, shown: argumentsShown } as const
+  if (status === 'cancelled') return { ...base, isApproved: false }
   if (!isPlainObject(payload)) throw invalid(field, 'must be an object with the boolean approved')
-  return { ...given, ...toDecision(payload as JsonObject, field) } // the body is JSON
+  return { ...base, ...toDecision(payload as JsonObject, field) } // the body is JSON
 }
 
 /** Returns the arguments of a call as the client holds them. */

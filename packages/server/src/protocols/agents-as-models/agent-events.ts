@@ -1,6 +1,7 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { ErrorCode, type StreamEvent, type TokenUsage } from '@skein/ai'
 import { zeroUsage } from '@skein/ai/engine'
-import type { NumberedEvent, Runtime, SessionResult, WaitingItem, ThreadInfo } from '@skein/runtime'
+import type { NumberedEvent, Runtime, SessionResult, WaitingItem } from '@skein/runtime'
 import { ShownEvents } from '../chat/shown-events.ts'
 import { untilSettled } from '../chat/until-settled.ts'
 import { ApprovalRequiredError, compatRefusal } from './refusal.ts'
@@ -24,7 +25,7 @@ export interface AgentEventsOptions {
  */
 export async function* agentEvents(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   options: AgentEventsOptions,
 ): AsyncGenerator<readonly StreamEvent[], void> {
   const { after, signal } = options
@@ -47,7 +48,7 @@ export async function* agentEvents(
 }
 
 class AgentAnswer {
-  readonly #thread: ThreadInfo
+  readonly #thread: ThreadIdentity
   readonly #options: AgentEventsOptions
   readonly #shown: ShownEvents
   #usage: TokenUsage = zeroUsage
@@ -59,7 +60,7 @@ class AgentAnswer {
   #hasWords = false
   #isSideA = true
 
-  constructor(runtime: Runtime, thread: ThreadInfo, options: AgentEventsOptions) {
+  constructor(runtime: Runtime, thread: ThreadIdentity, options: AgentEventsOptions) {
     this.#thread = thread
     this.#options = options
     this.#shown = new ShownEvents(runtime.registry, { hold: true })
@@ -190,7 +191,7 @@ class AgentAnswer {
   }
 }
 
-/** Whether the agent id belongs to side A of the conversation. What side B says is for side A, not for clients. */
+/** Whether the agent id belongs to side A. What side B says is for side A, not for clients. */
 function isOfSideA(agentId: string | undefined): boolean {
   return agentId === undefined || agentId.endsWith('/a')
 }

@@ -1,8 +1,9 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import type { JsonValue } from '@skein/base'
 import { AssistantMessage, type Message, type ToolResult, UserMessage } from '@skein/ai'
 import type { GatewayRequest } from '@skein/ai/gateway'
 import { CLIENT_TOOLS } from '@skein/runtime/serving'
-import type { Runtime, ThreadInfo } from '@skein/runtime'
+import type { Runtime } from '@skein/runtime'
 import {
   actorOf,
   checkFound,
@@ -20,7 +21,7 @@ export const EPHEMERAL = 'ephemeral'
 
 /** The thread that answers a request, and where its answer begins. */
 interface Asked {
-  readonly thread: ThreadInfo
+  readonly thread: ThreadIdentity
   /** Number of the event after which the answer begins. */
   readonly after: number
   readonly queueId?: string
@@ -45,12 +46,12 @@ export async function askThread(asking: Asking): Promise<Asked> {
   const tail = request.messages.slice(start)
   const results = tail.flatMap((message) => (message.type === 'tool_result' ? message.results : []))
   const spoken = tail.filter((message) => message.type === 'user')
-  const named = await namedThread(asking)
-  const waiting = named ?? (await waitingThread(asking, results))
+  const thread = await namedThread(asking)
+  const waiting = thread ?? (await waitingThread(asking, results))
   if (waiting) {
     if (request.tools.length > 0)
       await asking.runtime.threads.values.set(waiting.id, CLIENT_TOOLS, declaredTools(asking))
-    return goOn(asking, waiting, { results, spoken, isDurable: named !== undefined })
+    return goOn(asking, waiting, { results, spoken, isDurable: thread !== undefined })
   }
   return begin(asking, start)
 }
@@ -59,7 +60,7 @@ export async function askThread(asking: Asking): Promise<Asked> {
  * Finds the thread that `conversation` or `previous_response_id` names; only the Responses format has these
  * fields.
  */
-async function namedThread(asking: Asking): Promise<ThreadInfo | undefined> {
+async function namedThread(asking: Asking): Promise<ThreadIdentity | undefined> {
   const { runtime, principal, request } = asking
   if (request.wire !== 'openai-responses') return undefined
   const { conversation, previous_response_id: previous } = request.params
@@ -86,9 +87,9 @@ async function namedThread(asking: Asking): Promise<ThreadInfo | undefined> {
 async function branchAt(
   runtime: Runtime,
   { user }: Principal,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   queueId: string,
-): Promise<ThreadInfo> {
+): Promise<ThreadIdentity> {
   const messages = await runtime.threads.messages(thread.id, { limit: 100_000 })
   const from = messages.findIndex(({ id }) => id === queueId)
   const next = messages.findIndex(({ message }, at) => at > from && message.type === 'user')
@@ -104,7 +105,7 @@ async function branchAt(
 async function waitingThread(
   { runtime, principal }: Asking,
   results: readonly ToolResult[],
-): Promise<ThreadInfo | undefined> {
+): Promise<ThreadIdentity | undefined> {
   const calls = results.map(({ toolCallId }) => parseThreadPartId('call', toolCallId))
   const threadId = calls[0]?.threadId
   if (threadId === undefined) return undefined
@@ -119,7 +120,7 @@ async function waitingThread(
 
 async function goOn(
   { runtime, principal }: Asking,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   {
     results,
     spoken,
@@ -135,7 +136,7 @@ async function goOn(
   const { tenant, rootId } = thread
   const waiting = results.length > 0 ? await runtime.inbox.list({ tenant, rootId }) : []
   // All results are checked before the first one is recorded.
-  const given = results.map(({ toolCallId, result, isError }) => {
+  const answers = results.map(({ toolCallId, result, isError }) => {
     const call = parseThreadPartId('call', toolCallId)
     if (call?.threadId !== id)
       throw compatRefusal(`No call of this conversation has the id ${toolCallId.slice(0, 200)}.`)
@@ -154,13 +155,13 @@ async function goOn(
     const by = actorOf(principal)
     return () => runtime.inbox.settle({ threadId: id, interruptId: item.interruptId, by }, value)
   })
-  for (const give of given) await give()
+  for (const give of answers) await give()
   const queueId = await sendAll(runtime, principal, id, spoken)
   if (queueId === undefined && results.length === 0)
     throw compatRefusal('There is nothing to answer: send a message or the result of a call.')
-  // Results continue a thread at once. A message is first read from the queue, and the answer begins only then.
-  const awaited = results.length === 0 && queueId !== undefined ? { queueId } : {}
-  return { thread, after, isDurable: isDurable || !thread.tags.includes(EPHEMERAL), ...awaited }
+  // Results continue a thread immediately. A message is first read from the queue, and the answer begins only then.
+  const target = results.length === 0 && queueId !== undefined ? { queueId } : {}
+  return { thread, after, isDurable: isDurable || !thread.tags.includes(EPHEMERAL), ...target }
 }
 
 async function begin(asking: Asking, start: number): Promise<Asked> {
@@ -173,15 +174,15 @@ async function begin(asking: Asking, start: number): Promise<Asked> {
       'The conversation must end with a message of the user or the result of a call.',
     )
   const { tenant, user } = principal
-  const created = await runtime.threads.create({
+  const newThread = await runtime.threads.create({
     agent,
     tenant,
     owner: user,
     tags: [isDurable ? 'responses' : EPHEMERAL],
     values: { [CLIENT_TOOLS]: declaredTools(asking) },
   })
-  await injectHistory(runtime, created.id, { system, messages: messages.slice(0, -1) })
-  const thread = await runtime.threads.get(created.id)
+  await injectHistory(runtime, newThread.id, { system, messages: messages.slice(0, -1) })
+  const thread = await runtime.threads.head(newThread.id)
   // Results of calls that no thread of this server made are converted to text.
   const text =
     last.type === 'user' ? '' : last.results.map(({ result }) => spokenResult(result)).join('\n')
@@ -235,9 +236,9 @@ async function injectHistory(
       state.injectMessage({ content, role: 'user', isSilent: true })
     }
     for (const message of messages) {
-      const told = toldMessage(message)
-      if (told)
-        state.injectMessage({ content: told, role: told.type === 'user' ? 'user' : 'assistant' })
+      const text = toldMessage(message)
+      if (text)
+        state.injectMessage({ content: text, role: text.type === 'user' ? 'user' : 'assistant' })
     }
   })
 }

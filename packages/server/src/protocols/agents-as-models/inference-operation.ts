@@ -68,7 +68,7 @@ async function answerVendor(
   const { request, runtime, principal, services } = call
   const client = accountOf(principal)
   services.streams.checkRoom(client)
-  const left = new AbortController()
+  const disconnect = new AbortController()
   const agents = [...runtime.registry.agents.keys()]
   const serve = gateway({
     models: Object.fromEntries(agents.map((name) => [name, agentAnswer(call, name)])),
@@ -86,14 +86,14 @@ async function answerVendor(
     new Request(url, {
       method,
       headers,
-      signal: AbortSignal.any([request.signal, left.signal]),
+      signal: AbortSignal.any([request.signal, disconnect.signal]),
       body: method === 'POST' ? JSON.stringify(call.body) : undefined,
     }),
   )
   if (!response.ok) return response
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   return isStream && response.body
-    ? counted(response, services.streams.add({ end: () => left.abort() }, client))
+    ? counted(response, services.streams.add({ end: () => disconnect.abort() }, client))
     : response
 }
 

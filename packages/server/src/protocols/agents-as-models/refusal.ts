@@ -17,7 +17,7 @@ export function compatRefusal(
 
 /**
  * Creates the error for a missing conversation. Conversations of other clients give the same error, so that
- * nobody learns that they exist.
+ * no client learns that they exist.
  */
 export function conversationNotFound(): UPPError {
   return compatRefusal('There is no such conversation.', { statusCode: 404 })

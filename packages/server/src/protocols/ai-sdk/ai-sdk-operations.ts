@@ -1,8 +1,9 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import type { UIMessage } from '@skein/threads/ai-sdk'
 import { done, json, operation, stream, type OperationRoute } from '../../operations/operation.ts'
 import { actorOf } from '../../operations/principal.ts'
 import { answer, arrayOf, between, boolean, integer, string, type Shape } from '@skein/base/shape'
-import type { ThreadInfo } from '@skein/runtime'
+import type {} from '@skein/runtime'
 import { answerChat, streamAnswer } from './answer-chat.ts'
 import { CHAT_BODY } from './page-body.ts'
 import { findAnswer } from '../chat/find-answer.ts'
@@ -102,10 +103,10 @@ export const aiSdkOperations: readonly OperationRoute[] = [
 
 /**
  * Whether something may have happened between reading the history up to the event `after` and now: the answer
- * went on and ended, or a child, which has a log of its own, asked for an approval.
+ * continued and ended, or a child, which has a log of its own, asked for an approval.
  */
 function mayHaveMissed(
-  { seq, lifecycle, waiting }: ThreadInfo,
+  { seq, lifecycle, waiting }: ThreadIdentity,
   after: number | undefined,
 ): boolean {
   if (after === undefined) return false

@@ -1,10 +1,11 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import {
   encodeUIChunk,
   UI_STREAM_DONE,
   UI_STREAM_HEADERS,
   type UIMessageChunk,
 } from '@skein/threads/ai-sdk'
-import type { ThreadInfo } from '@skein/runtime'
+import type {} from '@skein/runtime'
 import { eventResponse } from '../../streams/event-stream.ts'
 import { answerStream, type AnswerStreamOptions } from '../chat/answer-stream.ts'
 import { parseChatBody, type PageBody } from './page-body.ts'
@@ -26,7 +27,7 @@ export async function answerChat(
 /** Streams an answer of a thread to the page. */
 export function streamAnswer(
   call: ChatCall,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   options: Pick<AnswerStreamOptions, 'after' | 'queueId' | 'continues'>,
 ): Response {
   const { children = false } = call.query

@@ -102,7 +102,7 @@ function toAnswer(part: JsonObject): ClientAnswer[] {
       { toolCallId, type: 'failure', message: typeof errorText === 'string' ? errorText : '' },
     ]
   if (!isPlainObject(approval) || typeof approval['id'] !== 'string') return []
-  const shown = (id: string): JsonValue | undefined => (id === toolCallId ? input : undefined)
+  const inputOf = (id: string): JsonValue | undefined => (id === toolCallId ? input : undefined)
   const decision = toDecision(approval as JsonObject, 'approval') // the body is JSON
-  return [{ type: 'decision', approvalId: approval['id'], shown, ...decision }]
+  return [{ type: 'decision', approvalId: approval['id'], shown: inputOf, ...decision }]
 }

@@ -1,6 +1,7 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { canonicalJson, SkeinError } from '@skein/base'
 import type { FoundEffect } from '@skein/runtime/serving'
-import type { Runtime, ThreadInfo, WaitingItem } from '@skein/runtime'
+import type { Runtime, WaitingItem } from '@skein/runtime'
 import { HttpError, threadNotFound } from '../../operations/http-error.ts'
 import type { Call } from '../../operations/operation.ts'
 import {
@@ -20,7 +21,7 @@ import {
   type ChatBody,
   type ClientAnswer,
 } from './chat-body.ts'
-import { childOn } from './children.ts'
+import { childOn } from './approvals-below.ts'
 import { findAnswer } from './find-answer.ts'
 
 /** The part of a call that all chat operations use. */
@@ -33,7 +34,7 @@ export type ChatCall = Pick<
 
 /** Where the answer to a chat request is found. */
 export interface AdmittedChat {
-  readonly thread: ThreadInfo
+  readonly thread: ThreadIdentity
   /**
    * The answer to stream. Absent when the request has nothing new: every message is in the thread, and the
    * thread waits for none of the answers.
@@ -102,18 +103,18 @@ export async function openChat(
   runtime: Runtime,
   principal: Principal,
   { chatId, agent }: { readonly chatId: string; readonly agent: string },
-): Promise<ThreadInfo> {
+): Promise<ThreadIdentity> {
   runtime.registry.agent(agent) // throws when there is no such agent
-  const known = await ifFound(findChat(runtime, principal, chatId))
-  if (known) return known
+  const thread = await ifFound(findChat(runtime, principal, chatId))
+  if (thread) return thread
   const { tenant, user } = principal
   try {
     return await runtime.threads.create({ agent, tenant, clientId: chatId, owner: user })
   } catch (error) {
     if (!SkeinError.is(error) || error.code !== 'CLIENT_ID_TAKEN') throw error
     // A simultaneous request created the thread first, or the id belongs to another user.
-    const created = await ifFound(findChat(runtime, principal, chatId))
-    if (created) return created
+    const winner = await ifFound(findChat(runtime, principal, chatId))
+    if (winner) return winner
     throw threadNotFound()
   }
 }
@@ -126,13 +127,13 @@ export async function openChat(
 async function giveAnswers(
   runtime: Runtime,
   principal: Principal,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   answers: readonly ClientAnswer[],
 ): Promise<number> {
   if (answers.length === 0) return 0
   const { tenant, rootId } = thread
   const waiting = await runtime.inbox.list({ tenant, rootId })
-  const given: { readonly item: WaitingItem; readonly answer: ClientAnswer }[] = []
+  const decisions: { readonly item: WaitingItem; readonly answer: ClientAnswer }[] = []
   for (const answer of answers) {
     const item = waiting.find(({ kind, interruptId, threadId, toolCallId }) =>
       answer.type === 'decision'
@@ -141,24 +142,25 @@ async function giveAnswers(
           threadId === thread.id &&
           toolCallId === answer.toolCallId,
     )
-    if (item && (await isWithin(runtime, thread, item))) given.push({ item, answer })
+    if (item && (await isWithin(runtime, thread, item))) decisions.push({ item, answer })
   }
   // All answers are checked before the first one is recorded.
-  for (const { item, answer } of given) {
+  for (const { item, answer } of decisions) {
     if (item.kind === 'input') continue
     checkMayApprove(principal)
     if (answer.type === 'decision') checkDecision(thread, item, answer)
     else checkFound(item, foundBy(answer))
   }
   let count = 0
-  for (const { item, answer } of given) if (await give(runtime, principal, item, answer)) count++
+  for (const { item, answer } of decisions)
+    if (await give(runtime, principal, item, answer)) count++
   return count
 }
 
 /** Whether a call waits in the thread or below it. The chat of a child shows nothing of its parent. */
 async function isWithin(
   runtime: Runtime,
-  { id, parentId }: ThreadInfo,
+  { id, parentId }: ThreadIdentity,
   { threadId }: WaitingItem,
 ): Promise<boolean> {
   if (parentId === null || threadId === id) return true
@@ -175,7 +177,7 @@ function foundBy(answer: Exclude<ClientAnswer, { type: 'decision' }>): unknown {
 
 /** Throws unless the decision was made on the call with exactly the arguments with which it would run. */
 function checkDecision(
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   item: WaitingItem,
   { shown }: Extract<ClientAnswer, { type: 'decision' }>,
 ): void {

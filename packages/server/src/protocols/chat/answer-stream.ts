@@ -1,11 +1,13 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import type { ThreadEvent } from '@skein/threads'
 import { type UIMessageChunk, UIStreamEncoder } from '@skein/threads/ai-sdk'
-import type { NumberedEvent, Runtime, SessionResult, WaitingItem, ThreadInfo } from '@skein/runtime'
+import type { NumberedEvent, Runtime, SessionResult, WaitingItem } from '@skein/runtime'
 import { agentNames, reasonOf } from './chat-view.ts'
 import { isDelivered } from './hold-back.ts'
 import { isShownUserMessage } from './visible-events.ts'
 import { ShownEvents } from './shown-events.ts'
-import { approvalsBelow, ChildChunks } from './children.ts'
+import { approvalsBelow } from './approvals-below.ts'
+import { ChildChunks } from './children.ts'
 import { untilSettled } from './until-settled.ts'
 
 /** Which answer of a thread is streamed, and which part of it the client already has. */
@@ -25,11 +27,11 @@ export interface AnswerStreamOptions {
 
 /**
  * Streams one answer, while it is written, as chunks of the UI message stream, from `start` to `finish`. The
- * stream ends when the thread is at rest, when somebody has to answer, or when the next answer begins.
+ * stream ends when the thread is at rest, when a person has to answer, or when the next answer begins.
  */
 export function answerStream(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   options: AnswerStreamOptions,
 ): AsyncGenerator<UIMessageChunk, void> {
   if (!options.children) return ownStream(runtime, thread, options)
@@ -41,7 +43,7 @@ export function answerStream(
 
 async function* ownStream(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   options: AnswerStreamOptions,
   watch: (event: NumberedEvent['event']) => void = () => undefined,
 ): AsyncGenerator<UIMessageChunk, void> {
@@ -70,7 +72,7 @@ async function* ownStream(
 
 class Answer {
   readonly #runtime: Runtime
-  readonly #thread: ThreadInfo
+  readonly #thread: ThreadIdentity
   readonly #options: AnswerStreamOptions
   #encoder: UIStreamEncoder
   #shown: ShownEvents
@@ -84,7 +86,7 @@ class Answer {
   /** Ids of the approvals that this response has asked for. */
   readonly #asked = new Set<string>()
 
-  constructor(runtime: Runtime, thread: ThreadInfo, options: AnswerStreamOptions) {
+  constructor(runtime: Runtime, thread: ThreadIdentity, options: AnswerStreamOptions) {
     this.#runtime = runtime
     this.#thread = thread
     this.#options = options
@@ -105,14 +107,14 @@ class Answer {
   }
 
   push({ id, event }: NumberedEvent): readonly UIMessageChunk[] {
-    const taken = this.#take(event)
+    const shownEvents = this.#take(event)
     if (event.type === 'turn_start') this.#hasTurn = this.#isTurnOpen = true
     if (event.type === 'turn_end') this.#isTurnOpen = false
     if (isShownUserMessage(event)) {
       this.#wasSpokenTo = this.#hasTurn
-      return taken // a user message is not part of the answer
+      return shownEvents // a user message is not part of the answer
     }
-    return [...taken, ...this.#emit(this.#encode(event), Math.trunc(Number(id)))]
+    return [...shownEvents, ...this.#emit(this.#encode(event), Math.trunc(Number(id)))]
   }
 
   end(): readonly UIMessageChunk[] {
@@ -122,18 +124,18 @@ class Answer {
     ]
   }
 
-  /** Ends the answer when the thread is at rest or waits for somebody. */
+  /** Ends the answer when the thread is at rest or waits for a person. */
   async settle(result: SessionResult | undefined): Promise<readonly UIMessageChunk[]> {
-    const kept = this.#release() // shows the turns before a message that is still in the queue
+    const releasedChunks = this.#release() // shows the turns before a message that is still in the queue
     const rest = this.#emit(this.#shown.end().flatMap((event) => this.#encoder.push(event)))
     const isWaiting = result?.outcome === 'waiting'
     const below = isWaiting
       ? await approvalsBelow(this.#runtime, this.#thread, result.waiting, this.#shown.view)
       : []
-    const asked = isWaiting ? this.#askAgain(result.waiting) : []
-    const told = this.#emit([...asked, ...below])
+    const questions = isWaiting ? this.#askAgain(result.waiting) : []
+    const hasQuestions = this.#emit([...questions, ...below])
     const finish = isWaiting ? this.#finish('tool-calls') : this.#finish()
-    return [...kept, ...rest, ...told, ...finish]
+    return [...releasedChunks, ...rest, ...hasQuestions, ...finish]
   }
 
   /** Asks the page again when an approval needs decisions of more people than the page has sent. */
@@ -160,10 +162,10 @@ class Answer {
   }
 
   #release(): readonly UIMessageChunk[] {
-    const kept = this.#kept ?? []
+    const chunks = this.#kept ?? []
     this.#kept = undefined
-    if (kept.length > 0) this.#hasStarted = true
-    return kept
+    if (chunks.length > 0) this.#hasStarted = true
+    return chunks
   }
 
   #restart(): void {
@@ -180,26 +182,28 @@ class Answer {
       .flatMap((shown) => [...this.#encoder.push(shown), ...this.#mark(shown)])
   }
 
-  /** Marks an answer as verified once the governor, which checks results, has delivered it. */
+  /** Marks an answer as verified once the governor has delivered it. */
   #mark(event: ThreadEvent): readonly UIMessageChunk[] {
     if (!this.#shown.isGoverned || !isDelivered(event)) return []
     return [{ type: 'message-metadata', messageMetadata: { skein: { isVerified: true } } }]
   }
 
   #emit(chunks: readonly UIMessageChunk[], seq = Infinity): readonly UIMessageChunk[] {
-    const marked = chunks.map((chunk) => (chunk.type === 'start' ? this.#withThread(chunk) : chunk))
+    const withIds = chunks.map((chunk) =>
+      chunk.type === 'start' ? this.#withThread(chunk) : chunk,
+    )
     const { continues } = this.#options
     if (continues && seq <= continues.seq) return []
-    for (const chunk of marked)
+    for (const chunk of withIds)
       if (chunk.type === 'tool-approval-request') this.#asked.add(chunk.approvalId)
-    if (continues) return this.#continued(marked, continues.messageId)
-    if (marked.some(({ type }) => type === 'error')) this.#hasFailed = true
+    if (continues) return this.#continued(withIds, continues.messageId)
+    if (withIds.some(({ type }) => type === 'error')) this.#hasFailed = true
     if (this.#kept) {
-      this.#kept.push(...marked)
+      this.#kept.push(...withIds)
       return []
     }
-    if (marked.length > 0) this.#hasStarted = true
-    return marked
+    if (withIds.length > 0) this.#hasStarted = true
+    return withIds
   }
 
   #continued(chunks: readonly UIMessageChunk[], messageId: string): readonly UIMessageChunk[] {
@@ -224,8 +228,8 @@ class Answer {
     const start: UIMessageChunk[] = this.#hasStarted ? [] : this.#emptyStart()
     if (finish?.type !== 'finish')
       return [...start, { type: 'finish', finishReason: 'interrupted' }]
-    const told = reason && !this.#hasFailed ? { ...finish, finishReason: reason } : finish
-    return [...start, ...chunks, told]
+    const lastChunk = reason && !this.#hasFailed ? { ...finish, finishReason: reason } : finish
+    return [...start, ...chunks, lastChunk]
   }
 
   /** Returns the first chunk of an answer without content. */

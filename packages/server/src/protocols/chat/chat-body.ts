@@ -1,7 +1,8 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { decodeBase64, isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
 import type { UserContent } from '@skein/ai'
 import { HttpError } from '../../operations/http-error.ts'
-import type { Runtime, SendMessage, ThreadInfo } from '@skein/runtime'
+import type { Runtime, SendMessage } from '@skein/runtime'
 
 /** A person's decision, or the result of a tool that ran in the page. */
 export type ClientAnswer =
@@ -50,19 +51,19 @@ export function historyIsFixed(): HttpError {
  */
 export async function newMessages(
   runtime: Runtime,
-  { id, seq }: ThreadInfo,
+  { id, seq }: ThreadIdentity,
   { messages }: ChatBody,
 ): Promise<ChatBody['messages']> {
-  const known = new Map<string, string>()
+  const storedIds = new Map<string, string>()
   if (messages.length > 0 && seq > FIRST_EVENTS)
     for (const { message } of await runtime.threads.messages(id, { order: 'desc', limit: 1000 }))
-      known.set(message.id, message.text)
+      storedIds.set(message.id, message.text)
   return messages.filter(({ messageId, content = [] }) => {
-    const stored = known.get(messageId)
+    const storedId = storedIds.get(messageId)
     const text = content.map((block) => (block.type === 'text' ? block.text : '')).join('')
-    if (stored !== undefined && stored !== text) throw historyIsFixed()
-    known.set(messageId, text)
-    return stored === undefined
+    if (storedId !== undefined && storedId !== text) throw historyIsFixed()
+    storedIds.set(messageId, text)
+    return storedId === undefined
   })
 }
 

@@ -1,7 +1,8 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { toUIMessages, type UIMessage, type UIMessageChunk } from '@skein/threads/ai-sdk'
 import { threadFromEvents } from '@skein/threads/events'
-import type { Runtime, ThreadInfo } from '@skein/runtime'
-import { approvalsBelow } from './children.ts'
+import type { Runtime } from '@skein/runtime'
+import { approvalsBelow } from './approvals-below.ts'
 import { isChecked, isGovernedAgent, ShownEvents } from './shown-events.ts'
 import { isDelivered } from './hold-back.ts'
 
@@ -11,27 +12,27 @@ import { isDelivered } from './hold-back.ts'
  */
 export async function chatHistory(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   options: { readonly hold: boolean },
 ): Promise<{ readonly messages: readonly UIMessage[]; readonly seq: number }> {
-  const shown = new ShownEvents(runtime.registry, options)
-  const stored = await runtime.threads.events(thread.id)
-  const events = [...stored.flatMap(({ event }) => shown.push(event)), ...shown.end()]
+  const view = new ShownEvents(runtime.registry, options)
+  const log = await runtime.threads.events(thread.id)
+  const events = [...log.flatMap(({ event }) => view.push(event)), ...view.end()]
   const document = threadFromEvents(events, { includeRunning: true }).value
-  const checked = new Set(
-    stored.flatMap(({ event }) =>
+  const decisionIds = new Set(
+    log.flatMap(({ event }) =>
       isChecked(event) && 'agentId' in event ? agentNameOf(event.agentId ?? '') : [],
     ),
   )
   const isGoverned = (agent: string): boolean =>
-    checked.has(agent) || isGovernedAgent(runtime.registry, agent)
+    decisionIds.has(agent) || isGovernedAgent(runtime.registry, agent)
   const messages = toUIMessages(document).map((message) => withThread(thread, message, isGoverned))
   const waiting =
     thread.lifecycle === 'waiting'
       ? await runtime.inbox.list({ tenant: thread.tenant, rootId: thread.rootId })
       : []
-  const chunks = await approvalsBelow(runtime, thread, waiting, shown.view)
-  const seq = stored.at(-1)?.seq ?? 0
+  const chunks = await approvalsBelow(runtime, thread, waiting, view.view)
+  const seq = log.at(-1)?.seq ?? 0
   return { messages: chunks.length === 0 ? messages : withChunks(messages, chunks), seq }
 }
 
@@ -43,7 +44,7 @@ function agentNameOf(agentId: string): string {
 }
 
 function withThread(
-  { id: threadId }: ThreadInfo,
+  { id: threadId }: ThreadIdentity,
   message: UIMessage,
   isChecking: (agent: string) => boolean,
 ): UIMessage {
@@ -73,14 +74,14 @@ function withChunks(
   const last = messages.at(-1)
   if (last?.role !== 'assistant') return messages
   const parts = last.parts.map((part) => {
-    const asked = chunks.find(
+    const questionChunk = chunks.find(
       (chunk) =>
         chunk.type === 'tool-approval-request' &&
         'toolCallId' in part &&
         part.toolCallId === chunk.toolCallId,
     )
-    if (asked?.type !== 'tool-approval-request') return part
-    const approval = { id: asked.approvalId, requestReason: asked.reason }
+    if (questionChunk?.type !== 'tool-approval-request') return part
+    const approval = { id: questionChunk.approvalId, requestReason: questionChunk.reason }
     // `useChat` sets the same fields when it receives the request.
     return { ...part, state: 'approval-requested', approval } as UIMessage['parts'][number]
   })

@@ -30,42 +30,42 @@ export class ChatView {
   push(event: AnyEvent): readonly ThreadEvent[] {
     if (event.type === 'session_end') return this.#endSession(event.message)
     if (!isThreadEvent(event)) return []
-    const shown = publicEvent(event)
-    switch (shown.type) {
+    const view = publicEvent(event)
+    switch (view.type) {
       case 'message_added':
-        return isVisible(event) ? [shown] : []
+        return isVisible(event) ? [view] : []
       case 'interrupt_opened':
-        // Approvals of scheduled effects belong to no call of the chat; the inbox lists them.
-        if (shown.interrupt.kind !== 'approval' || 'effectId' in event) return []
-        this.#approvals.add(shown.interrupt.id)
-        return [withoutRequest(shown)]
+        // Approvals of effects belong to no call of the chat; the inbox lists them.
+        if (view.interrupt.kind !== 'approval' || 'effectId' in event) return []
+        this.#approvals.add(view.interrupt.id)
+        return [withoutRequest(view)]
       case 'interrupt_answered':
-        if (shown.answer.type !== 'approve' && shown.answer.type !== 'deny') return []
-        return this.#approvals.has(shown.interruptId) ? [shown] : []
+        if (view.answer.type !== 'approve' && view.answer.type !== 'deny') return []
+        return this.#approvals.has(view.interruptId) ? [view] : []
       case 'turn_start':
-        this.#turnId = shown.turnId
-        return [shown]
+        this.#turnId = view.turnId
+        return [view]
       case 'gate_decided':
       case 'evidence_added': {
-        const { type, at, turnId = this.#turnId, ...data } = shown
+        const { type, at, turnId = this.#turnId, ...data } = view
         const name = type === 'gate_decided' ? 'gate' : 'evidence'
         return [dataEvent(name, data as JsonObject, { at, turnId })] // the log is JSON
       }
       case 'subagent_created':
       case 'subagent_updated':
       case 'subagent_ended':
-        return this.#child(shown)
+        return this.#child(view)
       case 'turn_end':
-        if (shown.outcome !== 'failed') return [shown]
-        this.#failedTurn = shown // `#endSession` sends the turn with the reason of the failure
+        if (view.outcome !== 'failed') return [view]
+        this.#failedTurn = view // `#endSession` sends the turn with the reason of the failure
         return []
       case 'custom_event':
-        return shown.name === APPROVAL_GIVEN ? [] : [shown]
+        return view.name === APPROVAL_GIVEN ? [] : [view]
       case 'error_raised':
       case 'tool_call_hidden':
         return []
       default:
-        return [shown]
+        return [view]
     }
   }
 
@@ -91,15 +91,15 @@ export class ChatView {
 /** Removes the request to be signed, which only the inbox needs; the page gets only the question. */
 function withoutRequest(event: Extract<ThreadEvent, { type: 'interrupt_opened' }>): ThreadEvent {
   const { request, ...interrupt } = event.interrupt
-  const given = isPlainObject(request) ? request['reason'] : undefined
-  const reason = reasonOf(typeof given === 'string' ? given : '', isIrreversible(request))
+  const text = isPlainObject(request) ? request['reason'] : undefined
+  const reason = reasonOf(typeof text === 'string' ? text : '', isIrreversible(request))
   return {
     ...event,
     interrupt: reason === undefined ? interrupt : { ...interrupt, request: { reason } },
   }
 }
 
-/** Returns what the page shows beside an approval; undefined if there is nothing to say. */
+/** Returns what the page shows next to an approval; undefined if there is nothing to say. */
 export function reasonOf(reason: string, cannotBeUndone: boolean | undefined): string | undefined {
   const words = [reason, cannotBeUndone ? 'This cannot be undone.' : '']
   return words.filter((text) => text !== '').join(' ') || undefined

@@ -55,11 +55,12 @@ function foldAnswer(events: readonly StoredEvent[], before: number): AnswerPlace
   let place: { after: number; messageId?: string } = { after: before }
   let isNew = true
   let openTurn: string | undefined
-  const queued = new Set<string>()
+  const queueIds = new Set<string>()
   for (const { seq, event } of events) {
-    if (event.type === 'message_queued' && isVisible(event)) queued.add(event.queueId)
-    if (event.type === 'message_unqueued') queued.delete(event.queueId)
-    if (event.type === 'message_added' && event.queueId !== undefined) queued.delete(event.queueId)
+    if (event.type === 'message_queued' && isVisible(event)) queueIds.add(event.queueId)
+    if (event.type === 'message_unqueued') queueIds.delete(event.queueId)
+    if (event.type === 'message_added' && event.queueId !== undefined)
+      queueIds.delete(event.queueId)
     if (isShownUserMessage(event)) isNew = true
     if (event.type === 'turn_end') openTurn = undefined
     if (event.type !== 'turn_start') continue
@@ -69,6 +70,6 @@ function foldAnswer(events: readonly StoredEvent[], before: number): AnswerPlace
   }
   const seq = events.at(-1)?.seq ?? before
   // No turn has begun to answer the last message yet.
-  const isUnanswered = openTurn === undefined && (isNew || queued.size > 0)
+  const isUnanswered = openTurn === undefined && (isNew || queueIds.size > 0)
   return isUnanswered ? { after: seq, seq } : { ...place, seq }
 }

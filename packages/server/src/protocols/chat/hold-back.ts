@@ -3,8 +3,8 @@ import type { ThreadEvent } from '@skein/threads'
 type Added = Extract<ThreadEvent, { type: 'message_added' }>
 
 /**
- * Holds back the text of an answer until the governor, which checks it, has delivered it. Tool calls are shown
- * immediately, without the text around them; an answer that the governor refuses is never shown.
+ * Holds back the text of an answer until the governor has delivered it. Tool calls are shown immediately, without the
+ * text around them; an answer that the governor refuses is never shown.
  */
 export class HoldBack {
   /** The answer that waits for its delivery, and all events after it, in order. */
@@ -69,11 +69,11 @@ export class HoldBack {
   }
 
   #settle(isShown: boolean): readonly ThreadEvent[] {
-    const held = this.#held ?? []
+    const events = this.#held ?? []
     this.#held = undefined
     return isShown
-      ? held
-      : held.filter(({ type }) => type !== 'message_added' && type !== 'step_start')
+      ? events
+      : events.filter(({ type }) => type !== 'message_added' && type !== 'step_start')
   }
 }
 

@@ -26,9 +26,9 @@ export class ShownEvents {
     const before = event.type === 'turn_start' ? this.#changeSpeaker(event.agentId) : []
     // The log says so, too: the definition may be gone, or have no task class any more.
     if (!this.isGoverned && isChecked(event)) this.#govern()
-    const shown = this.view.push(event)
+    const events = this.view.push(event)
     const hold = this.#hold
-    return hold ? [...before, ...shown.flatMap((one) => hold.push(one))] : [...before, ...shown]
+    return hold ? [...before, ...events.flatMap((one) => hold.push(one))] : [...before, ...events]
   }
 
   /** Ends the selection. Returns the events that were held back, without text that was not delivered. */

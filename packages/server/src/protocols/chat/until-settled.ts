@@ -1,9 +1,10 @@
-import type { NumberedEvent, Runtime, SessionResult, ThreadInfo } from '@skein/runtime'
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
+import type { NumberedEvent, Runtime, SessionResult } from '@skein/runtime'
 import { isParked } from '@skein/runtime/serving'
 
 /**
  * Yields the numbered events of a thread until it is at rest, or until it or a descendant needs an answer
- * from somebody. A thread that waits for a working child is not at rest. Returns the result, or undefined
+ * from a person. A thread that waits for a working child is not at rest. Returns the result, or undefined
  * when the reader has left.
  */
 export async function* untilSettled(
@@ -11,8 +12,8 @@ export async function* untilSettled(
   threadId: string,
   { after, signal }: { readonly after: string; readonly signal: AbortSignal },
 ): AsyncGenerator<NumberedEvent, SessionResult | undefined> {
-  const left = new AbortController()
-  const own = AbortSignal.any([signal, left.signal])
+  const leave = new AbortController()
+  const own = AbortSignal.any([signal, leave.signal])
   const rest = new AbortController()
   let result: SessionResult | undefined
   let failure: unknown
@@ -38,19 +39,19 @@ export async function* untilSettled(
     for await (const numbered of runtime.subscribe(threadId, tail)) yield numbered
     return result
   } finally {
-    left.abort()
+    leave.abort()
   }
 }
 
 /** Whether the thread, or a child that it waits for, is working. False while a person has to answer first. */
 export async function isAnsweringChat(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   now: number,
 ): Promise<boolean> {
   if (!isParked(thread, now)) return true
   const { lifecycle, tenant, rootId } = thread
   if (lifecycle !== 'waiting') return false
-  const asked = await runtime.inbox.list({ tenant, rootId })
-  return asked.every(({ kind }) => kind === 'variables') // nothing waits for variables but their child
+  const items = await runtime.inbox.list({ tenant, rootId })
+  return items.every(({ kind }) => kind === 'variables') // nothing waits for variables but their child
 }

@@ -49,7 +49,7 @@ export function rpcError(id: RpcId, code: number, message: string, data?: JsonVa
 
 /** Drops members that are undefined, which JSON does not have. */
 export function withoutUndefined(fields: Record<string, JsonValue | undefined>): JsonObject {
-  const kept: Record<string, JsonValue> = {}
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) kept[name] = value
-  return kept
+  const members: Record<string, JsonValue> = {}
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) members[name] = value
+  return members
 }

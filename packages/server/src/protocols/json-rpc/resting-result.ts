@@ -1,14 +1,15 @@
-import type { Runtime, SessionResult, ThreadInfo } from '@skein/runtime'
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
+import type { Runtime, SessionResult } from '@skein/runtime'
 import { isAnsweringChat } from '../chat/until-settled.ts'
 import { isGovernedAgent } from '../chat/shown-events.ts'
 
 /**
- * Returns what became of a thread that is at rest or waits for somebody; undefined while it or a child that
+ * Returns what became of a thread that is at rest or waits for a person; undefined while it or a child that
  * it waits for works.
  */
 export async function restingResult(
   runtime: Runtime,
-  thread: ThreadInfo,
+  thread: ThreadIdentity,
   now: number,
 ): Promise<SessionResult | undefined> {
   if (await isAnsweringChat(runtime, thread, now)) return undefined

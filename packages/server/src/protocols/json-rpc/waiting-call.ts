@@ -1,6 +1,7 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { SkeinError, type JsonObject, type JsonValue } from '@skein/base'
 import { callText, safeText } from '@skein/base/safe-text'
-import type { Runtime, ThreadInfo, WaitingItem } from '@skein/runtime'
+import type { Runtime, WaitingItem } from '@skein/runtime'
 import { HttpError } from '../../operations/http-error.ts'
 import {
   actorOf,
@@ -22,7 +23,7 @@ export type OutsideAnswer =
 export interface AnsweredCall {
   readonly threadId: string
   readonly interruptId: string
-  /** The digest (hash) of the request that was shown; approvals need it. */
+  /** The digest of the request that was shown; approvals need it. */
   readonly digest?: string
 }
 
@@ -32,36 +33,36 @@ export interface AnsweredCall {
  */
 export async function giveAnswer(
   { runtime, principal }: { readonly runtime: Runtime; readonly principal: Principal },
-  { tenant, rootId }: ThreadInfo,
+  { tenant, rootId }: ThreadIdentity,
   { threadId, interruptId, digest }: AnsweredCall,
   given: OutsideAnswer,
 ): Promise<boolean> {
   const { inbox } = runtime
   const waiting = await inbox.list({ tenant, rootId })
-  const found = waiting.find(
+  const match = waiting.find(
     (item) => item.threadId === threadId && item.interruptId === interruptId,
   )
-  if (!found) return false
-  if (found.kind !== 'input') checkMayApprove(principal)
+  if (!match) return false
+  if (match.kind !== 'input') checkMayApprove(principal)
   const item = { threadId, interruptId, by: actorOf(principal) }
   try {
-    if (found.kind === 'approval' && given.type === 'approve') {
-      if (found.request && digest !== found.request.digest)
-        throw refused(found, 'Send the digest of the request that the person has seen.')
+    if (match.kind === 'approval' && given.type === 'approve') {
+      if (match.request && digest !== match.request.digest)
+        throw refused(match, 'Send the digest of the request that the person has seen.')
       const { type: _, ...decision } = given
       await inbox.approve({ ...item, ...decision, digest })
-    } else if (found.kind === 'approval' && given.type === 'deny')
+    } else if (match.kind === 'approval' && given.type === 'deny')
       await inbox.deny({ ...item, reason: given.reason })
-    else if (found.kind === 'in_doubt' && given.type === 'settle') {
+    else if (match.kind === 'in_doubt' && given.type === 'settle') {
       const { found: effect } = given
-      checkFound(found, effect)
+      checkFound(match, effect)
       await inbox.settle(item, effect)
-    } else if (found.kind === 'input' && (given.type === 'result' || given.type === 'error'))
+    } else if (match.kind === 'input' && (given.type === 'result' || given.type === 'error'))
       await inbox.answer(item, given)
-    else throw refused(found, `It waits for an answer of the kind ${found.kind}.`)
+    else throw refused(match, `It waits for an answer of the kind ${match.kind}.`)
     return true
   } catch (error) {
-    // Somebody else answered first, and only the first answer is accepted.
+    // Someone else answered first, and only the first answer is accepted.
     if (SkeinError.is(error) && error.code === 'ALREADY_ANSWERED') return false
     throw error
   }
@@ -111,8 +112,9 @@ export function waitingText(item: WaitingItem): string {
     case 'in_doubt':
       return `A process died during the call ${call} of ${who}. Did it have its effect?`
     case 'input': {
-      const asked = typeof question === 'string' ? ` ${safeText(question, { maxChars: 2000 })}` : ''
-      return `${who} asks for the result of ${call}.${asked}`
+      const questionText =
+        typeof question === 'string' ? ` ${safeText(question, { maxChars: 2000 })}` : ''
+      return `${who} asks for the result of ${call}.${questionText}`
     }
     case 'variables': {
       const names = (item.variables ?? []).map(({ name }) => name).join(', ')

@@ -40,14 +40,14 @@ const MAX_ASKED = 100
 
 /** Reads the id of an event; undefined when this server did not create it. */
 export function parseEventId(eventId: string): McpPosition | undefined {
-  const found = parseThreadPartId('event', eventId)
-  const value = found && tryParseJson(found.part)
-  if (!found || !isPlainObject(value)) return undefined
+  const parts = parseThreadPartId('event', eventId)
+  const value = parts && tryParseJson(parts.part)
+  if (!parts || !isPlainObject(value)) return undefined
   const { id, progressToken, asked } = value as JsonObject // parsed from JSON
   if (typeof id !== 'string' && typeof id !== 'number') return undefined
   if (!Array.isArray(asked) || asked.length > MAX_ASKED) return undefined
   if (!asked.every((one) => typeof one === 'string')) return undefined
-  return { threadId: found.threadId, id, ...tokenOf(progressToken), asked }
+  return { threadId: parts.threadId, id, ...tokenOf(progressToken), asked }
 }
 
 /** Returns the value as a progress token if it can be one. */
@@ -70,7 +70,7 @@ export async function* answerCall(
   const open = mcpCallsOf(services).add(client, session.id, start)
   const own = AbortSignal.any([signal, open.signal])
   const ticks = new Ticks(services, start.progressToken)
-  const closed = new Set<string>()
+  const closedIds = new Set<string>()
   let position = start
   const frame = (message: JsonObject | undefined): string => {
     const { threadId: _, ...rest } = position
@@ -80,12 +80,12 @@ export async function* answerCall(
   try {
     if (session.hasEmptyEvents) yield frame(undefined)
     for (;;) {
-      const settled = ticks.until(runtime.threads.settled(threadId, { signal: own }))
-      let step = await settled.next()
-      for (; !step.done; step = await settled.next()) yield frame(step.value)
+      const settling = ticks.until(runtime.threads.settled(threadId, { signal: own }))
+      let step = await settling.next()
+      for (; !step.done; step = await settling.next()) yield frame(step.value)
       const result = step.value
       const item = session.hasForms
-        ? result.waiting.find((one) => !closed.has(one.interruptId) && mayAnswer(principal, one))
+        ? result.waiting.find((one) => !closedIds.has(one.interruptId) && mayAnswer(principal, one))
         : undefined
       if (!item || position.asked.length >= MAX_ASKED)
         return yield frame({ id: position.id, result: toolResult(runtime, result) })
@@ -93,17 +93,17 @@ export async function* answerCall(
       const question = questionAbout(item)
       const isNew = !position.asked.includes(interruptId)
       position = isNew ? { ...position, asked: [...position.asked, interruptId] } : position
-      const answered = new AbortController()
+      const answering = new AbortController()
       const forget = mcpCallsOf(services).addQuestion(client, question.id, () => {
-        closed.add(interruptId)
-        answered.abort()
+        closedIds.add(interruptId)
+        answering.abort()
       })
       try {
         if (isNew) yield frame(question)
-        const changed = ticks.until(
-          nextChange(runtime, item, AbortSignal.any([own, answered.signal])),
+        const changing = ticks.until(
+          nextChange(runtime, item, AbortSignal.any([own, answering.signal])),
         )
-        for (let tick = await changed.next(); !tick.done; tick = await changed.next())
+        for (let tick = await changing.next(); !tick.done; tick = await changing.next())
           yield frame(tick.value)
       } finally {
         forget()
@@ -126,7 +126,7 @@ async function nextChange(
 ): Promise<void> {
   // The position is read before the list, so that no answer is missed: one that comes in between is missing from
   // the list, and a later one is an event after the position.
-  const { seq, tenant } = await runtime.threads.get(threadId)
+  const { seq, tenant } = await runtime.threads.head(threadId)
   const waiting = await runtime.inbox.list({ tenant, rootId })
   if (!waiting.some((one) => one.threadId === threadId && one.interruptId === interruptId)) return
   const options = { after: String(seq), signal, includesDeltas: false }
@@ -170,19 +170,19 @@ const FORMS: Readonly<Record<Exclude<WaitingItem['kind'], 'variables'>, JsonObje
 /** Makes the result of a tool from the result of a session. */
 export function toolResult(runtime: Runtime, result: SessionResult): JsonObject {
   const { outcome, waiting, hint, data, thread } = result
-  const said = sharedText(runtime, result)
+  const ownText = sharedText(runtime, result)
   const isWaiting = outcome === 'waiting'
   const waits = waiting.map(waitingText)
   const lines = isWaiting
-    ? [said, ...waits, `A person has to answer; then continue the thread ${thread.id}.`]
-    : [said, outcome === 'completed' ? '' : (hint ?? '')]
-  const shown = lines.filter((line) => line !== '').join('\n\n')
+    ? [ownText, ...waits, `A person has to answer; then continue the thread ${thread.id}.`]
+    : [ownText, outcome === 'completed' ? '' : (hint ?? '')]
+  const output = lines.filter((line) => line !== '').join('\n\n')
   return {
-    content: [textBlock(shown === '' ? `The thread is ${outcome}.` : shown)],
+    content: [textBlock(output === '' ? `The thread is ${outcome}.` : output)],
     structuredContent: withoutUndefined({
       threadId: thread.id,
       status: outcome,
-      text: said,
+      text: ownText,
       data,
       waiting: waiting.map(waitingForm),
       hint,
@@ -213,7 +213,7 @@ class Ticks {
     const token = this.#token
     if (token === undefined) return promise
     const { timers, limits } = this.#services
-    const ended = promise.then(
+    const ending = promise.then(
       () => true,
       () => true, // the promise is awaited below, where it rejects again
     )
@@ -221,7 +221,7 @@ class Ticks {
       const tick = new Promise<false>((resolve) => {
         this.#handle = timers.set(limits.heartbeatMs, () => resolve(false))
       })
-      const isOver = await Promise.race([ended, tick])
+      const isOver = await Promise.race([ending, tick])
       this.stop()
       if (isOver) return promise
       const params = { progressToken: token, progress: ++this.#count, message: 'Still at work.' }
@@ -260,9 +260,9 @@ class OpenCalls {
 
   /** Ends the stream of a call and returns the id of its thread. */
   cancel(client: string, session: string, id: string | number): string | undefined {
-    const found = this.#calls.get(JSON.stringify([client, session, id]))
-    found?.cancel()
-    return found?.threadId
+    const call = this.#calls.get(JSON.stringify([client, session, id]))
+    call?.cancel()
+    return call?.threadId
   }
 
   addQuestion(client: string, id: string, close: () => void): () => void {
@@ -283,7 +283,7 @@ const openCalls = new WeakMap<Services, OpenCalls>()
 
 /** Returns the open calls of a server. */
 export function mcpCallsOf(services: Services): OpenCalls {
-  const known = openCalls.get(services) ?? new OpenCalls()
-  openCalls.set(services, known)
-  return known
+  const calls = openCalls.get(services) ?? new OpenCalls()
+  openCalls.set(services, calls)
+  return calls
 }

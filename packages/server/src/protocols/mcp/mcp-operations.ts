@@ -148,22 +148,22 @@ async function takeAnswer(
   call: McpCall,
   { id, result }: { readonly id?: RpcId | undefined; readonly result?: unknown },
 ): Promise<void> {
-  const asked = typeof id === 'string' ? parseThreadPartId('ask', id) : undefined
-  if (!asked || typeof id !== 'string') throw invalid('No question of this server has this id.')
+  const place = typeof id === 'string' ? parseThreadPartId('ask', id) : undefined
+  if (!place || typeof id !== 'string') throw invalid('No question of this server has this id.')
   const { runtime, principal, services } = call
-  const parts = tryParseJson(asked.part)
+  const parts = tryParseJson(place.part)
   const [kind, interruptId, digest] = Array.isArray(parts) ? (parts as readonly JsonValue[]) : []
-  const thread = await findThread(runtime, principal, asked.threadId)
-  const given = isPlainObject(result) ? answerOf(kind, result) : 'none'
-  // The person closed the form, or the client could not show it: the call goes on waiting.
-  if (given === 'none') return mcpCallsOf(services).closeQuestion(accountOf(principal), id)
-  if (!given || typeof interruptId !== 'string')
+  const thread = await findThread(runtime, principal, place.threadId)
+  const clientAnswer = isPlainObject(result) ? answerOf(kind, result) : 'none'
+  // The person closed the form, or the client could not show it: the call continues to wait.
+  if (clientAnswer === 'none') return mcpCallsOf(services).closeQuestion(accountOf(principal), id)
+  if (!clientAnswer || typeof interruptId !== 'string')
     throw new HttpError('The answer does not fit the form of the question.', {
       code: 'ANSWER_INVALID',
       hint: 'Send the fields of `requestedSchema`.',
     })
   const shownDigest = typeof digest === 'string' ? { digest } : {}
-  await giveAnswer(call, thread, { threadId: thread.id, interruptId, ...shownDigest }, given)
+  await giveAnswer(call, thread, { threadId: thread.id, interruptId, ...shownDigest }, clientAnswer)
 }
 
 function answerOf(

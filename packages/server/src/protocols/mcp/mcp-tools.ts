@@ -1,5 +1,6 @@
+import type { ThreadIdentity } from '../../operations/thread-identity.ts'
 import { isPlainObject, type JsonObject, type JsonSchema } from '@skein/base'
-import type { ThreadInfo } from '@skein/runtime'
+import type {} from '@skein/runtime'
 import { HttpError } from '../../operations/http-error.ts'
 import { toSendMessage } from '../../operations/messages.ts'
 import { accountOf, findThread } from '../../operations/principal.ts'
@@ -92,10 +93,14 @@ export async function callTool(
     const position = { threadId: thread.id, id, ...tokenOf(token), asked: [] }
     return eventResponse(call, (signal) => answerCall(call, position, signal))
   } catch (error) {
-    const known = call.services.clientError(error)
-    if (!known || known.code === 'STREAM_LIMIT' || known.code === 'MEDIA_TYPE_UNSUPPORTED')
+    const clientError = call.services.clientError(error)
+    if (
+      !clientError ||
+      clientError.code === 'STREAM_LIMIT' ||
+      clientError.code === 'MEDIA_TYPE_UNSUPPORTED'
+    )
       throw error
-    return rpcResult(id, failure([known.message, known.hint ?? ''].join(' ').trim()))
+    return rpcResult(id, failure([clientError.message, clientError.hint ?? ''].join(' ').trim()))
   }
 }
 
@@ -103,7 +108,7 @@ export async function callTool(
 async function sendTo(
   call: McpCall & { readonly params: { readonly agent: string } },
   args: { readonly threadId?: string; readonly message?: string },
-): Promise<ThreadInfo> {
+): Promise<ThreadIdentity> {
   const { runtime, principal, services, request, params } = call
   if (!/text\/event-stream|\*\/\*/.test(request.headers.get('accept') ?? ''))
     throw new HttpError('The answer to this request is a stream.', {

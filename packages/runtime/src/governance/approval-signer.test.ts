@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { rules, standardPolicy } from '@skein/governance'
 import { approve, generateKey } from '@skein/governance/approvals'
 import { GOVERNOR, kit, requestOf, toolOf, undoBy } from '../../test/governance/governed-kit.ts'
-import { createApprovalDesk, grantPolicy, type ToolGrant } from './approval-desk.ts'
+import { createApprovalSigner } from './approval-signer.ts'
+import { grantPolicy, type ToolGrant } from './grant-policy.ts'
 import { memoryGovernanceKeys } from './governance-keys.ts'
 
 const high = toolOf('high', { risk: 'write_high_risk', rollback: undoBy('high') })
@@ -17,7 +18,7 @@ describe('signing', () => {
     const made = await kit({ tools, options: { policy: fourEyes } })
     const asked = requestOf(await made.admit(await made.open(), pay))
     for (const by of ['clerk', 'uma']) {
-      await expect(made.desk.signApproval(asked, { by })).rejects.toMatchObject({
+      await expect(made.signer.signApproval(asked, { by })).rejects.toMatchObject({
         code: 'ANSWER_INVALID',
       })
     }
@@ -39,8 +40,8 @@ describe('signing', () => {
     const made = await kit({ tools })
     const governor = await made.open()
     const asked = requestOf(await made.admit(governor, pay))
-    const short = await made.desk.signApproval(asked, { by: 'pat', ttlMs: 60_000 })
-    const usual = await made.desk.signApproval(asked, { by: 'pat' })
+    const short = await made.signer.signApproval(asked, { by: 'pat', ttlMs: 60_000 })
+    const usual = await made.signer.signApproval(asked, { by: 'pat' })
     made.clock.advance(50 * 60_000)
     expect(await made.admit(governor, pay, short)).toMatchObject({
       rejected: { code: 'APPROVAL_EXPIRED' },
@@ -53,14 +54,14 @@ describe('signing', () => {
     const bank = { keys: [publicJwk], may: () => true }
     const made = await kit({ tools })
     const { keys, clock, ids } = made
-    const desk = createApprovalDesk({
+    const signer = createApprovalSigner({
       id: GOVERNOR,
       keys,
       clock,
       ids,
       issuers: { bank, runtime: bank },
     })
-    const governor = await made.restart({ desk }).open(made.session)
+    const governor = await made.restart({ signer }).open(made.session)
     const asked = requestOf(await made.admit(governor, pay))
     const signing = { audience: GOVERNOR, approver: 'ben', key: privateJwk, ttlMs: 60_000, clock }
     const posing = await approve(asked, { ...signing, issuer: 'runtime' })
@@ -75,8 +76,8 @@ describe('signing', () => {
     const made = await kit({ tools })
     const { keys, clock, ids } = made
     const may = ({ tool }: { tool: string }, by: string): boolean => tool === 'high' && by === 'ana'
-    const desk = createApprovalDesk({ id: GOVERNOR, keys, clock, ids, may })
-    const governor = await made.restart({ desk }).open(made.session)
+    const signer = createApprovalSigner({ id: GOVERNOR, keys, clock, ids, may })
+    const governor = await made.restart({ signer }).open(made.session)
     const asked = requestOf(await made.admit(governor, pay))
     expect(await made.admit(governor, pay, await made.sign(asked, 'pat'))).toMatchObject({
       rejected: { code: 'APPROVAL_SCOPE' },
@@ -98,7 +99,7 @@ describe('a grant of a tool in a thread', () => {
     const made = await kit({ tools, options: { policy } })
     const expiresAt = made.clock.now() + 3_600_000
     const wanted = { threadId: 'thread-1', tool: 'high', by: 'pat', expiresAt, ...changes }
-    grants.push(await made.desk.signToolGrant(wanted))
+    grants.push(await made.signer.signToolGrant(wanted))
     return { ...made, grants }
   }
 
@@ -132,7 +133,12 @@ describe('a grant of a tool in a thread', () => {
       rejected: { code: 'APPROVAL_SCOPE' },
     })
     const { clock, ids } = made
-    const stranger = createApprovalDesk({ id: GOVERNOR, keys: memoryGovernanceKeys(), clock, ids })
+    const stranger = createApprovalSigner({
+      id: GOVERNOR,
+      keys: memoryGovernanceKeys(),
+      clock,
+      ids,
+    })
     made.grants.unshift(await stranger.signToolGrant(grant))
     expect(await made.admit(await made.open(), pay)).toMatchObject({
       rejected: { code: 'APPROVAL_INVALID' },
@@ -157,7 +163,7 @@ describe('a grant of a tool in a thread', () => {
     const grant = { threadId: 'thread-1', tool: 'high', by: 'pat' }
     for (const ms of [0, -1, 25 * 3_600_000, Number.NaN]) {
       const wanted = { ...grant, expiresAt: made.clock.now() + ms }
-      await expect(made.desk.signToolGrant(wanted)).rejects.toMatchObject({
+      await expect(made.signer.signToolGrant(wanted)).rejects.toMatchObject({
         code: 'ANSWER_INVALID',
       })
     }

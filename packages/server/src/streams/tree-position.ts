@@ -1,46 +1,3 @@
-/** A queue between several writers and one reader. Writers wait while it is full. */
-export class MergeQueue<T> {
-  readonly #capacity: number
-  readonly #items: T[] = []
-  readonly #waitingWriters: (() => void)[] = []
-  #wakeReader: (() => void) | undefined
-  #isClosed = false
-
-  constructor(capacity: number) {
-    this.#capacity = capacity
-  }
-
-  /** Adds an item, waiting while the queue is full. Returns false when the queue was closed. */
-  async put(item: T): Promise<boolean> {
-    while (!this.#isClosed && this.#items.length >= this.#capacity)
-      await new Promise<void>((resolve) => this.#waitingWriters.push(resolve))
-    if (this.#isClosed) return false
-    this.#items.push(item)
-    this.#wakeReader?.()
-    return true
-  }
-
-  close(): void {
-    this.#isClosed = true
-    this.#wakeReader?.()
-    for (const wake of this.#waitingWriters.splice(0)) wake()
-  }
-
-  /** Yields the items; ends when the queue is closed and empty. */
-  async *read(): AsyncGenerator<T, void, undefined> {
-    for (;;) {
-      while (this.#items.length > 0) {
-        const item = this.#items.shift()! // the queue is not empty
-        this.#waitingWriters.shift()?.()
-        yield item
-      }
-      if (this.#isClosed) return
-      await new Promise<void>((resolve) => (this.#wakeReader = resolve))
-      this.#wakeReader = undefined
-    }
-  }
-}
-
 /**
  * How far a reader has come in a thread and its descendants. A child is identified by its index among the
  * children of its parent, which keeps positions short: `12(5,7.2(1),0)` is event 12 of the thread, event 5 of
@@ -52,10 +9,10 @@ export interface TreePosition {
   readonly children: TreePosition[]
 }
 
-/** Stands for a child that is not read. */
+/** Marks a child that is not read. */
 export const SKIPPED = 'x'
 
-/** Stands for the end of a child's log until the number of its last event is known; never sent. */
+/** Marks the end of a child's log until the number of its last event is known; never sent. */
 export const LATER = 'end'
 
 /** A limit that is deeper than any tree of threads. */
