@@ -18,7 +18,7 @@ export const joinedPoints: readonly string[] = [
 export const grantPoints: readonly string[] = ['make_grant', 'revoke_grant']
 
 /** Commits of a drain that change only the row of its thread. */
-const rowPoints: readonly string[] = ['charge', 'on_trial', 'survived']
+const rowPoints: readonly string[] = ['charge', 'quarantined', 'survived']
 
 /** A point of the source, and the file below `src` that has it. */
 interface NamedPoint {
