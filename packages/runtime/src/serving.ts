@@ -1,6 +1,6 @@
 // For authors of servers: what `@skein/server` needs of a runtime beyond the public list of the package.
 export { APPROVAL_GIVEN, isIrreversible } from './api/inbox.ts'
-export { CLIENT_TOOLS } from './calls/gate.ts'
+export { CLIENT_TOOLS } from './calls/tool-list.ts'
 export { decodeCursor, encodeCursor } from './contract/cursor.ts'
 export { agentRegistrations, EVENT_VERSION } from './contract/event.ts'
 export {

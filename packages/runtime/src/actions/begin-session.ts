@@ -7,7 +7,7 @@ import type { Side } from '../contract/thread-state.ts'
 import { afterStored } from '../hooks/hooks.ts'
 import { takeQueue } from '../session/take-queue.ts'
 import { sideOf } from '../state/kernel-state.ts'
-import { listedAs } from '../thread/changes.ts'
+import { listedAs } from '../thread/parent-list.ts'
 
 /** Starts a session with the queued messages. `side` (A or B) is the side of the conversation that answers them. */
 export async function beginSession(context: DrainContext, side: Side): Promise<void> {

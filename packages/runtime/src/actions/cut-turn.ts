@@ -2,7 +2,7 @@ import type { Write } from '../context/write.ts'
 import { unlessLogMoved } from '../commit/log-moved.ts'
 import { stepEnd, turnEnd, turnStart } from '../session/turn-events.ts'
 import { stopAwaited } from '../children/awaited-children.ts'
-import { settledCalls } from '../calls/run.ts'
+import { settledCalls } from '../calls/settled-calls.ts'
 import { withdraw } from '../calls/withdraw.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
@@ -11,7 +11,7 @@ import { afterStored } from '../hooks/hooks.ts'
 import { endOpenCalls } from '../session/open-calls.ts'
 import { takeQueue } from '../session/take-queue.ts'
 import { type Entry, openCalls, sideOf, waitingAfter } from '../state/kernel-state.ts'
-import { listedAs } from '../thread/changes.ts'
+import { listedAs } from '../thread/parent-list.ts'
 
 /**
  * Ends the running turn because a message asked for it (`ifBusy`), and begins the turn in which `side` of the

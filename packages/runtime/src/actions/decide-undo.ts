@@ -5,7 +5,7 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import { findDelegate } from '../governance/delegates.ts'
 import { uuidFrom } from '../governance/session-journal.ts'
 import { undoneEvents } from '../session/failed-writes.ts'
-import { governedSession } from '../calls/gate.ts'
+import { governedSession } from '../calls/session-governor.ts'
 
 /**
  * Carries out a person's answer about a write that was left when its session failed. A write in doubt that has taken

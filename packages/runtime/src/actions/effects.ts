@@ -37,7 +37,7 @@ import { isStoreError } from '../store/store.ts'
 import { nextCronTime } from '../contract/cron.ts'
 import { sentArguments } from '../state/calls.ts'
 import { queuedTool } from '../thread/effects.ts'
-import { answerToApproval } from '../calls/gate.ts'
+import { answerToApproval } from '../calls/approval-answer.ts'
 
 /** How many attempts a scheduled effect without `retry` has, if it may run again after a crash. */
 const CRASH_ATTEMPTS = 5

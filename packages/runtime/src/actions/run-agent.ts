@@ -16,15 +16,10 @@ import {
 import { deriveTool } from '@skein/ai/engine'
 import { messageEvents } from '@skein/ai/middleware'
 import { canonicalJson, messageOf, sha256Hex, SkeinError } from '@skein/base'
-import {
-  CallSettledError,
-  cutSignal,
-  HELD_BACK,
-  endEvent,
-  readCut,
-  RunningCall,
-  settledCalls,
-} from '../calls/run.ts'
+import { endEvent } from '../calls/call-events.ts'
+import { cutSignal, readCut } from '../calls/cut-signal.ts'
+import { CallSettledError, HELD_BACK, RunningCall } from '../calls/running-call.ts'
+import { settledCalls } from '../calls/settled-calls.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { RuntimeError } from '../contract/error.ts'
@@ -34,7 +29,8 @@ import { answerableView, infer } from '../model/infer.ts'
 import { viewOf } from '../model/view.ts'
 import { type CallState, cutOf, type Entry, isWaiting, openCalls } from '../state/kernel-state.ts'
 import type { Redactor } from '../secrets/vault.ts'
-import { endByTool, isWrite, limitOf, mustFollow } from '../state/step-decision.ts'
+import { endByTool, limitOf } from '../state/step-decision.ts'
+import { isWrite, mustFollow } from '../state/calls-to-run.ts'
 import { endStep } from './end-step.ts'
 import { endSession } from '../session/end-session.ts'
 

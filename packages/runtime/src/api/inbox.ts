@@ -34,7 +34,7 @@ import {
 } from '@skein/base'
 import { safeText } from '@skein/base/safe-text'
 import { messageToJSON, type ToolCall } from '@skein/ai'
-import { foreseeAdmission } from '../calls/gate.ts'
+import { foreseeAdmission } from '../calls/session-governor.ts'
 import { type CutOff, cutOffOf } from '../governance/in-doubt.ts'
 import { checkSchema, type NamedSchemas } from '@skein/base/shape'
 import { argumentsToRun, callIdOf, findCall, sentArguments } from '../state/calls.ts'

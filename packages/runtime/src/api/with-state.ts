@@ -1,6 +1,7 @@
 import { retryWhenLogMoved } from '../commit/log-moved.ts'
 import { registryOf } from '../state/kernel-state.ts'
-import { liveParent, statusToParent, writeOf } from '../thread/changes.ts'
+import { liveParent, writeOf } from '../thread/changes.ts'
+import { statusToParent } from '../thread/parent-list.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'
 import {

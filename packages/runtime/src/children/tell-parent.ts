@@ -2,7 +2,7 @@ import { awaitedChildren } from './awaited-children.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import { type KernelState, openForPeople } from '../state/kernel-state.ts'
 import type { ThreadChange } from '../store/store.ts'
-import { listedAs } from '../thread/changes.ts'
+import { listedAs } from '../thread/parent-list.ts'
 
 /**
  * Checks whether the parent's list of children says correctly whether this child waits for a person.

@@ -40,7 +40,7 @@ export function childTools(context: DrainContext, relations: readonly Relation[]
   return tools
 }
 
-/** `running` is the call that runs the tool; `calls/run.ts` puts it into the context. */
+/** `running` is the call that runs the tool; `calls/running-call.ts` puts it into the context. */
 type ChildToolContext = ToolContext & { readonly running: SpawningCall }
 
 function childTool(tool: {

@@ -14,7 +14,8 @@ import {
   type Session,
   openVariables,
 } from '../state/kernel-state.ts'
-import { callsToRun, decideStep, endByTool } from '../state/step-decision.ts'
+import { decideStep, endByTool } from '../state/step-decision.ts'
+import { callsToRun } from '../state/calls-to-run.ts'
 
 /** The inputs of `next` besides the state of the thread. */
 export interface NextOptions {
