@@ -1,17 +1,12 @@
 import { messageOf } from '@skein/base'
 import { spawnImmediate } from './spawn-immediate.ts'
-import {
-  afterSpawn,
-  missingVariables,
-  variablesError,
-  type SpawnPlan,
-  refuseBeyondLimits,
-} from '../children/spawn.ts'
+import { afterSpawn, type SpawnPlan, refuseBeyondLimits } from '../children/spawn.ts'
+import { missingVariables, variablesError } from '../children/missing-variables.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { runHooks } from '../hooks/hooks.ts'
-import type { OwnedRelation } from '../state/kernel-state.ts'
+import type { OwnedRelation } from '../state/variables.ts'
 import type { Blob, ThreadChange } from '../store/store.ts'
 import { isEnabled } from '../thread/env.ts'
 

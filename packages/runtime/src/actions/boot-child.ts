@@ -4,7 +4,7 @@ import { payloadOf } from '../children/tools.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../contract/event.ts'
 import { envContext } from '../secrets/vault.ts'
-import { requestedRelation, type OwnedRelation } from '../state/kernel-state.ts'
+import { requestedRelation, type OwnedRelation } from '../state/variables.ts'
 import { isStoreError } from '../store/store.ts'
 import { refuseDisabled } from '../thread/env.ts'
 

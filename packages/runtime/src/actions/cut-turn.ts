@@ -10,7 +10,8 @@ import type { Side } from '../contract/thread-state.ts'
 import { afterStored } from '../hooks/hooks.ts'
 import { endOpenCalls } from '../session/open-calls.ts'
 import { takeQueue } from '../session/take-queue.ts'
-import { type Entry, openCalls, sideOf, waitingAfter } from '../state/kernel-state.ts'
+import { type Entry, openCalls, sideOf } from '../state/kernel-state.ts'
+import { waitingAfter } from '../state/questions.ts'
 import { listedAs } from '../thread/parent-list.ts'
 
 /**

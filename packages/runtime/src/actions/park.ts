@@ -4,7 +4,8 @@ import type { DrainContext } from '../context/drain-context.ts'
 import type { Write } from '../context/write.ts'
 import type { KernelAction } from '../state/kernel-action.ts'
 import { waitText } from '../model/retry-text.ts'
-import { isWaiting, openCalls, waitingCount } from '../state/kernel-state.ts'
+import { isWaiting, openCalls } from '../state/kernel-state.ts'
+import { waitingCount } from '../state/questions.ts'
 import type { ThreadLifecycle } from '../store/store.ts'
 
 /**

@@ -1,4 +1,5 @@
-import { facadeFiles, facadeValues } from '../thread/values.ts'
+import { facadeValues } from '../thread/values.ts'
+import { facadeFiles } from '../thread/facade-files.ts'
 import type { ThreadEffects, ThreadEnv, ThreadFiles, ThreadValues } from '../contract/runtime-api.ts'
 import { type ApiContext, load } from './api-context.ts'
 import { bufferOf, editThread, editWith } from './edit-thread.ts'
@@ -7,7 +8,7 @@ import { inheritedEnv } from '../thread/changes.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectScheduled } from '../contract/event.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
-import { openForPeople, waitingCount } from '../state/kernel-state.ts'
+import { openForPeople, waitingCount } from '../state/questions.ts'
 
 /** Creates the file functions of the API. They make the same checks as the file functions of tools. */
 export function filesApi(context: ApiContext): ThreadFiles {

@@ -3,7 +3,7 @@ import { RuntimeError } from '../contract/error.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import { type Commit, isStoreError, type ThreadChange } from '../store/store.ts'
-import type { FacadeBuffer } from '../thread/values.ts'
+import type { FacadeBuffer } from '../thread/facade-buffer.ts'
 import { type ApiContext, load } from './api-context.ts'
 import { redacted } from './redacted-changes.ts'
 

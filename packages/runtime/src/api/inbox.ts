@@ -3,21 +3,13 @@ import type { CustomEvent, InterruptAnswer } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent, VariablesRequested } from '../contract/event.ts'
 import type { VariableDefinition } from '../definitions/types.ts'
-import {
-  type KernelState,
-  openForPeople,
-  type OpenInterrupt,
-  openVariables,
-  type PendingVariables,
-  requestedRelation,
-  sideOf,
-  registryOf,
-  waitingCount,
-} from '../state/kernel-state.ts'
+import { type KernelState, type OpenInterrupt, type PendingVariables, sideOf, registryOf } from '../state/kernel-state.ts'
+import { openVariables, requestedRelation } from '../state/variables.ts'
+import { openForPeople, waitingCount } from '../state/questions.ts'
 import { type ApprovalDecision, FOUND_EFFECTS, type Inbox, type WaitingDetail, type WaitingItem } from '../contract/runtime-api.ts'
 import { queuedTool } from '../thread/effects.ts'
 import { isSecret } from '../thread/env.ts'
-import { jsonCopy } from '../thread/values.ts'
+import { jsonCopy } from '../thread/facade-buffer.ts'
 import { type ApiContext, type ApiEnvironment, createApiContext, load } from './api-context.ts'
 import { editThread, isOver, threadIsOver } from './edit-thread.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'

@@ -1,7 +1,9 @@
 import { IF_BUSY, type SendMessage, type Sent, type Threads } from '../contract/runtime-api.ts'
-import { CHOSEN_RUN, isFromPerson, registryOf } from '../state/kernel-state.ts'
+import { isFromPerson, registryOf } from '../state/kernel-state.ts'
+import { CHOSEN_RUN } from '../state/chosen-run.ts'
 import { modelNamed, modelNames } from '../definitions/resolved.ts'
-import { type FacadeBuffer, facadeFiles, jsonCopy } from '../thread/values.ts'
+import { type FacadeBuffer, jsonCopy } from '../thread/facade-buffer.ts'
+import { facadeFiles } from '../thread/facade-files.ts'
 import {
   facadeMessages,
   type FacadeMessages,

@@ -3,11 +3,8 @@ import type { UnknownThreadEvent } from '@skein/threads'
 import { RuntimeError } from '../contract/error.ts'
 import type { VariablesProvided } from '../contract/event.ts'
 import type { CostReport, CostUsd, Threads, ThreadVariables } from '../contract/runtime-api.ts'
-import {
-  type KernelState,
-  type PendingVariables,
-  waitingCount,
-} from '../state/kernel-state.ts'
+import { type KernelState, type PendingVariables } from '../state/kernel-state.ts'
+import { waitingCount } from '../state/questions.ts'
 import { modelLogs, rebuildRequest } from '../model/read-log.ts'
 import { descendantsOf } from '../store/thread-head.ts'
 import { envSet } from '../thread/env.ts'

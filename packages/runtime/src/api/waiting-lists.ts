@@ -1,5 +1,6 @@
 import type { Inbox, WaitingItem, WaitingPage, WaitingSelection } from '../contract/runtime-api.ts'
-import { openForPeople, openVariables } from '../state/kernel-state.ts'
+import { openVariables } from '../state/variables.ts'
+import { openForPeople } from '../state/questions.ts'
 import { nextTurn } from '../store/next-turn.ts'
 import type { WaitingPlace, WaitingRow } from '../store/store.ts'
 import { type ApiContext, type ApiEnvironment, createApiContext } from './api-context.ts'

@@ -4,14 +4,9 @@ import { liveParent, writeOf } from '../thread/changes.ts'
 import { statusToParent } from '../thread/parent-list.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'
-import {
-  checkedValue,
-  checkReads,
-  checkUserKey,
-  freshUserValues,
-  userChanges,
-  withUpdates,
-} from '../thread/values.ts'
+import { checkedValue } from '../thread/values.ts'
+import { checkReads, withUpdates } from '../thread/value-reads.ts'
+import { checkUserKey, freshUserValues, userChanges } from '../thread/user-values.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { UserValues } from '../contract/runtime-api.ts'

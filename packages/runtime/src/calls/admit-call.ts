@@ -1,6 +1,6 @@
 import type { ToolAdmission, ToolCall } from '@skein/ai'
 import type { JsonObject, JsonValue } from '@skein/base'
-import { type AdmittedCall, reason } from '@skein/governance'
+import type { AdmittedCall } from '@skein/governance'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import { callIdOf, sentArguments } from '../state/calls.ts'

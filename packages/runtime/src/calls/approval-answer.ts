@@ -1,4 +1,4 @@
-import { type ApprovalAnswer, reason } from '@skein/governance'
+import type { ApprovalAnswer } from '@skein/governance'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { OpenInterrupt } from '../state/kernel-state.ts'
 import { findCall } from '../state/calls.ts'

@@ -4,7 +4,7 @@ import { callIdOf } from '../state/calls.ts'
 import type { FacadeChanges } from '../thread/facade.ts'
 
 /** Has the result of a call recorded whose outcome was not waited for, or could not be stored. */
-export function reportLate(
+export function reportLateCall(
   drain: DrainContext,
   {
     call: { toolCallId, toolName },

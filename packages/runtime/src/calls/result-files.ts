@@ -6,7 +6,8 @@ import type { FileStat } from '../contract/thread-state.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { type ChangesWrite, writeOf } from '../thread/changes.ts'
 import { cutLargeText } from '../thread/large-text.ts'
-import { fileExtension, findFiles } from '../thread/paths.ts'
+import { findFiles } from '../thread/copied-files.ts'
+import { fileExtension } from '../thread/media-type.ts'
 
 /** What the result of a call belongs to. */
 interface ResultPlace {

@@ -43,7 +43,7 @@ import { statusToParent } from '../thread/parent-list.ts'
 import { admitCall } from './admit-call.ts'
 import { endEvent, statusEvents } from './call-events.ts'
 import { type CutOffCall, decideCutOff } from './cut-off-call.ts'
-import { reportLate } from './late-result.ts'
+import { reportLateCall } from './late-result.ts'
 import { markedPaths, ResultFiles } from './result-files.ts'
 import { isResultNotJson, settleCall } from './settle-call.ts'
 import { endReview, refuseReplayed } from './withdraw.ts'
@@ -508,7 +508,7 @@ export class RunningCall implements CallPorts {
   /** Has the result of a call recorded whose outcome was not waited for, or could not be stored. */
   late(call: ToolCall, outcome: LateOutcome): void {
     if (!this.#tool || this.#admitted?.risk === 'read_only') return
-    reportLate(this.drain, {
+    reportLateCall(this.drain, {
       call,
       outcome,
       turnId: this.#turnId,

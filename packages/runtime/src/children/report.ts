@@ -5,13 +5,8 @@ import { sha256Hex } from '@skein/base'
 import type { Blob, ThreadChange } from '../store/store.ts'
 import { cutLargeText } from '../thread/large-text.ts'
 import { liveParent, silentMessage, withPaths } from '../thread/changes.ts'
-import {
-  attachmentPath,
-  normalisePath,
-  type CopiedFiles,
-  findFiles,
-  copyFiles,
-} from '../thread/paths.ts'
+import { attachmentPath, normalisePath } from '../thread/paths.ts'
+import { type CopiedFiles, findFiles, copyFiles } from '../thread/copied-files.ts'
 
 /** The end of a child's session, as it is reported to the parent. */
 export interface ChildOutcome {

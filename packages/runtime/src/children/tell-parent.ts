@@ -1,6 +1,7 @@
 import { awaitedChildren } from './awaited-children.ts'
 import type { DrainContext } from '../context/drain-context.ts'
-import { type KernelState, openForPeople } from '../state/kernel-state.ts'
+import { type KernelState } from '../state/kernel-state.ts'
+import { openForPeople } from '../state/questions.ts'
 import type { ThreadChange } from '../store/store.ts'
 import { listedAs } from '../thread/parent-list.ts'
 

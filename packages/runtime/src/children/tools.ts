@@ -3,17 +3,11 @@ import { isPlainObject, type JsonObject, type JsonSchema, toJsonSchema } from '@
 import { checksAnswers, type Relation, type ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptDefinition, SubagentToolConfig } from '../definitions/types.ts'
 import type { DrainContext } from '../context/drain-context.ts'
-import {
-  messageToChild,
-  missingVariables,
-  planSpawn,
-  type SpawnPlan,
-  variablesError,
-  refuseBeyondLimits,
-} from './spawn.ts'
+import { messageToChild, planSpawn, type SpawnPlan, refuseBeyondLimits } from './spawn.ts'
+import { missingVariables, variablesError } from './missing-variables.ts'
 import { hasUnnotedChildren, listTool, MOST_NOTED } from './child-list.ts'
 import { refuseDisabled } from '../thread/env.ts'
-import { findFiles, copyFiles } from '../thread/paths.ts'
+import { findFiles, copyFiles } from '../thread/copied-files.ts'
 
 /** A call that creates or messages a child. `plan`, the changes of both threads, is committed with its outcome. */
 export interface SpawningCall {

@@ -2,7 +2,8 @@ import type { Write } from '../context/write.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { GovernanceWrites } from '../governance/session-governors.ts'
 import { catchUpFold, KernelFold } from '../state/fold.ts'
-import { asksPeople, type KernelState } from '../state/kernel-state.ts'
+import { type KernelState } from '../state/kernel-state.ts'
+import { asksPeople } from '../state/questions.ts'
 import {
   type Commit,
   type CommitResult,
@@ -12,7 +13,8 @@ import {
 } from '../store/store.ts'
 import { logEvents } from '../telemetry/logger.ts'
 import { liveParent } from '../thread/changes.ts'
-import { checkReads, freshUserValues, readsOf, withUpdates, writtenKeys } from '../thread/values.ts'
+import { checkReads, readsOf, withUpdates, writtenKeys } from '../thread/value-reads.ts'
+import { freshUserValues } from '../thread/user-values.ts'
 import {
   HeldWriteLostError,
   type HeldWrites,

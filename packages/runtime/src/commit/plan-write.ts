@@ -2,10 +2,11 @@ import type { DrainContext } from '../context/drain-context.ts'
 import type { Write } from '../context/write.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { findCall } from '../state/calls.ts'
-import { asksPeople, type KernelState, waitingAfter } from '../state/kernel-state.ts'
+import { type KernelState } from '../state/kernel-state.ts'
+import { asksPeople, waitingAfter } from '../state/questions.ts'
 import type { Commit, ThreadChange } from '../store/store.ts'
 import { envSet } from '../thread/env.ts'
-import { userChanges } from '../thread/values.ts'
+import { userChanges } from '../thread/user-values.ts'
 import type { PlannedCommit } from './held-writes.ts'
 
 /** What a planner needs of the thread that is written. */

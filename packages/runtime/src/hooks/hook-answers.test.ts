@@ -26,7 +26,7 @@ import {
 } from '../index.ts'
 import type { HookName } from '../definitions/hooks.ts'
 import { manualTimers } from '../testing/simulation.ts'
-import { repairedMessages } from '../model/view.ts'
+import { repairedMessages } from '../model/repaired-messages.ts'
 
 const look = defineTool({
   name: 'look',

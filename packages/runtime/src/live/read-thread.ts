@@ -4,7 +4,8 @@ import type { StoredEvent } from '../contract/event.ts'
 import type { NumberedEvent, SubscribeOptions } from '../contract/subscription.ts'
 import type { Store } from '../store/store.ts'
 import { descendantsOf, isParked } from '../store/thread-head.ts'
-import type { AbortGate, Bell, Channel } from './channel.ts'
+import type { Bell, Channel } from './channel.ts'
+import type { AbortGate } from './abort-gate.ts'
 import { endsDraft, isWords } from './live-draft.ts'
 
 interface Reading {

@@ -12,8 +12,8 @@ import {
   startsSomething,
   type KernelState,
   type Session,
-  openVariables,
 } from '../state/kernel-state.ts'
+import { openVariables } from '../state/variables.ts'
 import { decideStep, endByTool } from '../state/step-decision.ts'
 import { callsToRun } from '../state/calls-to-run.ts'
 

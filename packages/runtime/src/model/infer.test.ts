@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { createRegistry } from '../definitions/load/registry.ts'
 import { defineAgent, definePrompt } from '../definitions/define.ts'
 import { defineTool } from '../definitions/define-tool.ts'
-import { paramsOf } from './infer.ts'
+import { paramsOf } from './params.ts'
 
 const look = defineTool({
   name: 'look',

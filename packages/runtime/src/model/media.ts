@@ -13,9 +13,10 @@ import {
 import { encodeBase64 } from '@skein/base'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
-import { fileMediaType } from '../thread/paths.ts'
-import { fileBlock, fileIn, type FileReference, shownAs, mediaItems, mediaKind } from './view.ts'
-import type { MediaKind } from './view.ts'
+import { fileMediaType } from '../thread/media-type.ts'
+import { fileBlock, fileIn, type FileReference, shownAs } from './file-blocks.ts'
+import { mediaItems, mediaKind } from './media-in-messages.ts'
+import type { MediaKind } from './media-in-messages.ts'
 
 /** What is sent in place of a file or medium: its content, or a text that says why the content is left out. */
 type Fate = { readonly media: UserContent } | { readonly note: string }

@@ -17,11 +17,13 @@ import { costOf } from '../contract/usage.ts'
 import { overBudget } from './over-budget.ts'
 import type { ResolvedModel, ResolvedSide, Subprompt } from '../definitions/resolved.ts'
 import { findCall } from '../state/calls.ts'
-import { TimeLimit } from './ask.ts'
-import { hookedMessages, paramsOf, systemText } from './infer.ts'
+import { TimeLimit } from './time-limit.ts'
+import { hookedMessages } from './request-messages.ts'
+import { systemText } from './system-text.ts'
+import { paramsOf } from './params.ts'
 import { logAnswer, logFailure, logRequest, type LogWrites } from './log.ts'
 import { viewOf } from './view.ts'
-import { findFiles } from '../thread/paths.ts'
+import { findFiles } from '../thread/copied-files.ts'
 
 /** A tool call that asks the model of another prompt. The records of its requests are committed with its outcome. */
 interface AskingCall {

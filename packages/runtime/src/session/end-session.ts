@@ -15,7 +15,9 @@ import { settleLateCalls } from './late.ts'
 import { endOpenCalls } from './open-calls.ts'
 import { judged, stepEnd, turnEnd } from './turn-events.ts'
 import { callIdOf } from '../state/calls.ts'
-import { type KernelState, openForPeople, openVariables } from '../state/kernel-state.ts'
+import { type KernelState } from '../state/kernel-state.ts'
+import { openVariables } from '../state/variables.ts'
+import { openForPeople } from '../state/questions.ts'
 import { isStoreError } from '../store/store.ts'
 
 /** How a session ends. */

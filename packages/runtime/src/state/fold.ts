@@ -5,7 +5,8 @@ import type {
   StoredEvent,
 } from '../contract/event.ts'
 import { checkVersion } from '../contract/upcast.ts'
-import { foldCall, newCall } from './calls.ts'
+import { newCall } from './calls.ts'
+import { foldCall } from './fold-call.ts'
 import { doPart } from '../store/next-turn.ts'
 import type { Store } from '../store/store.ts'
 import {
@@ -14,7 +15,9 @@ import {
   type SavedSnapshot,
   takeSnapshot,
 } from './snapshot.ts'
-import { addCost, addTokens, foldService, foldSession } from './sessions.ts'
+import { foldSession } from './fold-session.ts'
+import { foldService } from './fold-contents.ts'
+import { addCost, addTokens } from './usage-sums.ts'
 import {
   emptyKernelState,
   isAwaited,

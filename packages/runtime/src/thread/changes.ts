@@ -9,7 +9,7 @@ import type { KernelState } from '../state/kernel-state.ts'
 import { catchUpFold, KernelFold } from '../state/fold.ts'
 import { envContext } from '../secrets/vault.ts'
 import type { FacadeChanges } from './facade.ts'
-import { type CopiedFiles, findFiles, copyFiles } from './paths.ts'
+import { type CopiedFiles, findFiles, copyFiles } from './copied-files.ts'
 
 /** The changes that user code made through the facade (its view of the thread), in the form of a commit. */
 export type ChangesWrite = Required<Pick<Write, 'events' | 'others' | 'blobs'>> &

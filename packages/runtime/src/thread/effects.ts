@@ -5,7 +5,7 @@ import type { EffectState } from '../state/kernel-state.ts'
 import type { EffectSchedule, ScheduledEffect, ThreadState } from '../contract/thread-state.ts'
 import type { Registry } from '../definitions/resolved.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
-import { allOverlaid, type FacadeBuffer, jsonCopy } from './values.ts'
+import { allOverlaid, type FacadeBuffer, jsonCopy } from './facade-buffer.ts'
 
 const MAX_ARGUMENT_BYTES = 256 * 1024
 /** The latest time that a JavaScript Date can represent. */

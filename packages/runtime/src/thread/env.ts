@@ -6,7 +6,7 @@ import { type EnvEntry, type KernelState, registryOf } from '../state/kernel-sta
 import type { Side, ThreadState } from '../contract/thread-state.ts'
 import { envContext, type Vault } from '../secrets/vault.ts'
 import type { EnvSet } from '../contract/event.ts'
-import type { FacadeBuffer } from './values.ts'
+import type { FacadeBuffer } from './facade-buffer.ts'
 
 /** The variables as one side of the conversation, or one of its tools, sees them. */
 export interface EnvReader {

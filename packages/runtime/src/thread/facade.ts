@@ -7,14 +7,11 @@ import type { Blob, ThreadHead } from '../store/store.ts'
 import type { SubagentRegistryEntry, ThreadState } from '../contract/thread-state.ts'
 import { type EnvReader, facadeEnv } from './env.ts'
 import { facadeEffects } from './effects.ts'
-import {
-  type FacadeBuffer,
-  facadeFiles,
-  facadeUser,
-  facadeValues,
-  jsonCopy,
-  type ValueUse,
-} from './values.ts'
+import { facadeValues } from './values.ts'
+import { type ValueUse } from './value-reads.ts'
+import { type FacadeBuffer, jsonCopy } from './facade-buffer.ts'
+import { facadeFiles } from './facade-files.ts'
+import { facadeUser } from './user-values.ts'
 import { facadeMessages } from './messages.ts'
 
 const MAX_EMIT_BYTES = 256 * 1024

@@ -15,7 +15,8 @@ import type {
   StoredMessage,
   ThreadState,
 } from '../contract/thread-state.ts'
-import { type FacadeBuffer, type FacadeFiles, jsonCopy } from './values.ts'
+import { type FacadeBuffer, jsonCopy } from './facade-buffer.ts'
+import { type FacadeFiles } from './facade-files.ts'
 
 const MAX_METADATA_BYTES = 64 * 1024
 
