@@ -1,20 +1,19 @@
 import { retryWhenLogMoved } from '../commit/log-moved.ts'
 import type { CommitWrite, Write } from '../context/write.ts'
-import { AssistantMessage, messageToJSON, type Turn, ErrorCode, UPPError } from '@skein/ai'
+import { type Turn, ErrorCode, UPPError } from '@skein/ai'
 import type { JsonObject } from '@skein/base'
 import type { DrainContext } from '../context/drain-context.ts'
-import { checksAnswers } from '../definitions/resolved.ts'
 import type { InferenceRecorded, RuntimeEvent, RuntimeMessageAdded } from '../contract/event.ts'
-import { afterStored, beforeCreate, hasHook } from '../hooks/hooks.ts'
+import { afterStored, hasHook } from '../hooks/hooks.ts'
 import { cutOf } from '../state/kernel-state.ts'
-import { costOf, toThreadUsage } from '../contract/usage.ts'
 import { logAnswer } from './log.ts'
 import { LiveStep } from './live-step.ts'
 import { OwnCallIds } from './own-call-ids.ts'
-import type { Asking } from './ask.ts'
+import type { Asking } from './asking.ts'
 import { askAgain } from './ask-again.ts'
 import { keepCut } from './partial-answer.ts'
 import { type Basis, isOutdated } from './request-basis.ts'
+import { answerOf } from './answer-message.ts'
 
 export async function commitAnswer(
   context: DrainContext,
@@ -106,41 +105,6 @@ function recorded(
     costUsd: isPrivate ? costUsd : undefined,
   }
   return isPrivate ? [inference] : [inference, answer]
-}
-
-/** Converts an answer to an event of the log. Reasoning is removed if the prompt excludes it. */
-export async function answerOf(
-  context: DrainContext,
-  { side, turn: sideTurn, step, model, asked }: Asking,
-  { turn, callIds }: { readonly turn: Turn; readonly callIds?: OwnCallIds },
-): Promise<RuntimeMessageAdded> {
-  let { response } = turn
-  if (side.prompt.definition.reasoning?.exclude) {
-    const content = response.content.filter(({ type }) => type !== 'reasoning')
-    const { id, timestamp, metadata, toolCalls } = response
-    response = new AssistantMessage(content, toolCalls, { id, timestamp, metadata })
-  }
-  const answer: RuntimeMessageAdded = {
-    type: 'message_added',
-    at: context.at(),
-    turnId: sideTurn.id,
-    stepId: step.id,
-    side: side.side,
-    agentId: `${context.agent.name}/${side.side}`,
-    message: messageToJSON(response),
-    delivery: checksAnswers(context.agent) ? 'pending' : undefined,
-    modelName: model.model.modelId,
-    providerName: model.model.provider.name,
-    finishReason: turn.stopReason,
-    usage: toThreadUsage(turn.usage),
-    costUsd: costOf(model, turn.usage),
-  }
-  if (asked?.isPrivate) return answer
-  if (!callIds) return beforeCreate(context, side, answer)
-  // A hook may add calls or change their ids, so ids are made unique after the hooks too.
-  const own = { ...answer, message: callIds.inMessage(answer.message) }
-  const hooked = await beforeCreate(context, side, own)
-  return hooked === own ? own : { ...hooked, message: callIds.inMessage(hooked.message) }
 }
 
 export function cancelledBy(message: string, { model: { model } }: Asking, turn: Turn): UPPError {

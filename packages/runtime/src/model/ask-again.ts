@@ -3,7 +3,7 @@ import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import { stepStart } from '../session/turn-events.ts'
 import { logLoss } from './log.ts'
-import type { Asking } from './ask.ts'
+import type { Asking } from './asking.ts'
 
 /**
  * Starts the step again, because a message of its request was edited or removed while the model

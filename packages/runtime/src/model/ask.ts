@@ -1,10 +1,7 @@
-import { type LLMInstance, type Message, UPPError } from '@skein/ai'
+import { UPPError } from '@skein/ai'
 import { linkAbort } from '@skein/base'
 import type { DrainContext } from '../context/drain-context.ts'
-import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
-import { cutOf, type Step, type SideTurn } from '../state/kernel-state.ts'
-import type { StrategyRequest } from './infer.ts'
-import type { LoggedRequest } from './log.ts'
+import { cutOf } from '../state/kernel-state.ts'
 import { TimeLimit } from './time-limit.ts'
 import { LiveStep } from './live-step.ts'
 import { OwnCallIds } from './own-call-ids.ts'
@@ -13,23 +10,7 @@ import { type Basis, isBuiltFrom } from './request-basis.ts'
 import { keepCut } from './partial-answer.ts'
 import { askAgain } from './ask-again.ts'
 import { modelFailed } from './model-failed.ts'
-
-/** A request that is ready to be sent. */
-export interface PreparedRequest {
-  readonly instance: LLMInstance
-  readonly messages: readonly Message[]
-  readonly log: LoggedRequest
-}
-
-/** A request to a model, together with the turn and step to which it belongs. */
-export interface Asking extends PreparedRequest {
-  readonly side: ResolvedSide
-  readonly turn: SideTurn
-  readonly step: Step
-  readonly model: ResolvedModel
-  /** The request of the strategy; set only for a side of the conversation that is an `agent()`. */
-  readonly asked: StrategyRequest | undefined
-}
+import type { Asking } from './asking.ts'
 
 /** Sends the request, streams the answer to subscribers, and commits the answer or the failure. */
 export async function askModel(context: DrainContext, asking: Asking): Promise<void> {

@@ -1,7 +1,5 @@
-import type { LLMRequest } from '@skein/ai'
 import type { DrainContext } from '../context/drain-context.ts'
 import { modelNamed, type ResolvedSide } from '../definitions/resolved.ts'
-import type { InferenceRecorded } from '../contract/event.ts'
 import { reportAnswer } from '../hooks/hooks.ts'
 import { HookBlockedError } from '../hooks/run-hook.ts'
 import { HookAnswerError } from '../hooks/read-answer.ts'
@@ -14,14 +12,7 @@ import { answerByHandler } from './answer-by-handler.ts'
 import { makeCall } from './make-call.ts'
 import { beginStep } from './begin-step.ts'
 import { prepareRequest } from './prepare-request.ts'
-
-/** A request that the strategy of an `agent()` makes, and the data that is recorded with the answer. */
-export interface StrategyRequest {
-  readonly request: Pick<LLMRequest, 'messages' | 'system' | 'params' | 'tools' | 'structure'>
-  readonly record: Pick<InferenceRecorded, 'request' | 'history'>
-  /** Whether the answer is meant for the strategy alone and does not become a message of the conversation. */
-  readonly isPrivate: boolean
-}
+import type { StrategyRequest } from './asking.ts'
 
 /**
  * Runs one step of a side (A or B) of the conversation: takes queued messages, asks the model, commits the answer.

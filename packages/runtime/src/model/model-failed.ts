@@ -7,7 +7,7 @@ import { endSession } from '../session/end-session.ts'
 import { type RuntimeError, spendingLimitOf } from '../contract/error.ts'
 import { logLoss } from './log.ts'
 import { keepPartial } from './partial-answer.ts'
-import type { Asking } from './ask.ts'
+import type { Asking } from './asking.ts'
 
 /** The longest delay between two requests that the runtime computes; a vendor may ask for a longer one. */
 const MAX_BACKOFF_MS = 60_000

@@ -2,8 +2,8 @@ import { AssistantMessage, UPPError } from '@skein/ai'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeMessageAdded } from '../contract/event.ts'
 import { logFailure, logLoss } from './log.ts'
-import { answerOf } from './answer.ts'
-import type { Asking } from './ask.ts'
+import { answerOf } from './answer-message.ts'
+import type { Asking } from './asking.ts'
 
 /**
  * Stores the text of the model that had arrived when the user pressed stop. Its tool calls are dropped,

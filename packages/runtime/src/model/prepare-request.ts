@@ -2,14 +2,14 @@ import { llm, NoRetry } from '@skein/ai'
 import { toJsonSchema } from '@skein/base'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
-import type { PreparedRequest } from './ask.ts'
+import type { PreparedRequest } from './asking.ts'
 import { logRequest } from './log.ts'
 import { withMedia } from './media.ts'
 import { haveMedia } from './media-in-messages.ts'
 import { paramsOf } from './params.ts'
 import { systemText, hookedSystem } from './system-text.ts'
 import { modelMessages, hookedMessages } from './request-messages.ts'
-import type { StrategyRequest } from './infer.ts'
+import type { StrategyRequest } from './asking.ts'
 
 /** Builds the request and its record for the log. */
 export async function prepareRequest(
