@@ -104,7 +104,7 @@ async function runApiHook(
     },
     report: (error) => context.report(error, threadId),
   }
-  return runHook(place, hook, { args, isAsked: hook.hook === 'before_update_message' })
+  return runHook(place, hook, args)
 }
 
 /**

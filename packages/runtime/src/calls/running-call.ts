@@ -23,7 +23,8 @@ import type { HookToolCall, HookToolResult } from '../definitions/hooks.ts'
 import type { ResolvedSide, ResolvedTool } from '../definitions/resolved.ts'
 import type { ToolDefinition } from '../definitions/types.ts'
 import { effectiveRisk } from '../governance/in-doubt.ts'
-import { afterStored, hasHook, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
+import { actsOn } from '../hooks/hook-kinds.ts'
+import { afterStored, hookedWriteOf, runHooks } from '../hooks/hooks.ts'
 import type { LogWrites } from '../model/log.ts'
 import { callIdOf, findCall, toLoggedResult } from '../state/calls.ts'
 import {
@@ -440,10 +441,7 @@ export class RunningCall implements CallPorts {
   #joinsNext({ toolCallId }: ToolCall): true | undefined {
     const { drain, side, plan } = this
     const isLast = openCalls(drain.state).every(({ call }) => call.toolCallId === toolCallId)
-    const isActedOn =
-      plan !== undefined ||
-      side.agent !== undefined ||
-      hasHook(side, 'tool_call_done', 'after_create_message', 'after_update_message')
+    const isActedOn = plan !== undefined || side.agent !== undefined || actsOn('result', side.hooks)
     return isLast && !isActedOn ? true : undefined
   }
 

@@ -38,8 +38,7 @@ export async function runHooks<Name extends HookName, T>(
 ): Promise<T> {
   for (const hook of side.hooks) {
     if (hook.hook !== name) continue
-    const use = { args: args(value), isAsked: fold !== undefined }
-    const result = await runHook(hookPlace(context, side), hook, use)
+    const result = await runHook(hookPlace(context, side), hook, args(value))
     // The cast is needed, because the type of the answer depends on `name`.
     if (result && fold) value = fold(value, result.answer as never, hook.id)
   }
@@ -154,9 +153,9 @@ async function beforeUpdate(
   return { ...event, message: { ...json, id: event.messageId, toolCalls } as MessageJSON }
 }
 
-/** Whether the side of the conversation has a hook of one of these kinds. */
-export function hasHook({ hooks }: ResolvedSide, ...kinds: readonly HookName[]): boolean {
-  return hooks.some(({ hook }) => kinds.includes(hook))
+/** Whether the side of the conversation has a hook of this kind. */
+function hasHook({ hooks }: ResolvedSide, name: HookName): boolean {
+  return hooks.some(({ hook }) => hook === name)
 }
 
 /** Runs the hooks for messages that were stored: `after_create_message`, `after_update_message`. */

@@ -4,6 +4,7 @@ import type { ThreadState } from '../contract/thread-state.ts'
 import type { HookDefinition } from '../definitions/types.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import { HookAnswerError, readHookAnswer } from './read-answer.ts'
+import { ANSWERS } from './hook-kinds.ts'
 import { within } from './time-limit.ts'
 
 /** Where a hook runs: in the work on a thread, or in a call of the API. */
@@ -34,7 +35,7 @@ export class HookBlockedError extends Error {}
 export async function runHook(
   place: HookPlace,
   hook: HookDefinition,
-  { args, isAsked }: { readonly args: readonly unknown[]; readonly isAsked: boolean },
+  args: readonly unknown[],
 ): Promise<{ readonly answer: unknown } | undefined> {
   const execute = hook.execute as (...all: unknown[]) => unknown // the caller has the arguments of this kind of hook
   try {
@@ -42,7 +43,7 @@ export async function runHook(
       const answer = await within(hook.timeoutMs ?? place.timeoutMs, async () =>
         place.runUserCode({ kind: 'hook', name: hook.id }, () => execute(state, ...args)),
       )
-      if (answer === undefined || !isAsked) return undefined
+      if (answer === undefined || !ANSWERS[hook.hook]) return undefined
       return readHookAnswer(place, hook, answer, args.at(-1))
     })
   } catch (error) {

@@ -63,6 +63,7 @@ export function endsDraft(event: ShownEvent): boolean {
     case 'tool_execution_end':
       return true
     default:
+      event satisfies KeepsDraft
       return false
   }
 }
@@ -260,3 +261,21 @@ type Progress = Extract<ShownEvent, { type: 'tool_execution_progress' }>
 function isProgress(event: ShownEvent): event is Progress {
   return event.type === 'tool_execution_progress'
 }
+
+/** Events after which the streamed text is still not in the log. */
+// prettier-ignore
+type KeepsDraft = Extract<ShownEvent, { type:
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_start' | 'session_failing' | 'write_undone' | 'undo_decided' | 'message_queued' |
+  'message_unqueued' | 'message_updated' | 'call_changed' | 'message_removed' |
+  'delivery_changed' | 'step_failed' | 'text_delta' | 'tool_execution_start' | 'late_result' |
+  'call_reset' | 'interrupt_opened' | 'interrupt_answered' | 'subagent_created' |
+  'subagent_updated' | 'subagent_ended' | 'agent_handoff' | 'context_compacted' | 'gate_decided' |
+  'error_raised' | 'model_requested' | 'model_answered' | 'inference_recorded' |
+  'usage_recorded' | 'agent_registered' | 'step_end' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'tool_call_hidden' | 'file_written' | 'file_removed' |
+  'source_added' | 'evidence_added' | 'custom_event' | 'session_stop_requested' |
+  'immediate_done' | 'stop_requested' | 'turn_cut' | 'resume_requested' | 'value_set' |
+  'env_set' | 'effect_scheduled' | 'effect_started' | 'effect_ended' | 'variables_requested' |
+  'variables_provided' | 'variables_settled' | 'grant_made' | 'grant_revoked'
+}>

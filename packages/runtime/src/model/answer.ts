@@ -4,7 +4,8 @@ import { type Turn, ErrorCode, UPPError } from '@skein/ai'
 import type { JsonObject } from '@skein/base'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { InferenceRecorded, RuntimeEvent, RuntimeMessageAdded } from '../contract/event.ts'
-import { afterStored, hasHook } from '../hooks/hooks.ts'
+import { actsOn } from '../hooks/hook-kinds.ts'
+import { afterStored } from '../hooks/hooks.ts'
 import { cutOf } from '../state/kernel-state.ts'
 import { logAnswer } from './log.ts'
 import { LiveStep } from './live-step.ts'
@@ -47,8 +48,7 @@ export async function commitAnswer(
   const mayJoin =
     !asking.asked &&
     !(isParallel && (response.toolCalls?.length ?? 0) > 1) &&
-    !hasHook(asking.side, 'after_create_message', 'after_tool_call_failure') &&
-    !hasHook(asking.side, 'before_store_tool_result')
+    !actsOn('answer', asking.side.hooks)
   /** Returns true if the answer was stored; false if it was dropped because a message of its request was edited. */
   const storeOnce = async (commit: CommitWrite, joins: boolean): Promise<boolean> => {
     if (isOutdated(context, basis)) {

@@ -1,12 +1,24 @@
-import type { RuntimeEvent } from '../contract/event.ts'
+import type { EventOf } from '../contract/event-of.ts'
 import type { KernelState } from './kernel-state.ts'
-import { foldWork } from './fold-work.ts'
+
+/** Events about what a thread has: children, files, values, variables, judgements of the governor, its status. */
+export type ContentsEvent = EventOf<
+  | 'subagent_created'
+  | 'subagent_updated'
+  | 'subagent_ended'
+  | 'file_written'
+  | 'file_removed'
+  | 'value_set'
+  | 'env_set'
+  | 'gate_decided'
+  | 'status_changed'
+>
 
 /**
  * Applies events about children, files, values, variables, judgements of the governor and the status; passes other
  * events to `foldWork`. Event types that this version does not know change nothing.
  */
-export function foldService(state: KernelState, event: RuntimeEvent): void {
+export function foldContents(state: KernelState, event: ContentsEvent): void {
   switch (event.type) {
     case 'subagent_created':
       state.children.set(event.reference, {
@@ -64,6 +76,6 @@ export function foldService(state: KernelState, event: RuntimeEvent): void {
       state.isToldAwaiting = event.awaitsPerson === true
       return
     default:
-      return foldWork(state, event)
+      event satisfies never
   }
 }

@@ -1,9 +1,24 @@
-import type { RuntimeEvent } from '../contract/event.ts'
+import type { EventOf } from '../contract/event-of.ts'
 import type { EffectState, KernelState } from './kernel-state.ts'
 import { addTokens, addCost } from './usage-sums.ts'
 
+/** Events about scheduled effects, variables that children wait for, grants, and what models were asked. */
+export type WorkEvent = EventOf<
+  | 'effect_scheduled'
+  | 'effect_started'
+  | 'effect_ended'
+  | 'variables_requested'
+  | 'variables_provided'
+  | 'grant_made'
+  | 'grant_revoked'
+  | 'variables_settled'
+  | 'model_answered'
+  | 'model_requested'
+  | 'usage_recorded'
+>
+
 /** Applies events about scheduled effects, variables that children wait for, model requests, and token usage. */
-export function foldWork(state: KernelState, event: RuntimeEvent): void {
+export function foldWork(state: KernelState, event: WorkEvent): void {
   switch (event.type) {
     case 'effect_scheduled': {
       // A scheduled effect that is known gets another time (`effects.runNow`). Its run stays the same, so that all its
@@ -96,7 +111,7 @@ export function foldWork(state: KernelState, event: RuntimeEvent): void {
       return
     }
     default:
-      return
+      event satisfies never
   }
 }
 

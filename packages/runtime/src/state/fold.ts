@@ -4,6 +4,7 @@ import type {
   RuntimeMessageAdded,
   StoredEvent,
 } from '../contract/event.ts'
+import type { EventOf } from '../contract/event-of.ts'
 import { checkVersion } from '../contract/upcast.ts'
 import { newCall } from './calls.ts'
 import { foldCall } from './fold-call.ts'
@@ -16,7 +17,8 @@ import {
   takeSnapshot,
 } from './snapshot.ts'
 import { foldSession } from './fold-session.ts'
-import { foldService } from './fold-contents.ts'
+import { foldContents } from './fold-contents.ts'
+import { foldWork } from './fold-work.ts'
 import { addCost, addTokens } from './usage-sums.ts'
 import {
   emptyKernelState,
@@ -214,8 +216,30 @@ function apply(state: KernelState, event: RuntimeEvent): void {
     case 'thread_erased':
       state.isErased = true
       return
+    case 'subagent_created':
+    case 'subagent_updated':
+    case 'subagent_ended':
+    case 'file_written':
+    case 'file_removed':
+    case 'value_set':
+    case 'env_set':
+    case 'gate_decided':
+    case 'status_changed':
+      return foldContents(state, event)
+    case 'effect_scheduled':
+    case 'effect_started':
+    case 'effect_ended':
+    case 'variables_requested':
+    case 'variables_provided':
+    case 'grant_made':
+    case 'grant_revoked':
+    case 'variables_settled':
+    case 'model_answered':
+    case 'model_requested':
+    case 'usage_recorded':
+      return foldWork(state, event)
     default:
-      return foldService(state, event)
+      event satisfies Unfolded
   }
 }
 
@@ -322,3 +346,10 @@ export function changedBy(
   for (const id of [...dropped, ...messageIds]) found.push(places.get(id))
   return Math.min(entries.length, ...found.map((place) => place ?? Infinity))
 }
+
+/** Events that change nothing in the state. */
+// prettier-ignore
+type Unfolded = EventOf<
+  'step_reset' | 'text_delta' | 'agent_registered' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'source_added' | 'evidence_added' | 'custom_event'
+>

@@ -1,11 +1,10 @@
 import type { Middleware } from '@skein/ai'
 import { type SpanAttributes, toolAttributes } from '@skein/ai/middleware'
 import type { RuntimeEvent } from '../contract/event.ts'
+import type { EventOf } from '../contract/event-of.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import type { Commit, ThreadChange, ThreadHead } from '../store/store.ts'
 import { type OpenSpan, parseTraceparent, type Telemetry } from './telemetry.ts'
-
-type EventOf<Type extends RuntimeEvent['type']> = Extract<RuntimeEvent, { type: Type }>
 
 /**
  * The spans and measurements of one drain (one stretch of work on a thread), made from the events that it commits.
@@ -281,7 +280,7 @@ export class DrainTrace {
         return
       }
       default:
-        return
+        event satisfies Untraced
     }
   }
 
@@ -382,3 +381,19 @@ function codeOf(error: unknown): string {
   if (typeof code === 'string') return code
   return error instanceof Error ? error.name : '_OTHER'
 }
+
+/** Events that begin and end no span, and that no metric counts. */
+// prettier-ignore
+type Untraced = EventOf<
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_start' | 'session_failing' | 'write_undone' | 'undo_decided' | 'message_queued' |
+  'message_unqueued' | 'message_updated' | 'call_changed' | 'message_removed' |
+  'delivery_changed' | 'step_start' | 'step_reset' | 'text_delta' | 'late_result' | 'call_reset' |
+  'interrupt_answered' | 'subagent_created' | 'subagent_updated' | 'subagent_ended' |
+  'agent_handoff' | 'context_compacted' | 'gate_decided' | 'agent_registered' | 'step_end' |
+  'reasoning_delta' | 'tool_call_delta' | 'tool_execution_progress' | 'tool_call_hidden' |
+  'file_written' | 'file_removed' | 'source_added' | 'evidence_added' | 'custom_event' |
+  'session_stop_requested' | 'immediate_done' | 'stop_requested' | 'turn_cut' |
+  'resume_requested' | 'value_set' | 'env_set' | 'effect_scheduled' | 'variables_requested' |
+  'variables_provided' | 'variables_settled' | 'grant_made' | 'grant_revoked'
+>
