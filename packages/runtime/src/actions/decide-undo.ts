@@ -16,8 +16,8 @@ export async function decideUndo(context: DrainContext, interruptId: string): Pr
   if (!open?.write) return
   const { write } = open
   const at = context.at()
-  const found = foundBy(open)
-  if (write.status !== 'in_doubt' || found === 'unknown') {
+  const finding = foundBy(open)
+  if (write.status !== 'in_doubt' || finding === 'unknown') {
     const events = [{ type: 'undo_decided', at, interruptId, status: 'closed' } as const]
     return context.commit('undo_decided', { kind: 'outcome', events })
   }
@@ -31,13 +31,19 @@ export async function decideUndo(context: DrainContext, interruptId: string): Pr
   }
   const by = open.answeredBy ?? 'unknown'
   const id = uuidFrom(sha256Hex(canonicalJson([head.id, interruptId])))
-  const end = await environment.governors.undoDecided(session, { id, requestId, call, found, by })
+  const end = await environment.governors.undoDecided(session, {
+    id,
+    requestId,
+    call,
+    found: finding,
+    by,
+  })
   const { status, error, writes: governance } = end
   const undone = { ...write, request_id: requestId, tool: write.toolName, status, error }
   const { own, others } = await undoneEvents(context, [undone])
-  const decided: RuntimeEvent = { type: 'undo_decided', at, interruptId, status, error }
+  const decision: RuntimeEvent = { type: 'undo_decided', at, interruptId, status, error }
   await context.commit('undo_decided', {
-    events: [...own, decided],
+    events: [...own, decision],
     others,
     governance,
     kind: 'outcome',

@@ -23,9 +23,15 @@ export async function admitRun(
   const { args } = run
   const { interruptId } = effect
   const open = interruptId === undefined ? undefined : context.state.interrupts.get(interruptId)
-  const named = { id: runCallId(run, attempt), toolCallId: effectId, tool: name, args, turnId: '' }
-  const sent = sentArguments(given, args)
-  const call = sent === undefined ? named : { ...named, sent }
+  const request = {
+    id: runCallId(run, attempt),
+    toolCallId: effectId,
+    tool: name,
+    args,
+    turnId: '',
+  }
+  const original = sentArguments(given, args)
+  const call = original === undefined ? request : { ...request, sent: original }
   const admission = await governor.admit(call, open && answerToApproval(open))
   switch (admission.type) {
     case 'allow':

@@ -50,20 +50,20 @@ const EFFECT_TASK: AgentTaskClass = {
 export async function openRun(context: DrainContext, effect: EffectState): Promise<EffectRun> {
   const { environment, head, agent } = context
   const { name, args: given } = effect.scheduled
-  const queued = queuedTool(environment.registry, name)
-  const definition = queued ? effectOf(queued) : environment.registry.effects.get(name)
+  const queueTool = queuedTool(environment.registry, name)
+  const definition = queueTool ? effectOf(queueTool) : environment.registry.effects.get(name)
   const isGoverned = definition?.risk !== undefined || agent.definition.taskClass !== undefined
-  const parsing = queued ?? (isGoverned ? definition : undefined)
+  const parsing = queueTool ?? (isGoverned ? definition : undefined)
   const parser = parsing && argumentParserOf(parsing)
-  const tool = queued ? { ...queued, name } : asTool(context, { effect, parser }, definition)
-  const unparsed = { effect, definition, tool, governor: undefined, args: given, parser }
+  const tool = queueTool ? { ...queueTool, name } : asTool(context, { effect, parser }, definition)
+  const raw = { effect, definition, tool, governor: undefined, args: given, parser }
   let args = given
   try {
     args = parser ? await parser.parse(given) : given
   } catch (error) {
-    return { ...unparsed, refusal: messageOf(error) }
+    return { ...raw, refusal: messageOf(error) }
   }
-  const run = { ...unparsed, args }
+  const run = { ...raw, args }
   if (!definition || !isGoverned) return run
   try {
     const governor = await environment.governors.open({

@@ -57,7 +57,7 @@ export async function endRun(context: DrainContext, run: EffectRun, ending: Endi
   // The next cron time is computed from now: after a pause the scheduled effect runs once, not once per missed time.
   const cronAt = cron === undefined ? undefined : nextCronTime(cron, now, timeZone)
   const next = isRetry ? now + retryAfterMs : cronAt
-  const ended: RuntimeEvent = {
+  const endEvent: RuntimeEvent = {
     type: 'effect_ended',
     at: context.at(),
     effectId,
@@ -67,7 +67,7 @@ export async function endRun(context: DrainContext, run: EffectRun, ending: Endi
     isRetry: isRetry || undefined,
     settledBy,
   }
-  const events = [...(write.events ?? []), ended]
+  const events = [...(write.events ?? []), endEvent]
   if (!isRetry) {
     if (outcome === 'done') await run.governor?.deliver(null)
     else
@@ -90,11 +90,11 @@ export async function endRun(context: DrainContext, run: EffectRun, ending: Endi
     kind: isRetry && run.effect.runningEpoch !== context.epoch ? 'change' : 'outcome',
     onConflict: (conflict) => {
       isStored = false
-      const failed = { ...ended, outcome: 'failed', error: messageOf(conflict) } as const
+      const failure = { ...endEvent, outcome: 'failed', error: messageOf(conflict) } as const
       // The governor has already written that the run is over, so a governed scheduled effect is not tried again.
       const waitMs = run.governor ? undefined : retryAfter(run, run.effect.attempts)
       const runAt = waitMs === undefined ? undefined : new Date(now + waitMs).toISOString()
-      const again = runAt === undefined ? failed : { ...failed, runAt, isRetry: true }
+      const again = runAt === undefined ? failure : { ...failure, runAt, isRetry: true }
       return { kind: 'outcome', events: [again] }
     },
   })
@@ -113,7 +113,7 @@ export async function askAboutRun(
   const { effectId } = run.effect.scheduled
   // Only approvals expire. The question whether the scheduled effect happened stays open until somebody answers it.
   const expires = kind === 'approval' ? clock.now() + limits.interruptTtlMs : undefined
-  const opened: RuntimeEvent = {
+  const question: RuntimeEvent = {
     type: 'interrupt_opened',
     at: context.at(),
     turnId: '',
@@ -122,7 +122,7 @@ export async function askAboutRun(
     expiresAt: expires === undefined ? undefined : new Date(expires).toISOString(),
   }
   await context.commit('effect_waits', {
-    events: [opened],
+    events: [question],
     ...governorWrites(run),
     kind: 'outcome',
   })

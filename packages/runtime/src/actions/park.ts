@@ -35,11 +35,11 @@ export async function park(
   const isNew = lifecycle !== state.status || (retry && text !== state.statusText)
   const waiting = waitingCount(state, context.environment.clock.now())
   const { startedAt: _, ...usage } = state.usage
-  const told = toldToParent(context)
+  const notice = toldToParent(context)
   const status = { type: 'status_changed', at: context.at(), status: lifecycle, text } as const
   const write: Write = {
-    events: isNew || told.others.length > 0 ? [{ ...status, ...told.field }] : [],
-    others: told.others,
+    events: isNew || notice.others.length > 0 ? [{ ...status, ...notice.field }] : [],
+    others: notice.others,
     head: { lifecycle, waiting, ...usage },
     wake: { exactly: wakeAt },
     expectsNoMail: true,

@@ -32,14 +32,14 @@ export async function runEffect(context: DrainContext, effectId: string): Promis
       request: gate.request as unknown as JsonValue,
     })
   if (gate.type === 'deny') return endRun(context, run, { outcome: 'failed', error: gate.reason })
-  const started = { type: 'effect_started', at: context.at(), effectId, attempt, epoch } as const
+  const start = { type: 'effect_started', at: context.at(), effectId, attempt, epoch } as const
   try {
-    await context.commit('effect_start', { events: [started], ...governorWrites(run) })
+    await context.commit('effect_start', { events: [start], ...governorWrites(run) })
   } catch (error) {
     if (!isStoreError(error, 'TOKEN_SPENT')) throw error
     const used = 'The effect was refused: APPROVAL_REPLAYED (the approval was used before).'
-    const reopened = await openRun(context, effect) // its records of the approval were not committed
-    return endRun(context, reopened, { outcome: 'failed', error: used })
+    const nextRun = await openRun(context, effect) // its records of the approval were not committed
+    return endRun(context, nextRun, { outcome: 'failed', error: used })
   }
   const facade = context.facade(agent.a)
   const { definition } = run
@@ -86,24 +86,24 @@ async function runInTime(
   let own = signal // the signal that the effect gets
   const isObeyed = (cause: unknown): boolean => isAbort(cause, own, signal)
   try {
-    const started = (limited: AbortSignal): Promise<unknown> => {
+    const begin = (limited: AbortSignal): Promise<unknown> => {
       own = limited
       return (running = work(limited))
     }
-    await within(definition?.timeoutMs ?? DEFAULT_TIMEOUT_MS, started, signal)
+    await within(definition?.timeoutMs ?? DEFAULT_TIMEOUT_MS, begin, signal)
     if (signal.aborted && mayRepeat) throw new AbortedError()
     return 'done'
   } catch (error) {
-    const left = running
+    const unfinished = running
     const isLimit = error instanceof TimeLimitError
-    if (mayRepeat || !left) throw signal.aborted ? new AbortedError() : error
+    if (mayRepeat || !unfinished) throw signal.aborted ? new AbortedError() : error
     if (!isLimit && !signal.aborted) throw error
     const hasGrace = isShutdown(signal.reason) && signal.reason.hasGrace
     const isLeft = signal.aborted && !isStop(signal.reason) && !hasGrace
     const grace = isLeft ? 0 : environment.limits.stopGraceMs
     const how = isLimit ? 'time_limit' : 'stop'
     try {
-      await within(grace, () => left)
+      await within(grace, () => unfinished)
       return 'done'
     } catch (late) {
       if (isObeyed(late)) {
@@ -111,7 +111,7 @@ async function runInTime(
         return { how, hasEnded: true }
       }
       if (!(late instanceof TimeLimitError)) throw late
-      void left.then(
+      void unfinished.then(
         () => reportLateEffect(context, run, attempt, { type: 'done', result: null }),
         (cause: unknown) => {
           if (isObeyed(cause)) return
@@ -139,8 +139,8 @@ async function failRun(
   const error = context.redactor()?.text(text) ?? text
   if (admitted) {
     const { signal } = context
-    const failed = await failedCall(run.tool, admitted, { error: cause, message: error, signal })
-    await settleRun(run, admitted, failed)
+    const failure = await failedCall(run.tool, admitted, { error: cause, message: error, signal })
+    await settleRun(run, admitted, failure)
   }
   await endRun(context, run, { outcome: 'failed', error, retryAfterMs: retryAfter(run, attempt) })
 }

@@ -33,9 +33,9 @@ export async function settleEffect(context: DrainContext, effectId: string): Pro
     const answer = (open.answer as { readonly value?: unknown } | undefined)?.value
     const { request } = open.interrupt
     const cutOff = cutOffOf(request)
-    const found = await answerInDoubt({ tool, callId, governor, request, answer })
-    if (found.type !== 'rerun')
-      return endFound(context, run, found, { settledBy: 'person', cutOff })
+    const decision = await answerInDoubt({ tool, callId, governor, request, answer })
+    if (decision.type !== 'rerun')
+      return endFound(context, run, decision, { settledBy: 'person', cutOff })
     // For the governor, which allows or denies runs, the next attempt is another call that needs its own approval.
     const error = `${CUT_OFF[cutOff]} while it ran. A person found that it had no effect.`
     return endRun(context, run, { outcome: 'failed', error, retryAfterMs: 0 })
@@ -66,10 +66,10 @@ async function endLate(
   const { attempts } = run.effect
   const isDone = outcome === 'success'
   const why = [reason('TOOL_ERROR', run.tool.name, 'ended late')]
-  const settled: GovernedOutcome = isDone
+  const record: GovernedOutcome = isDone
     ? { type: 'result', value: null }
     : { type: 'error', reasons: why, effect: 'in_doubt' }
-  await run.governor?.settleLate(runCallId(run, attempts), settled, '')
+  await run.governor?.settleLate(runCallId(run, attempts), record, '')
   if (isDone) return endRun(context, run, { outcome: 'done', settledBy: 'result' })
   const error = String(result)
   return endRun(context, run, { outcome: 'failed', error, retryAfterMs: retryAfter(run, attempts) })

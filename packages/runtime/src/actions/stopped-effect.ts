@@ -70,8 +70,8 @@ export async function stoppedRun(
   // A thread that has ended does not act on an answer any more.
   if (decision.type === 'ask' && !context.state.terminated)
     return askAboutRun(context, run, { kind: 'in_doubt', request: decision.request })
-  const found = decision.type === 'ask' ? unknownEnd : decision
-  return endFound(context, run, found, { settledBy: 'probe', cutOff: how })
+  const finding = decision.type === 'ask' ? unknownEnd : decision
+  return endFound(context, run, finding, { settledBy: 'probe', cutOff: how })
 }
 
 const unknownEnd = { type: 'unknown', message: '' } as const

@@ -20,17 +20,23 @@ export async function admitCall(
 ): Promise<{ readonly admission: ToolAdmission; readonly admitted?: AdmittedCall }> {
   const governor = await context.governor()
   const answer = approvalAnswer(context, call.toolCallId)
-  const governed = governedCall(context, call, tool.name)
+  const governedRequest = governedCall(context, call, tool.name)
   const other = sentArguments(sent, call.arguments)
-  const admission = await governor.admit(other ? { ...governed, sent: other } : governed, answer)
+  const admission = await governor.admit(
+    other ? { ...governedRequest, sent: other } : governedRequest,
+    answer,
+  )
   switch (admission.type) {
     case 'allow': {
-      const admitted = admission.call
+      const record = admission.call
       // The tool has to run with exactly the arguments that the governor judged. The same JSON keeps the order of its
       // members: the governor's copy has them sorted.
-      const judged = admitted.args as JsonObject // the arguments of a call are always an object
-      const isSame = sentArguments(judged, call.arguments) === undefined
-      return { admission: { type: 'allow', arguments: isSame ? call.arguments : judged }, admitted }
+      const judgedArguments = record.args as JsonObject // the arguments of a call are always an object
+      const isSame = sentArguments(judgedArguments, call.arguments) === undefined
+      return {
+        admission: { type: 'allow', arguments: isSame ? call.arguments : judgedArguments },
+        admitted: record,
+      }
     }
     case 'replay': {
       // The governor has a record of this call already: it was committed together with the outcome of another

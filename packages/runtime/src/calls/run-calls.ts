@@ -17,12 +17,12 @@ export async function runCalls(
   entry: Entry,
 ): Promise<void> {
   const { environment } = context
-  const settled = await settledCalls(context, side, entry)
+  const outcomes = await settledCalls(context, side, entry)
   const { signal, end } = cutSignal(context)
   const events = executeTools({
     calls: orderedCalls(context.state, side, entry),
     tools: context.tools(side),
-    settled,
+    settled: outcomes,
     mode: side.prompt.definition.parallelToolCalls ? 'parallel' : 'sequential',
     open: (call) => new RunningCall(context, side, call, signal),
     strategy: { stopGraceMs: environment.limits.stopGraceMs },

@@ -150,8 +150,8 @@ export class RunningCall implements CallPorts {
     }
     if (!this.#tool) return { type: 'allow' }
     this.#isJudged = true
-    const sent = this.#call.arguments // what the model sent
-    const { admission, admitted } = await admitCall(this.drain, this.#tool.tool, call, sent)
+    const original = this.#call.arguments // what the model sent
+    const { admission, admitted } = await admitCall(this.drain, this.#tool.tool, call, original)
     this.#admitted = admitted
     return admission
   }
@@ -186,7 +186,7 @@ export class RunningCall implements CallPorts {
   async #start(call: ToolCall, parsed: RecordedArguments | undefined): Promise<void> {
     const { drain, side } = this
     const { toolCallId, toolName, arguments: args } = call
-    const started: Extract<RuntimeEvent, { type: 'tool_execution_start' }> = {
+    const startEvent: Extract<RuntimeEvent, { type: 'tool_execution_start' }> = {
       type: 'tool_execution_start',
       at: drain.at(),
       turnId: drain.state.session?.turn?.id ?? '',
@@ -196,10 +196,10 @@ export class RunningCall implements CallPorts {
       schema: parsed?.schema,
       epoch: drain.epoch,
     }
-    this.#turnId = started.turnId
+    this.#turnId = startEvent.turnId
     const write: Write = {
       kind: this.#onlyReads ? 'begin' : 'change',
-      events: [started],
+      events: [startEvent],
       // If a grant is revoked after the governor has read it, the call must not start: this commit is refused.
       // The same holds for a write if the thread was stopped, terminated or cut before this commit.
       expectsNoMail: !this.#onlyReads,
@@ -211,8 +211,8 @@ export class RunningCall implements CallPorts {
       if (!isStoreError(error, 'TOKEN_SPENT')) throw error
       await refuseReplayed(drain, call)
       const reason = 'The call was refused: APPROVAL_REPLAYED (the approval was used before).'
-      const denied = endEvent(drain, call, { type: 'denied', reason })
-      await drain.commit('call_end', { kind: 'outcome', events: [denied] })
+      const denial = endEvent(drain, call, { type: 'denied', reason })
+      await drain.commit('call_end', { kind: 'outcome', events: [denial] })
       throw new CallSettledError()
     }
     const hookCall = toHookCall(call)
@@ -412,7 +412,7 @@ export class RunningCall implements CallPorts {
     const requests = this.requests.flatMap(({ events }) => events)
     const frames = this.requests.flatMap(({ blobs }) => blobs)
     const settledBy = isProbed ? ({ settledBy: 'probe' } as const) : {}
-    const ended = { ...endEvent(drain, call, outcome, this.#thrown), ...settledBy }
+    const end = { ...endEvent(drain, call, outcome, this.#thrown), ...settledBy }
     const status = statusEvents(drain, this.side, { call, outcome })
     const { toolCallId } = call
     const hidden = { type: 'tool_call_hidden', at: drain.at(), toolCallId } as const
@@ -422,7 +422,7 @@ export class RunningCall implements CallPorts {
         ...(own?.events ?? []),
         ...(plan?.events ?? []),
         ...requests,
-        ended,
+        end,
         ...status,
         ...(this.#isHidden ? [hidden] : []),
       ],
@@ -461,7 +461,7 @@ export class RunningCall implements CallPorts {
     const isOpen = findCall(state, toolCallId)?.call.interruptId !== undefined
     if (isOpen && kind !== 'approval' && !isDoubt) return
     const ttl = kind === 'child' || isDoubt ? undefined : environment.limits.interruptTtlMs
-    const opened: RuntimeEvent = {
+    const question: RuntimeEvent = {
       type: 'interrupt_opened',
       at: drain.at(),
       turnId: state.session?.turn?.id ?? '',
@@ -476,7 +476,7 @@ export class RunningCall implements CallPorts {
         ttl === undefined ? undefined : new Date(environment.clock.now() + ttl).toISOString(),
     }
     const { events = [], others = [], blobs = [] } = plan ?? {}
-    const write: Write = { kind: 'outcome', events: [...events, opened], others, blobs }
+    const write: Write = { kind: 'outcome', events: [...events, question], others, blobs }
     if (await this.#commit('call_waits', call, write)) await afterSpawn(drain, plan, side)
   }
 
@@ -491,8 +491,8 @@ export class RunningCall implements CallPorts {
     } catch (error) {
       if (!this.plan || !isStoreError(error, 'THREAD_TERMINATED')) throw error
       const message = 'The subagent was terminated and takes no more messages.'
-      const ended = endEvent(this.drain, call, { type: 'error', message })
-      await this.drain.commit('call_end', { kind: 'outcome', events: [ended] })
+      const end = endEvent(this.drain, call, { type: 'error', message })
+      await this.drain.commit('call_end', { kind: 'outcome', events: [end] })
       return false
     }
   }

@@ -35,8 +35,8 @@ export async function settleCall(
   const error = outcome.type === 'error' ? outcome.cause : undefined
   const words = wordsOf(outcome)
   const message = redactor?.text(words) ?? words
-  const failed = await failedCall(tool, call, { error, message, signal })
-  await governor.settle(call.call, failed, turnId)
+  const failure = await failedCall(tool, call, { error, message, signal })
+  await governor.settle(call.call, failure, turnId)
 }
 
 /** Whether a tool ran to its end and only its result could not be expressed in JSON. */

@@ -40,17 +40,17 @@ export function toolsOf(context: DrainContext, side: ResolvedSide): readonly Too
       const parser = argumentParserMember(argumentParserOf(one.tool))
       const run = (args: JsonObject, { running, ...context }: CallContext) =>
         running.run(args, context)
-      const declared = { name: one.name, description, parameters, risk, idempotent, timeoutMs }
-      const tool = { ...parser, ...declared, run }
+      const declaration = { name: one.name, description, parameters, risk, idempotent, timeoutMs }
+      const tool = { ...parser, ...declaration, run }
       tools.push(withToolContext(tool as Tool)) // `Tool` declares the parameters of `run` as `never`
     }
   }
   tools.push(...childTools(context, relations))
-  const listed = side.side === 'a' ? context.state.values.get(CLIENT_TOOLS) : undefined
-  if (!Array.isArray(listed)) return tools
+  const clientTools = side.side === 'a' ? context.state.values.get(CLIENT_TOOLS) : undefined
+  if (!Array.isArray(clientTools)) return tools
   // A tool of the prompt overrides a tool of the client with the same name.
   const names = new Set(tools.map(({ name }) => name))
-  for (const tool of listed) {
+  for (const tool of clientTools) {
     if (!isPlainObject(tool)) continue
     const { name, description, parameters } = tool
     if (typeof name !== 'string' || typeof description !== 'string' || names.has(name)) continue

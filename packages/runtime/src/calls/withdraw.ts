@@ -15,9 +15,9 @@ export async function withdraw(
   { call, interruptId }: CallState,
   reason: string,
 ): Promise<void> {
-  const asked = context.state.interrupts.get(interruptId ?? '')
-  if (asked?.interrupt.kind !== 'approval') return
-  const answer = answerToApproval(asked)
+  const question = context.state.interrupts.get(interruptId ?? '')
+  if (question?.interrupt.kind !== 'approval') return
+  const answer = answerToApproval(question)
   const withdrawn = { type: 'deny', reason, by: { type: 'system', id: 'runtime' } } as const
   await withdrawReview(context, call, answer?.type === 'deny' ? answer : withdrawn)
 }
@@ -34,14 +34,14 @@ export async function refuseReplayed(context: DrainContext, call: ToolCall): Pro
 /** Ends the wait for an approval of a call that has failed before the governor could judge it again. */
 export async function endReview(context: DrainContext, call: ToolCall, why: string): Promise<void> {
   const governor = await context.governor()
-  const governed = governedCall(context, asShown(context, call), call.toolName)
-  const { type } = await governor.admit(governed, { type: 'deny', reason: why })
+  const request = governedCall(context, asShown(context, call), call.toolName)
+  const { type } = await governor.admit(request, { type: 'deny', reason: why })
   // The call needs no approval any more, and has not run.
   if (type === 'allow')
     await governor.settle(
-      governed.id,
+      request.id,
       { type: 'error', reasons: [reason('SCHEMA_INVALID', call.toolName, why)], effect: 'absent' },
-      governed.turnId,
+      request.turnId,
     )
 }
 
@@ -61,8 +61,8 @@ export async function withdrawReview(
   denied: Extract<ApprovalAnswer, { type: 'deny' }>,
 ): Promise<void> {
   const governor = await context.governor()
-  const shown = asShown(context, call)
-  const { type } = await governor.admit(governedCall(context, shown, call.toolName), denied)
+  const original = asShown(context, call)
+  const { type } = await governor.admit(governedCall(context, original, call.toolName), denied)
   // The governor has admitted the call, but it will not run, so these records must not be committed.
   if (type === 'allow') context.dropGovernor()
 }

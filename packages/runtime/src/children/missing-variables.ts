@@ -38,7 +38,7 @@ export function variablesError(
   const { environment, head, agent } = context
   const { relation, missing, args, attachments, toolName, toolCallId, isImmediate } = call
   const requestId = environment.ids()
-  const required = relation.requiredVariables.map(({ name }) => name)
+  const names = relation.requiredVariables.map(({ name }) => name)
   const expiresAt = new Date(
     environment.clock.now() + environment.limits.variablesTtlMs,
   ).toISOString()
@@ -46,7 +46,7 @@ export function variablesError(
     error: 'subagent_env_required',
     request_id: requestId,
     endpoint: `/threads/${head.id}/variables/${requestId}`,
-    required,
+    required: names,
     missing,
     message: `"${relation.key}" needs values for ${missing.join(', ')}. A person can give them at the endpoint; the subagent then starts by itself.`,
   }
@@ -56,7 +56,7 @@ export function variablesError(
       type: 'variables_requested',
       at: context.at(),
       requestId,
-      required,
+      required: names,
       missing,
       expiresAt,
       relation: relation.key,

@@ -62,14 +62,14 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
   // Files that are passed to the child get new paths there, so the arguments are rewritten (Standard Agents
   // §7.12).
   const from = relation.config.initAttachmentsProperty
-  const given = from === undefined ? undefined : child.arguments[from]
+  const argument = from === undefined ? undefined : child.arguments[from]
   const [path] = files.paths
-  const paths = Array.isArray(given) ? [...files.paths] : path
-  const isLocal = from !== undefined && given !== undefined && path !== undefined
+  const paths = Array.isArray(argument) ? [...files.paths] : path
+  const isLocal = from !== undefined && argument !== undefined && path !== undefined
   const args = isLocal ? { ...child.arguments, [from]: paths } : child.arguments
   const text = child.message ?? (Object.keys(args).length > 0 ? JSON.stringify(args) : 'Begin.')
   const now = environment.clock.now()
-  const created: ThreadChange = {
+  const thread: ThreadChange = {
     id: reference,
     create: {
       tenant: head.tenant,
@@ -110,7 +110,7 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
     wake: { by: now },
   }
   const { title, description } = agent.definition
-  const registered: RuntimeEvent = {
+  const registration: RuntimeEvent = {
     type: 'subagent_created',
     at,
     reference,
@@ -127,7 +127,7 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
     isImmediate: isImmediate || undefined,
     spawnGroupId,
   }
-  return { reference, events: [registered], others: [created], interruptId }
+  return { reference, events: [registration], others: [thread], interruptId }
 }
 
 /**
@@ -138,17 +138,17 @@ function envEvents(context: DrainContext, child: NewChild, reference: string): R
   const { relation, env, agent = context.agent, provided = new Map() } = child
   const { requiredVariables: required } = relation
   const names = new Map<string, boolean>()
-  const scoped = new Set([context.agent, agent].flatMap((one) => [...scopedNames(one)]))
+  const scopedNamesOfBoth = new Set([context.agent, agent].flatMap((one) => [...scopedNames(one)]))
   for (const [name, { isScoped }] of context.state.env)
-    if (!isScoped && !scoped.has(name)) names.set(name, false)
+    if (!isScoped && !scopedNamesOfBoth.has(name)) names.set(name, false)
   for (const name of relation.scopedEnv) names.set(name, true)
   for (const { name } of required) names.set(name, true)
   return [...names].flatMap(([name, isScoped]) => {
-    const given = provided.get(name)
-    const value = given?.value ?? env.get(name)
+    const entry = provided.get(name)
+    const value = entry?.value ?? env.get(name)
     if (value === undefined) return []
     const isDeclared = required.some((one) => one.name === name && one.type === 'secret')
-    const isSecret = given?.type === 'secret' || env.isSecret(name) || isDeclared
+    const isSecret = entry?.type === 'secret' || env.isSecret(name) || isDeclared
     const { vault } = context.environment
     return [
       {

@@ -140,9 +140,9 @@ export class LogWriter {
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#last.then(work)
-    this.#last = done.catch(() => undefined)
-    return done
+    const result = this.#last.then(work)
+    this.#last = result.catch(() => undefined)
+    return result
   }
 
   async #commit(point: string, write: Write): Promise<void> {
@@ -176,10 +176,10 @@ export class LogWriter {
   /** Plans a write, holds it or commits it together with the held ones, and adds its events to the state. */
   async #append(point: string, given: Write): Promise<void> {
     const { governance } = given
-    const checked = this.#checked(withoutAnswered(this.state, given))
-    const { write } = checked
+    const check = this.#checked(withoutAnswered(this.state, given))
+    const { write } = check
     // A write that asks a person also changes the count of open questions, so it must know of every answer in the log.
-    const isGuarded = checked.isGuarded || asksPeople(write.events ?? [])
+    const isGuarded = check.isGuarded || asksPeople(write.events ?? [])
 
     // Hold the write, if it may wait for the next commit.
     const mayWait = write.joinsNext && !isGuarded && !write.values?.user
@@ -188,12 +188,13 @@ export class LogWriter {
     // Commit it, together with the held writes.
     const own = this.#planned(point, { ...write, governance, joinsNext: undefined }, isGuarded)
     const held = this.#held
-    const planned = held ? mergePlanned(held, own) : own
+    const combined = held ? mergePlanned(held, own) : own
     const isRetried = (isGuarded || setsLifecycle(write)) && !write.expectsNoMail && !held
-    const storeNow = (): Promise<CommitResult | undefined> => this.#store(planned.commit, isRetried)
+    const storeNow = (): Promise<CommitResult | undefined> =>
+      this.#store(combined.commit, isRetried)
     let result: CommitResult | undefined
     try {
-      result = await (this.#thread.trace?.commit(planned.commit, storeNow) ?? storeNow())
+      result = await (this.#thread.trace?.commit(combined.commit, storeNow) ?? storeNow())
     } catch (error) {
       return this.#afterRefusal(point, { given, write, held }, error)
     }
@@ -205,8 +206,8 @@ export class LogWriter {
     // It is stored: the state follows.
     this.#held = undefined
     this.fold.ahead = 0
-    this.#isDue ||= planned.marksDue
-    if (planned.isProgress) this.#thread.onProgress()
+    this.#isDue ||= combined.marksDue
+    if (combined.isProgress) this.#thread.onProgress()
     if (write.releases) this.isReleased = true
     this.#report(own.events)
     const last = result.seqs.get(this.#thread.head.id) ?? this.state.seq
@@ -297,7 +298,7 @@ export class LogWriter {
    */
   async #takeBack({ redo, lost }: HeldWrites, error: unknown): Promise<void> {
     this.#held = undefined
-    const left = [...lost]
+    const callbacks = [...lost]
     this.#isTakingBack = true
     try {
       // After such an error the drain ends.
@@ -305,11 +306,11 @@ export class LogWriter {
       await this.catchUp()
       for (const [place, again] of redo.entries()) {
         if (!(await again())) throw new HeldWriteLostError()
-        left[place] = undefined
+        callbacks[place] = undefined
       }
     } finally {
       this.#isTakingBack = false
-      for (const onLost of left) onLost?.()
+      for (const onLost of callbacks) onLost?.()
     }
   }
 

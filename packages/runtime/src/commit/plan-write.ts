@@ -53,9 +53,9 @@ export class WritePlanner {
         append: append && this.#safeEvents(change.id, append),
       })),
     }
-    const stamped = trace?.stamp(plain) ?? plain
-    const { others } = stamped
-    const events = this.#inOrder(stamped.events)
+    const traced = trace?.stamp(plain) ?? plain
+    const { others } = traced
+    const events = this.#inOrder(traced.events)
     let { wake } = write
     // While a thread is worked on, it is marked as due in the store, so that after a crash the next
     // start of the runtime finds the thread even if nothing else asks for work on it.
@@ -98,13 +98,13 @@ export class WritePlanner {
    */
   #inOrder(events: readonly RuntimeEvent[]): readonly RuntimeEvent[] {
     let last = this.#lastAt
-    const ordered = events.map((event) => {
+    const inOrder = events.map((event) => {
       if (event.at < last) return { ...event, at: last }
       last = event.at
       return event
     })
     this.#lastAt = last
-    return ordered
+    return inOrder
   }
 
   /**
@@ -135,9 +135,9 @@ function asStored<T extends object>(event: T): T {
 }
 
 function withoutUndefined<T extends object>(event: T): T {
-  const stored: Partial<T> = {}
-  for (const name in event) if (event[name] !== undefined) stored[name] = event[name]
-  return stored as T // only undefined members are left out
+  const copy: Partial<T> = {}
+  for (const name in event) if (event[name] !== undefined) copy[name] = event[name]
+  return copy as T // only undefined members are left out
 }
 
 /** Whether a write begins something. A thread that was terminated refuses it: it only records how its work ends. */
@@ -147,8 +147,8 @@ export function needsLife({ events = [], others = [] }: Write): boolean {
 
 /** Returns the part of a write that records the end of calls and effects; undefined if there is none. */
 export function endsOnly({ events = [], onLost }: Write): Write | undefined {
-  const kept = events.filter((event) => workOf(event) === 'ends')
-  return kept.length === 0 ? undefined : { events: kept, onLost, kind: 'outcome' }
+  const ends = events.filter((event) => workOf(event) === 'ends')
+  return ends.length === 0 ? undefined : { events: ends, onLost, kind: 'outcome' }
 }
 
 /** What an event says about work: that some begins, that a call or an effect has ended, or neither. */
@@ -181,16 +181,17 @@ export function setsLifecycle({ head }: Write): boolean {
  */
 export function withoutAnswered(state: KernelState, write: Write): Write {
   const { events = [], head } = write
-  const kept = events.filter(
+  const rest = events.filter(
     (event) =>
       event.type !== 'interrupt_opened' ||
       event.interrupt.kind !== 'in_doubt' ||
       !isAnsweredLate(state, event),
   )
-  const gone = events.length - kept.length
-  if (gone === 0) return write
-  const waiting = head?.waiting === undefined ? undefined : Math.max(head.waiting - gone, 0)
-  return { ...write, events: kept, head: { ...head, waiting } }
+  const answeredCount = events.length - rest.length
+  if (answeredCount === 0) return write
+  const waiting =
+    head?.waiting === undefined ? undefined : Math.max(head.waiting - answeredCount, 0)
+  return { ...write, events: rest, head: { ...head, waiting } }
 }
 
 function isAnsweredLate(

@@ -167,17 +167,21 @@ export async function afterStored(
   for (const event of events) {
     if (event.type === 'message_added') {
       if (!hasHook(side, 'after_create_message')) continue
-      const stored = toStored(event)
+      const message = toStored(event)
       await runHooks(
         context,
-        { side, name: 'after_create_message', args: () => [stored] },
+        { side, name: 'after_create_message', args: () => [message] },
         undefined,
       )
     }
     if (event.type !== 'message_updated') continue
-    const stored = storedMessage(context.state, event.messageId)
-    if (!stored) continue
-    await runHooks(context, { side, name: 'after_update_message', args: () => [stored] }, undefined)
+    const message = storedMessage(context.state, event.messageId)
+    if (!message) continue
+    await runHooks(
+      context,
+      { side, name: 'after_update_message', args: () => [message] },
+      undefined,
+    )
   }
 }
 

@@ -149,7 +149,7 @@ export class LiveDraft {
     if (after > this.count) return false
     // Transient pieces up to this number were sent to the readers that were connected then; later
     // readers must not get them.
-    const known = this.count
+    const ownCount = this.count
     if (after === 0) {
       this.restart()
       this.count = 0
@@ -167,7 +167,7 @@ export class LiveDraft {
         this.add(event)
       }
       const last = this.#runs.at(-1)!
-      if (last.isTransient && to <= known) last.order = 0
+      if (last.isTransient && to <= ownCount) last.order = 0
     }
     this.count = Math.max(this.count, count)
     this.#droppedTo = Math.max(this.#droppedTo, droppedTo)
@@ -186,14 +186,14 @@ export class LiveDraft {
    * progress of other running calls is kept.
    */
   end(event: ShownEvent): void {
-    const kept = new Map<string, Progress>()
+    const running = new Map<string, Progress>()
     if (event.type === 'tool_execution_end')
       for (const { event: shown } of this.#runs)
         if (isProgress(shown) && shown.toolCallId !== event.toolCallId)
-          kept.set(shown.toolCallId, shown)
+          running.set(shown.toolCallId, shown)
     this.count = 0
     this.restart()
-    for (const progress of kept.values()) this.add(progress)
+    for (const progress of running.values()) this.add(progress)
   }
 
   #newRun(event: ShownEvent, size: number): Run {

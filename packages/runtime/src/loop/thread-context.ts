@@ -154,8 +154,8 @@ export class ThreadContext implements DrainContext, WrittenThread {
   runUserCode<T>({ id, kind, name }: Parameters<DrainContext['runUserCode']>[0], work: () => T): T {
     const { watchdog } = this.environment
     const code = { kind, name, threadId: this.head.id }
-    const watched = watchdog ? () => watchdog.run(code, work) : work
-    return this.trace ? this.trace.run(id, watched) : watched()
+    const guardedWork = watchdog ? () => watchdog.run(code, work) : work
+    return this.trace ? this.trace.run(id, guardedWork) : guardedWork()
   }
 
   // The governor, which judges calls

@@ -23,22 +23,22 @@ export async function answerByHandler(
 ): Promise<void> {
   const { environment, signal, state } = context
   const name = `${context.agent.name}/${side.side}`
-  const asked = viewOf(state, side.side, side.prompt).at(-1)
-  const message = asked?.type === 'user' ? asked.text : ''
+  const question = viewOf(state, side.side, side.prompt).at(-1)
+  const message = question?.type === 'user' ? question.text : ''
   const facade = context.facade(side)
   let text: string
   try {
     const work = (limited: AbortSignal): Promise<string | void> => {
-      const given = { message, signal: limited, idempotencyKey: step.id }
-      const run = async () => side.handler!(facade.state, given)
+      const input = { message, signal: limited, idempotencyKey: step.id }
+      const run = async () => side.handler!(facade.state, input)
       return context.runUserCode({ kind: 'handler', name, id: step.id }, run)
     }
     text = (await within(HANDLER_MS, work, signal)) ?? ''
   } catch (error) {
     if (signal.aborted) return // the next drain runs the handler again
-    const said = context.redactor()?.text(messageOf(error)) ?? messageOf(error)
+    const problem = context.redactor()?.text(messageOf(error)) ?? messageOf(error)
     const ending = { outcome: 'failed', reason: 'handler_error' } as const
-    return endSession(context, { ...ending, message: `The handler of ${name} failed: ${said}` })
+    return endSession(context, { ...ending, message: `The handler of ${name} failed: ${problem}` })
   } finally {
     context.hide(facade.secrets())
   }
@@ -49,7 +49,7 @@ export async function answerByHandler(
     return endSession(context, { ...ending, message: `The handler of ${name} returned no text.` })
   }
   const at = context.at()
-  const said = new AssistantMessage(text, undefined, {
+  const reply = new AssistantMessage(text, undefined, {
     id: environment.ids(),
     timestamp: new Date(at),
   })
@@ -60,7 +60,7 @@ export async function answerByHandler(
     stepId: step.id,
     side: side.side,
     agentId: name,
-    message: messageToJSON(said),
+    message: messageToJSON(reply),
     delivery: checksAnswers(context.agent) ? 'pending' : undefined,
   })
   const events = [...write.events, answer]

@@ -38,6 +38,6 @@ export async function answerOf(
   if (!callIds) return beforeCreate(context, side, answer)
   // A hook may add calls or change their ids, so ids are made unique after the hooks too.
   const own = { ...answer, message: callIds.inMessage(answer.message) }
-  const hooked = await beforeCreate(context, side, own)
-  return hooked === own ? own : { ...hooked, message: callIds.inMessage(hooked.message) }
+  const result = await beforeCreate(context, side, own)
+  return result === own ? own : { ...result, message: callIds.inMessage(result.message) }
 }

@@ -24,8 +24,8 @@ export async function askLogged(
   try {
     const turn = await generateForRuntime(context, side, messages, { system })
     const costUsd = costOf(model, turn.usage)
-    const answered = logAnswer(context, log, { turn, costUsd })
-    return { turn, log: withLoss(context, { log, model }, answered, turn.usage) }
+    const writes = logAnswer(context, log, { turn, costUsd })
+    return { turn, log: withLoss(context, { log, model }, writes, turn.usage) }
   } catch (error) {
     return { error, log: logLoss(context, { log, model }, error) }
   }

@@ -28,17 +28,17 @@ export async function beginStep(
   // between, so its previous step may still be open.
   const isOver = turn.step?.entry !== undefined
   const before = isOver ? undefined : turn.step
-  const taken = side.agent ? [] : await takeQueue(context, side)
-  const events: RuntimeEvent[] = [...taken, ...registryNote(context, side)]
+  const messages = side.agent ? [] : await takeQueue(context, side)
+  const events: RuntimeEvent[] = [...messages, ...registryNote(context, side)]
   if (isOver) events.push(...stepEnd(context))
   if (before?.epoch === epoch) {
-    const write: Write = { kind: 'begin', events, expectsNoMail: taken.length > 0 }
+    const write: Write = { kind: 'begin', events, expectsNoMail: messages.length > 0 }
     if (
       events.length > 0 &&
       !(await unlessLogMoved(context, () => context.commit('take_queue', write)))
     )
       return undefined
-    await afterStored(context, side, taken)
+    await afterStored(context, side, messages)
     return { turn, step: before }
   }
   const wasWaiting = before?.retry && waitText(before.retry) === state.statusText
@@ -48,9 +48,9 @@ export async function beginStep(
   if (wasWaiting) events.push({ type: 'status_changed', at, status: 'running' })
   events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
   const head = wasWaiting ? ({ lifecycle: 'running' } as const) : undefined
-  const write: Write = { kind: 'begin', events, head, expectsNoMail: taken.length > 0 }
+  const write: Write = { kind: 'begin', events, head, expectsNoMail: messages.length > 0 }
   if (!(await unlessLogMoved(context, () => context.commit('step_start', write)))) return undefined
-  await afterStored(context, side, taken)
+  await afterStored(context, side, messages)
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
 }
 
@@ -63,10 +63,10 @@ function registryNote(context: DrainContext, side: ResolvedSide): readonly Runti
   const last = state.registryText[state.session?.turn?.side ?? 'a']
   const isNote = (message: Message): boolean => message.type === 'user' && message.text === last
   const isSeen = last !== undefined && viewOf(state, side.side, side.prompt).some(isNote)
-  const told = isSeen ? last : undefined
+  const shownText = isSeen ? last : undefined
   const note = childNote(state)
   // If the list is empty and the side of the conversation sees none, no note is needed.
-  if (note === undefined && told === undefined) return []
+  if (note === undefined && shownText === undefined) return []
   const text = note ?? '[runtime] Subagents of this thread: none.'
-  return text === told ? [] : [noteMessage(context, text, 'registry')]
+  return text === shownText ? [] : [noteMessage(context, text, 'registry')]
 }

@@ -27,15 +27,15 @@ export async function infer(
   if (over !== undefined)
     return endSession(context, { outcome: 'failed', reason: 'budget_exceeded', message: over })
   if (!asked && !side.handler) await compactIfLong(context, side)
-  const begun = await beginStep(context, side)
-  if (!begun) return // messages came, so `next` decides again
-  const { turn, step } = begun
-  if (side.handler) return answerByHandler(context, side, begun)
-  const chosen = side.side === 'a' ? chosenRun(context.state) : undefined
-  if (chosen?.call && !asked) return makeCall(context, side, begun, chosen)
-  const answering = chosen ? chosenSide(context, side, chosen) : side
+  const begin = await beginStep(context, side)
+  if (!begin) return // messages came, so `next` decides again
+  const { turn, step } = begin
+  if (side.handler) return answerByHandler(context, side, begin)
+  const choice = side.side === 'a' ? chosenRun(context.state) : undefined
+  if (choice?.call && !asked) return makeCall(context, side, begin, choice)
+  const answering = choice ? chosenSide(context, side, choice) : side
   if (!answering) {
-    const message = `The model "${chosen?.model}" cannot be asked here.`
+    const message = `The model "${choice?.model}" cannot be asked here.`
     const hint =
       'It is no longer defined, or it has no price and the thread has a budget in US dollars.'
     return endSession(context, { outcome: 'failed', reason: 'model_unknown', message, hint })

@@ -86,9 +86,9 @@ export class LiveStep {
     this.firstTokenMs ??= this.durationMs
     const redactor = this.#context.redactor()
     if (!redactor) return [show(text)]
-    const known = this.#held.get(key)?.held ?? redactor.stream()
-    this.#held.set(key, { held: known, show })
-    const safe = known.push(text)
+    const stream = this.#held.get(key)?.held ?? redactor.stream()
+    this.#held.set(key, { held: stream, show })
+    const safe = stream.push(text)
     return safe === '' ? [] : [show(safe)]
   }
 }

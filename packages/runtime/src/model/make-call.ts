@@ -17,8 +17,8 @@ export async function makeCall(
     return endSession(context, { outcome: 'stopped', reason: 'called', message: '' })
   const { ids } = context.environment
   const at = context.at()
-  const made = { toolCallId: ids(), toolName: call.toolName, arguments: call.arguments }
-  const said = new AssistantMessage('', [made], { id: ids(), timestamp: new Date(at) })
+  const toolCall = { toolCallId: ids(), toolName: call.toolName, arguments: call.arguments }
+  const request = new AssistantMessage('', [toolCall], { id: ids(), timestamp: new Date(at) })
   const answer = await beforeCreate(context, side, {
     type: 'message_added',
     at,
@@ -26,7 +26,7 @@ export async function makeCall(
     stepId: step.id,
     side: side.side,
     agentId: `${context.agent.name}/${side.side}`,
-    message: messageToJSON(said),
+    message: messageToJSON(request),
     delivery: checksAnswers(context.agent) ? 'pending' : undefined,
   })
   await context.commit('handler_end', { kind: 'outcome', events: [answer] })

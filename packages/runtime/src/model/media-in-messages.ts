@@ -5,12 +5,12 @@ import { sameStart } from './view.ts'
 
 /** Whether a message contains media or refers to files, so that what is sent depends on what the model accepts. */
 function hasMedia(message: Message): boolean {
-  let known = media.get(message)
-  if (known === undefined) {
-    known = mediaItems(message).some((item) => fileIn(item) ?? mediaKind(item))
-    media.set(message, known)
+  let isMedia = media.get(message)
+  if (isMedia === undefined) {
+    isMedia = mediaItems(message).some((item) => fileIn(item) ?? mediaKind(item))
+    media.set(message, isMedia)
   }
-  return known
+  return isMedia
 }
 
 const plain = new WeakMap<KernelState, readonly Message[]>()

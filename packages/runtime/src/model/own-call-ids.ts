@@ -17,8 +17,8 @@ export class OwnCallIds {
 
   /** Returns the id that the thread uses for the call to which the model gave this id. */
   of(toolCallId: string): string {
-    const known = this.#own.get(toolCallId)
-    if (known !== undefined) return known
+    const ownId = this.#own.get(toolCallId)
+    if (ownId !== undefined) return ownId
     const { state, environment } = this.#context
     const isTaken = toolCallId === '' || state.callPlaces.has(toolCallId)
     const own = isTaken ? environment.ids() : toolCallId
@@ -29,11 +29,11 @@ export class OwnCallIds {
   inMessage(message: MessageJSON): MessageJSON {
     const { toolCalls } = message as { readonly toolCalls?: readonly ToolCall[] }
     if (!toolCalls) return message
-    const seen = new Set<string>()
+    const used = new Set<string>()
     const own = toolCalls.map((call) => {
       const { toolCallId: given, metadata } = call
-      const toolCallId = seen.has(this.of(given)) ? this.#context.environment.ids() : this.of(given)
-      seen.add(toolCallId)
+      const toolCallId = used.has(this.of(given)) ? this.#context.environment.ids() : this.of(given)
+      used.add(toolCallId)
       if (toolCallId === given) return call
       // The vendor's id is kept in the metadata, as `@skein/ai` does. Calls and results are sent back with the new id.
       const skein = { vendorCallId: given, ...metadata?.['skein'] }

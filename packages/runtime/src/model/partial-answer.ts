@@ -46,6 +46,6 @@ async function partialAnswer(
   // The end of the text may be the first part of a secret, which the redactor cannot recognise; it holds that end back.
   const text = context.redactor()?.stream().push(arrived) ?? arrived
   if (text === '') return undefined
-  const said = new AssistantMessage(text, undefined, { id, timestamp })
-  return answerOf(context, asking, { turn: { ...partial, response: said } })
+  const response = new AssistantMessage(text, undefined, { id, timestamp })
+  return answerOf(context, asking, { turn: { ...partial, response: response } })
 }

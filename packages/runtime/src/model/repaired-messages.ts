@@ -16,28 +16,28 @@ import { remembered } from './message-copies.ts'
  * an empty list if no message is left.
  */
 export function repairedMessages(messages: readonly Message[]): readonly Message[] {
-  const repaired: Message[] = []
+  const result: Message[] = []
   const ids = new Set<string>()
   const callIds = new Set<string>()
   for (const [place, message] of messages.entries()) {
     if (ids.has(message.id) || message.type === 'tool_result') continue
     ids.add(message.id)
-    if (message.type === 'user' && hasContent(message)) repaired.push(message)
+    if (message.type === 'user' && hasContent(message)) result.push(message)
     if (message.type !== 'assistant') continue
-    const shown = withItsResults(messages, place, message)
-    repaired.push(...withNewIds(shown, callIds))
+    const parts = withItsResults(messages, place, message)
+    result.push(...withNewIds(parts, callIds))
   }
-  const first = repaired[0]
-  if (first?.type === 'assistant') repaired.unshift(openingOf(first))
-  const last = repaired.at(-1)
+  const first = result[0]
+  if (first?.type === 'assistant') result.unshift(openingOf(first))
+  const last = result.at(-1)
   if (last?.type === 'assistant') {
     const { id, timestamp } = last
     const make = () => new UserMessage('Go on.', { id: `${id}.nudge`, timestamp })
-    repaired.push(remembered(nudges, last, make))
+    result.push(remembered(nudges, last, make))
   }
   const isSame =
-    repaired.length === messages.length && repaired.every((one, at) => one === messages[at])
-  return isSame ? messages : repaired
+    result.length === messages.length && result.every((one, at) => one === messages[at])
+  return isSame ? messages : result
 }
 
 /** Whether a vendor accepts the message even without its calls: it has media, or text that is not empty. */
@@ -54,49 +54,49 @@ function withItsResults(
   message: AssistantMessage,
 ): readonly Message[] {
   const { toolCalls = [] } = message
-  const answered = toolCalls.flatMap((call) => {
-    const found = resultOf(messages, place, call.toolCallId)
-    return found ? [{ call, ...found }] : []
+  const pairs = toolCalls.flatMap((call) => {
+    const match = resultOf(messages, place, call.toolCallId)
+    return match ? [{ call, ...match }] : []
   })
-  if (answered.length === 0) {
+  if (pairs.length === 0) {
     if (!hasContent(message)) return []
     if (toolCalls.length === 0) return [message]
     return [new AssistantMessage(message.content, undefined, sameAs(message))]
   }
-  const calls = answered.map(({ call }) => call)
+  const calls = pairs.map(({ call }) => call)
   const isWhole = calls.length === toolCalls.length
-  const said = isWhole ? message : new AssistantMessage(message.content, calls, sameAs(message))
+  const answer = isWhole ? message : new AssistantMessage(message.content, calls, sameAs(message))
   const next = messages[place + 1]
   const isInPlace =
     next?.type === 'tool_result' &&
-    next.results.length === answered.length &&
-    answered.every(({ from }) => from === next)
-  if (isInPlace) return [said, next]
+    next.results.length === pairs.length &&
+    pairs.every(({ from }) => from === next)
+  if (isInPlace) return [answer, next]
   const { id, timestamp } = message
-  const results = answered.map(({ call: { toolName }, result }) => ({ ...result, toolName }))
-  return [said, new ToolResultMessage(results, { id: `${id}.results`, timestamp })]
+  const results = pairs.map(({ call: { toolName }, result }) => ({ ...result, toolName }))
+  return [answer, new ToolResultMessage(results, { id: `${id}.results`, timestamp })]
 }
 
 /** Changes call ids that an earlier message has used already, in the calls and in their results. */
 function withNewIds(shown: readonly Message[], used: Set<string>): readonly Message[] {
   const [said, answered] = shown
   if (said?.type !== 'assistant' || answered?.type !== 'tool_result') return shown
-  const changed = new Map<string, string>()
+  const newIds = new Map<string, string>()
   for (const { toolCallId } of said.toolCalls ?? []) {
     let id = toolCallId
     for (let n = 2; used.has(id); n++) id = `${toolCallId.slice(0, 30)}-${n}`
     used.add(id)
-    if (id !== toolCallId) changed.set(toolCallId, id)
+    if (id !== toolCallId) newIds.set(toolCallId, id)
   }
-  if (changed.size === 0) return shown
-  const renamed = <T extends { readonly toolCallId: string }>(one: T): T => ({
+  if (newIds.size === 0) return shown
+  const withNewId = <T extends { readonly toolCallId: string }>(one: T): T => ({
     ...one,
-    toolCallId: changed.get(one.toolCallId) ?? one.toolCallId,
+    toolCallId: newIds.get(one.toolCallId) ?? one.toolCallId,
   })
-  const calls = said.toolCalls?.map(renamed)
+  const calls = said.toolCalls?.map(withNewId)
   return [
     new AssistantMessage(said.content, calls, sameAs(said)),
-    new ToolResultMessage(answered.results.map(renamed), sameAs(answered)),
+    new ToolResultMessage(answered.results.map(withNewId), sameAs(answered)),
   ]
 }
 

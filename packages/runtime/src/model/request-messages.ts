@@ -44,11 +44,11 @@ export async function hookedMessages(
   side: ResolvedSide,
   view: readonly Message[],
 ): Promise<readonly Message[]> {
-  const hooked = await prefiltered(context, side, await filterStored(context, side, view))
+  const filtered = await prefiltered(context, side, await filterStored(context, side, view))
   // Messages are repaired even if no hook changed them now: a hook may have changed them when they were stored.
-  const messages = side.hooks.length === 0 ? view : repairedMessages(hooked.messages)
+  const messages = side.hooks.length === 0 ? view : repairedMessages(filtered.messages)
   if (messages.length === 0 && side.hooks.length > 0) {
-    const hookId = hooked.hookId ?? side.hooks.map(({ id }) => id).join('", "')
+    const hookId = filtered.hookId ?? side.hooks.map(({ id }) => id).join('", "')
     throw new HookAnswerError(hookId, 'left no message to send to the model')
   }
   const redactor = context.redactor()
@@ -83,14 +83,14 @@ const clean = new WeakMap<Redactor, WeakMap<Message, Message>>()
 
 /** Removes secrets from a message. The result is cached per redactor, so each message is searched once. */
 function redacted(message: Message, redactor: Redactor): Message {
-  let known = clean.get(redactor)
-  if (!known) clean.set(redactor, (known = new WeakMap()))
-  const before = known.get(message)
+  let copies = clean.get(redactor)
+  if (!copies) clean.set(redactor, (copies = new WeakMap()))
+  const before = copies.get(message)
   if (before) return before
   const json = messageToJSON(message)
   const safe = redactor.json(json)
   const result = safe === json ? message : messageFromJSON(safe)
-  known.set(message, result)
+  copies.set(message, result)
   return result
 }
 
@@ -104,7 +104,7 @@ async function filterStored(
 ): Promise<HookedMessages> {
   if (!side.hooks.some(({ hook }) => hook === 'filter_messages')) return { messages: view }
   const stored = context.facade(side).state.getMessages({ includeSilent: true })
-  const known = new Map(stored.map((one) => [one.id, one.message]))
+  const originals = new Map(stored.map((one) => [one.id, one.message]))
   const { kept, hookId } = await runHooks<
     'filter_messages',
     { readonly kept: typeof stored; readonly hookId?: string }
@@ -119,13 +119,13 @@ async function filterStored(
     { kept: stored },
   )
   if (hookId === undefined) return { messages: view }
-  const chosen = new Map(kept.map((one) => [one.id, one.message]))
+  const selection = new Map(kept.map((one) => [one.id, one.message]))
   const messages = view.flatMap((message) => {
     const id = message.id.replace(/\.results$/, '')
-    if (!known.has(id)) return [message]
-    const now = chosen.get(id)
+    if (!originals.has(id)) return [message]
+    const now = selection.get(id)
     if (!now) return []
-    return now === known.get(id) || message.id !== id ? [message] : [now]
+    return now === originals.get(id) || message.id !== id ? [message] : [now]
   })
   return { messages, hookId }
 }

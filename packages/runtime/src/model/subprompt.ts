@@ -190,8 +190,8 @@ async function infer(
 async function resultOf(name: string, { prompt }: ResolvedSide, turn: Turn): Promise<unknown> {
   const { output } = prompt.definition
   if (!output) return turn.response.text
-  const read = await output['~standard'].validate(turn.data)
-  if (!read.issues) return read.value
-  const [first] = read.issues
+  const validation = await output['~standard'].validate(turn.data)
+  if (!validation.issues) return validation.value
+  const [first] = validation.issues
   throw new Error(`The answer of "${name}" does not fit its schema: ${first?.message ?? ''}`)
 }

@@ -23,7 +23,7 @@ export async function hookedSystem(
   side: ResolvedSide,
   text: string,
 ): Promise<string | undefined> {
-  const seen = await runHooks(
+  const result = await runHooks(
     context,
     {
       side,
@@ -33,6 +33,6 @@ export async function hookedSystem(
     },
     text as string | null,
   )
-  if (seen === null || seen === '') return undefined
-  return context.redactor()?.text(seen) ?? seen
+  if (result === null || result === '') return undefined
+  return context.redactor()?.text(result) ?? result
 }

@@ -56,8 +56,8 @@ export function viewOf(
       (entry.delivery === 'refused' && place === state.entries.length - 1)
     if (isOpen && messages === start.messages) messages = [...messages]
     // A note of the runtime is shown only to the side of the conversation that its field `for` names.
-    const meant = entry.metadata?.['for']
-    const isShown = !entry.isRemoved && (meant === undefined || meant === side)
+    const audience = entry.metadata?.['for']
+    const isShown = !entry.isRemoved && (audience === undefined || audience === side)
     if (isShown && entry.dropped === 'noted') messages.push(droppedNote(entry.message))
     if (isShown && !entry.dropped)
       messages.push(...messagesOf(entry, side, includePastTools || entry.turnId === turnId))
@@ -92,10 +92,10 @@ class ViewStart {
   showOldImagesAsText(view: Message[], threshold: number): void {
     for (let place = this.#imagesUntil; place < view.length - threshold; place++) {
       const message = view[place]!
-      const shown = message.type === 'user' ? withoutOldImages(message) : message
-      view[place] = shown
+      const visible = message.type === 'user' ? withoutOldImages(message) : message
+      view[place] = visible
       if (place >= this.messages.length) continue
-      this.messages[place] = shown
+      this.messages[place] = visible
       this.#imagesUntil = place + 1
     }
   }
@@ -105,11 +105,11 @@ const starts = new WeakMap<KernelState, { a?: ViewStart; b?: ViewStart }>()
 
 /** Returns the kept start of the last view of this side of the conversation, or an empty one if it is not valid. */
 function startOf(state: KernelState, side: Side, key: readonly unknown[]): ViewStart {
-  const known = starts.get(state) ?? {}
-  starts.set(state, known)
-  const last = known[side]
+  const startsBySide = starts.get(state) ?? {}
+  starts.set(state, startsBySide)
+  const last = startsBySide[side]
   if (last && last.key.every((part, place) => part === key[place])) return last
-  return (known[side] = new ViewStart(key, key[1] as number)) // the index of the first entry
+  return (startsBySide[side] = new ViewStart(key, key[1] as number)) // the index of the first entry
 }
 
 /** Returns the note that stands for messages the user took back; the calls that had started follow it. */
@@ -228,10 +228,10 @@ function visiblePart(entry: Entry, message: AssistantMessage, showsTools: boolea
   }
   const ids = new Set(visible.map(({ call }) => call.toolCallId))
   const calls = (message.toolCalls ?? []).filter(({ toolCallId }) => ids.has(toolCallId))
-  const shown = new AssistantMessage(message.content, calls, sameAs(message))
-  if (entry.results?.type !== 'tool_result') return [shown]
+  const visibleAnswer = new AssistantMessage(message.content, calls, sameAs(message))
+  if (entry.results?.type !== 'tool_result') return [visibleAnswer]
   const results = entry.results.results.filter(({ toolCallId }) => ids.has(toolCallId))
-  return [shown, new ToolResultMessage(results, sameAs(entry.results))]
+  return [visibleAnswer, new ToolResultMessage(results, sameAs(entry.results))]
 }
 
 function withoutOldImages(message: UserMessage): Message {

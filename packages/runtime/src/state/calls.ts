@@ -134,8 +134,8 @@ export function callIdOf(state: KernelState, toolCallId: string): string {
 /** Returns the call with the id that `callIdOf` makes. */
 export function callOfId(state: KernelState, callId: string): ReturnType<typeof findCall> {
   for (let end = callId.indexOf(':'); end >= 0; end = callId.indexOf(':', end + 1)) {
-    const found = findCall(state, callId.slice(end + 1))
-    if (found?.entry.message.id === callId.slice(0, end)) return found
+    const place = findCall(state, callId.slice(end + 1))
+    if (place?.entry.message.id === callId.slice(0, end)) return place
   }
   return undefined
 }

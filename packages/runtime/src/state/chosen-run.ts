@@ -25,8 +25,8 @@ export function chosenRun({
     ({ message, turnId, subagentId }) =>
       message.type === 'user' && subagentId === undefined && queuedIds.has(turnId),
   )
-  const chosen = entries[place]?.metadata?.[CHOSEN_RUN]
-  if (!isPlainObject(chosen)) return undefined
+  const choice = entries[place]?.metadata?.[CHOSEN_RUN]
+  if (!isPlainObject(choice)) return undefined
   const isCalled = entries.slice(place + 1).some(({ calls }) => calls.length > 0)
-  return { ...(chosen as Omit<ChosenRun, 'isCalled'>), isCalled } // `queuedMessage` wrote it
+  return { ...(choice as Omit<ChosenRun, 'isCalled'>), isCalled } // `queuedMessage` wrote it
 }

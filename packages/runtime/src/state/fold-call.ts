@@ -40,11 +40,11 @@ export function foldCall(state: KernelState, event: CallEvent): void {
     case 'call_changed': {
       const { call, entry } = findCall(state, event.toolCallId) ?? {}
       const { toolCalls = [] } = entry?.message.type === 'assistant' ? entry.message : {}
-      const made = toolCalls.find(({ toolCallId }) => toolCallId === event.changedTo)
-      if (!call || !entry || !made || state.callPlaces.has(event.changedTo)) return
+      const replacement = toolCalls.find(({ toolCallId }) => toolCallId === event.changedTo)
+      if (!call || !entry || !replacement || state.callPlaces.has(event.changedTo)) return
       state.callPlaces.set(event.changedTo, state.callPlaces.get(event.toolCallId)!)
-      const changed = { ...newCall(made), parsed: event.parsed }
-      entry.calls = entry.calls.toSpliced(entry.calls.indexOf(call) + 1, 0, changed)
+      const newState = { ...newCall(replacement), parsed: event.parsed }
+      entry.calls = entry.calls.toSpliced(entry.calls.indexOf(call) + 1, 0, newState)
       state.shownSeq = state.seq
       return
     }
@@ -115,9 +115,9 @@ function endCall(
   state: KernelState,
   event: Extract<CallEvent, { type: 'tool_execution_end' }>,
 ): void {
-  const found = findCall(state, event.toolCallId)
-  if (!found || found.call.outcome) return
-  const { call, entry } = found
+  const place = findCall(state, event.toolCallId)
+  if (!place || place.call.outcome) return
+  const { call, entry } = place
   call.outcome = fromLogged(event.outcome, event.result)
   call.isUnknown = event.outcome === 'unknown'
   call.isFound = event.settledBy !== undefined
@@ -130,7 +130,7 @@ function endCall(
   // The late result of an earlier attempt, or of this one, came before the log got this outcome.
   const { late } = call
   if (late && late.outcome !== event.outcome && event.outcome !== 'success')
-    addLateNews(state, found, event.at)
+    addLateNews(state, place, event.at)
 }
 
 /**

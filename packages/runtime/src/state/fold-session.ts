@@ -45,8 +45,8 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       const firstEntry = state.session?.firstEntry ?? state.entries.length
       const { seq } = state
       const handedOn = handOn(state.session)
-      const ended = { id, outcome, reason, message, hint, attachments, data, firstEntry, seq }
-      state.lastSession = { ...ended, handedOn, trace: state.session?.trace }
+      const end = { id, outcome, reason, message, hint, attachments, data, firstEntry, seq }
+      state.lastSession = { ...end, handedOn, trace: state.session?.trace }
       state.session = undefined
       state.isToldAwaiting = false // the end is reported to the parent, too
       state.effectsYield = false

@@ -19,8 +19,8 @@ export class IdOrder {
     const ids: (string | [number, number])[] = []
     let next = -1
     for (const id of messageIds) {
-      const run = ids.at(-1)
-      if (this.#ids[next] === id && typeof run === 'object') run[1]++
+      const lastRun = ids.at(-1)
+      if (this.#ids[next] === id && typeof lastRun === 'object') lastRun[1]++
       else {
         next = this.#starts[places.get(id) ?? -1] ?? -1
         ids.push(next < 0 ? id : [next, 1])

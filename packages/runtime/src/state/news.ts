@@ -18,8 +18,8 @@ export function foldLate(
   state: KernelState,
   { at, toolCallId, outcome, result, effectId }: Extract<CallEvent, { type: 'late_result' }>,
 ): void {
-  const found = effectId === undefined ? findCall(state, toolCallId) : undefined
-  const subject = effectId === undefined ? found?.call : findLateEffect(state, effectId, toolCallId)
+  const place = effectId === undefined ? findCall(state, toolCallId) : undefined
+  const subject = effectId === undefined ? place?.call : findLateEffect(state, effectId, toolCallId)
   if (!subject || !isNewsOf(subject, outcome)) return
   subject.late = { outcome, result }
   const open = state.interrupts.get(subject.interruptId ?? '')
@@ -27,9 +27,9 @@ export function foldLate(
     open.answer = { type: 'result', value: outcome === 'success' ? 'applied' : 'unknown' }
     open.answeredAt = at
   }
-  if (!found?.call.outcome) return
-  closeDetached(state, found.call)
-  addLateNews(state, found, at)
+  if (!place?.call.outcome) return
+  closeDetached(state, place.call)
+  addLateNews(state, place, at)
 }
 
 /**
@@ -48,9 +48,9 @@ export function isNewsOf(
 export function addLateNews(state: KernelState, found: FoundCall, at: string): void {
   const { outcome, result } = found.call.late!
   const words = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
-  const ended =
+  const sentence =
     outcome === 'success' ? `It took effect. Its result: ${words}` : `It failed: ${words}`
-  addNews(state, found, { at, news: `${WAS_UNKNOWN} has ended after all. ${ended}` })
+  addNews(state, found, { at, news: `${WAS_UNKNOWN} has ended after all. ${sentence}` })
 }
 
 /** Queues a message for the model whose write was undone, because its results say that the write happened. */
@@ -58,7 +58,7 @@ export function foldUndone(
   state: KernelState,
   { at, call: callId, status, error }: Extract<CallEvent, { type: 'write_undone' }>,
 ): void {
-  const found = callOfId(state, callId)
+  const place = callOfId(state, callId)
   const because = error === undefined ? '' : `: ${error}`
   const news = {
     done: ' was undone, because the session failed.',
@@ -69,7 +69,7 @@ export function foldUndone(
     impossible: undefined,
     in_doubt: undefined,
   }[status]
-  if (found && news !== undefined) addNews(state, found, { at, news, kind: 'undone' })
+  if (place && news !== undefined) addNews(state, place, { at, news, kind: 'undone' })
 }
 
 /** Applies what a person has found out about a call that has ended with an unknown outcome. */
@@ -78,14 +78,14 @@ export function foldFound(
   { interrupt, answer }: OpenInterrupt,
   at: string,
 ): void {
-  const found = findCall(state, interrupt.toolCallId)
-  if (!found || found.call.interruptId !== interrupt.id) return
-  closeDetached(state, found.call)
+  const place = findCall(state, interrupt.toolCallId)
+  if (!place || place.call.interruptId !== interrupt.id) return
+  closeDetached(state, place.call)
   const value = answer?.type === 'result' ? answer.value : undefined
   if (value !== 'applied' && value !== 'absent') return
-  found.call.found = value
+  place.call.found = value
   const effect = value === 'applied' ? 'took effect' : 'had no effect'
-  addNews(state, found, { at, news: `${WAS_UNKNOWN} ${effect}. A person has found that out.` })
+  addNews(state, place, { at, news: `${WAS_UNKNOWN} ${effect}. A person has found that out.` })
 }
 
 const WAS_UNKNOWN = ', whose outcome was unknown,'
@@ -106,8 +106,8 @@ function addNews(
 ): void {
   const { toolName } = call.call
   const args = JSON.stringify(argumentsToRun(call))
-  const shown = args.length > MAX_SHOWN ? `${args.slice(0, MAX_SHOWN)}…` : args
-  const text = `[News of an earlier call] "${toolName}" with ${shown}${news}`
+  const excerpt = args.length > MAX_SHOWN ? `${args.slice(0, MAX_SHOWN)}…` : args
+  const text = `[News of an earlier call] "${toolName}" with ${excerpt}${news}`
   // A person's finding and a late result may both come, and a failed attempt may be followed by another one.
   const queueId = `${entry.message.id}.${call.call.toolCallId}.${kind}.${state.seq}`
   state.news.push({
@@ -131,8 +131,8 @@ export function queueReport(
   { queueId, reference, opening, attachments }: ChildReport,
 ): void {
   if (state.queuedIds.has(queueId)) return
-  const given = answer as { readonly value?: unknown; readonly message?: string }
-  const text = `${opening}${given.message ?? String(given.value ?? '')}`
+  const result = answer as { readonly value?: unknown; readonly message?: string }
+  const text = `${opening}${result.message ?? String(result.value ?? '')}`
   state.queuedIds.set(queueId, state.seq)
   state.queue.push({
     type: 'message_queued',

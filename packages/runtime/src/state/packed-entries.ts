@@ -48,7 +48,7 @@ export function decodeLater(
   const { entries } = state
   // Only this function replaces the list of a state, by a proxy with the same entries.
   const holder: { entries: Entry[] } = state
-  let left = bodies.length
+  let remaining = bodies.length
   const decode = (part: number): void => {
     const body = bodies[part]
     if (!body) return
@@ -57,13 +57,13 @@ export function decodeLater(
       const place = part * size + at
       if (!Object.hasOwn(entries, place)) entries[place] = unpackEntry(packed)
     }
-    if (--left === 0) holder.entries = entries
+    if (--remaining === 0) holder.entries = entries
   }
   // A key that is no index, e.g. `length`, gives NaN, and no part has that number.
   const decodeAt = (key: string | symbol): void => {
-    if (left > 0 && typeof key === 'string') decode(Math.floor(Number(key) / size))
+    if (remaining > 0 && typeof key === 'string') decode(Math.floor(Number(key) / size))
   }
-  if (left === 0) return
+  if (remaining === 0) return
   holder.entries = new Proxy(entries, {
     get(_, key) {
       decodeAt(key)

@@ -98,8 +98,8 @@ export function takeSnapshot(
   }
   const order = new IdOrder()
   for (const { message, results } of entries) order.add(message.id, results?.id)
-  const packed = { a: order.pack(lastLog.a, places), b: order.pack(lastLog.b, places) }
-  const first: FirstPart = { format: snapshotFormat(), sums, state: { ...small, lastLog: packed } }
+  const logs = { a: order.pack(lastLog.a, places), b: order.pack(lastLog.b, places) }
+  const first: FirstPart = { format: snapshotFormat(), sums, state: { ...small, lastLog: logs } }
   const bytes = serialize(first)
   const sum = Buffer.alloc(4)
   sum.writeUInt32LE(crc32(bytes))
@@ -113,14 +113,14 @@ export function takeSnapshot(
     place: 1 | 2,
     pack: (own: readonly T[]) => unknown,
   ): number[] {
-    const added: number[] = []
+    const sums: number[] = []
     for (let part = fromPart; part * size < list.length; part++) {
       const own = list.slice(part * size, (part + 1) * size)
-      const encoded = serialize(pack(own))
-      added.push(crc32(encoded))
-      parts.set(part * 2 + place, encoded)
+      const bytes = serialize(pack(own))
+      sums.push(crc32(bytes))
+      parts.set(part * 2 + place, bytes)
     }
-    return added
+    return sums
   }
 }
 
@@ -145,7 +145,7 @@ export function restoreSnapshot(
     if (format !== snapshotFormat()) return undefined
     const { lastLog, ...others } = small
     const state: KernelState = { ...emptyKernelState(), ...others }
-    const read = (sum: number, place: number): unknown => {
+    const readPart = (sum: number, place: number): unknown => {
       const part = parts.get(place)
       if (!part || crc32(part) !== sum) throw new Error('Another writer has replaced the part.')
       return deserialize(part)
@@ -153,7 +153,7 @@ export function restoreSnapshot(
     const order = new IdOrder()
     const bodies: Uint8Array[] = []
     for (const [part, sum] of sums.entries.entries()) {
-      const { ids, results, calls, body } = read(sum, part * 2 + 1) as PackedEntries
+      const { ids, results, calls, body } = readPart(sum, part * 2 + 1) as PackedEntries
       for (const [at, id] of ids.entries()) {
         state.places.set(id, part * sums.size + at)
         order.add(id, results[at] === 1 ? resultsId(id) : results[at] || undefined)
@@ -164,7 +164,7 @@ export function restoreSnapshot(
     }
     decodeLater(state, bodies, sums.size)
     for (const [part, sum] of sums.queued.entries())
-      for (const [id, seq] of read(sum, part * 2 + 2) as readonly (readonly [string, number])[])
+      for (const [id, seq] of readPart(sum, part * 2 + 2) as readonly (readonly [string, number])[])
         state.queuedIds.set(id, seq)
     state.lastLog.a = order.unpack(lastLog.a)
     state.lastLog.b = order.unpack(lastLog.b)

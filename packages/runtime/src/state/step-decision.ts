@@ -41,8 +41,8 @@ export interface StepFacts {
  * first); the stop tool; a handoff to another agent; the response; the limits.
  */
 export function decideStep(facts: StepFacts): StepDecision {
-  const ended = endByTool(facts)
-  if (ended) return ended
+  const end = endByTool(facts)
+  if (end) return end
   const { side, entry } = facts
   for (const { call, outcome } of entry.calls) {
     const tool = side.prompt.tools.find(({ name }) => name === call.toolName)
@@ -72,12 +72,12 @@ export function endByTool({ session, side, entry }: StepFacts): StepDecision | u
       message: stopRequest.message,
       attachments: stopRequest.attachments ?? [],
     }
-  const done = entry.calls.filter(({ outcome }) => outcome?.type === 'done')
+  const successes = entry.calls.filter(({ outcome }) => outcome?.type === 'done')
   for (const [binding, outcome, reason] of [
     [side.sessionFail, 'failed', 'session_fail'],
     [side.sessionStop, 'completed', 'session_stop'],
   ] as const) {
-    const call = binding && done.find((one) => one.call.toolName === binding.name)
+    const call = binding && successes.find((one) => one.call.toolName === binding.name)
     if (!call || !binding) continue
     const message = boundMessage(call, binding)
     const attachments = boundAttachments(call, binding)
@@ -133,8 +133,8 @@ export function stopText(
 ): string | undefined {
   const property = side.stopToolResponseProperty
   if (property === undefined) return undefined
-  const given = argumentsToRun({ call, parsed })[property]
-  if (given !== undefined && given !== null) return toText(given)
+  const argument = argumentsToRun({ call, parsed })[property]
+  if (argument !== undefined && argument !== null) return toText(argument)
   let result: unknown = outcome?.type === 'done' ? outcome.result : undefined
   if (typeof result === 'string')
     try {
@@ -142,8 +142,8 @@ export function stopText(
     } catch {
       return undefined // a result that is not JSON has no properties
     }
-  const found = isPlainObject(result) ? result[property] : undefined
-  return found === undefined || found === null ? undefined : toText(found)
+  const member = isPlainObject(result) ? result[property] : undefined
+  return member === undefined || member === null ? undefined : toText(member)
 }
 
 /** Returns the handoff to another agent, or a failure if the thread was handed over too often. */
@@ -161,8 +161,8 @@ function lacksCall({ prompt }: ResolvedSide, entry: Entry | undefined): boolean 
 
 function limit(facts: StepFacts): StepDecision | undefined {
   const { state, session, side, entry } = facts
-  const reached = limitOf(facts)
-  if (reached) return reached
+  const limit = limitOf(facts)
+  if (limit) return limit
   if (isEmpty(entry) && isEmpty(answerBefore(state, session)))
     return failed('empty_response', `${side.label} answered with nothing twice.`)
   if (lacksCall(side, entry) && lacksCall(side, answerBefore(state, session)))

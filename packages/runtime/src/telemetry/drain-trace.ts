@@ -69,12 +69,12 @@ export class DrainTrace {
     })
     const trace = this.#causeOf(events)?.traceparent
     if (trace === undefined) return write.events === events ? write : { ...write, events }
-    const stamped = (event: RuntimeEvent): RuntimeEvent =>
+    const withTrace = (event: RuntimeEvent): RuntimeEvent =>
       event.type === 'message_queued' && event.trace === undefined ? { ...event, trace } : event
     const others = write.others.map((change) =>
-      change.append ? { ...change, append: change.append.map(stamped) } : change,
+      change.append ? { ...change, append: change.append.map(withTrace) } : change,
     )
-    return { ...write, events: events.map(stamped), others }
+    return { ...write, events: events.map(withTrace), others }
   }
 
   /** Performs a commit and measures it. Commits without events, e.g. that only set the next wake-up, have no span. */
@@ -223,9 +223,9 @@ export class DrainTrace {
         })
       }
       case 'message_added': {
-        const queued = this.#state().queue.find(({ queueId }) => queueId === event.queueId)
+        const message = this.#state().queue.find(({ queueId }) => queueId === event.queueId)
         const agent = { 'gen_ai.agent.name': this.#state().agent }
-        if (queued) metrics.queue.record(secondsBetween(queued.at, event.at), agent)
+        if (message) metrics.queue.record(secondsBetween(message.at, event.at), agent)
         if (event.usage) this.#spent(event, { cost: event.costUsd })
         return
       }

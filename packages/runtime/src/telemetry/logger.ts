@@ -137,15 +137,15 @@ export function loggedError(error: unknown, secrets: readonly string[] = []): Lo
     }
   }
   const { code, hint, stack } = (error instanceof Error ? error : {}) as Partial<LoggedError>
-  const logged: Record<string, string> = {
+  const fields: Record<string, string> = {
     name: error instanceof Error ? error.name : typeof error,
     message: safe(messageOf(error)),
   }
-  if (typeof code === 'string') logged['code'] = code
-  if (typeof hint === 'string') logged['hint'] = safe(hint)
-  if (typeof stack === 'string') logged['stack'] = safe(stack)
+  if (typeof code === 'string') fields['code'] = code
+  if (typeof hint === 'string') fields['hint'] = safe(hint)
+  if (typeof stack === 'string') fields['stack'] = safe(stack)
   // Without a prototype, pino shows `name` as the type of the error; otherwise it would show the constructor's name.
-  return Object.setPrototypeOf(logged, null) as LoggedError
+  return Object.setPrototypeOf(fields, null) as LoggedError
 }
 
 /** Logs events that were committed. They contain no secrets; texts of conversations are left out. */

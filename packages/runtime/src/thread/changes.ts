@@ -36,9 +36,9 @@ export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Pro
   events.push({ type: 'thread_terminated', at })
   const parent = (await liveParent(context)) === undefined ? undefined : context.state.parent
   const reference = context.head.id
-  const ended = { type: 'subagent_ended', at, reference, outcome: 'terminated' } as const
+  const end = { type: 'subagent_ended', at, reference, outcome: 'terminated' } as const
   const wake = { by: context.environment.clock.now() }
-  if (parent) others.push({ id: parent.threadId, mustBeLive: true, append: [ended], wake })
+  if (parent) others.push({ id: parent.threadId, mustBeLive: true, append: [end], wake })
   return { events, others, blobs, values, head: { lifecycle: 'terminated' } }
 }
 
@@ -47,8 +47,10 @@ async function inheritedChanges(
   context: ThreadPlace,
   events: readonly RuntimeEvent[],
 ): Promise<readonly ThreadChange[]> {
-  const set = events.filter((event): event is EnvSet => event.type === 'env_set' && !event.isScoped)
-  if (set.length === 0 || context.state.children.size === 0) return []
+  const settings = events.filter(
+    (event): event is EnvSet => event.type === 'env_set' && !event.isScoped,
+  )
+  if (settings.length === 0 || context.state.children.size === 0) return []
   const { environment, head } = context
   const { store } = environment
   const parts = {
@@ -62,7 +64,7 @@ async function inheritedChanges(
     },
   }
   const changes: ThreadChange[] = []
-  for (const { name, value, valueType } of set) {
+  for (const { name, value, valueType } of settings) {
     const isSealed = value !== null && valueType === 'secret'
     const open = isSealed ? environment.vault.open(value, envContext(head.id, name)) : value
     changes.push(...(await inheritedEnv(parts, head, { name, valueType, value: open })))
@@ -158,13 +160,13 @@ export async function inheritedEnv(
   setting: EnvSetting,
 ): Promise<readonly ThreadChange[]> {
   const changes: ThreadChange[] = []
-  const reached = new Map([[head.id, head.agent]])
+  const agents = new Map([[head.id, head.agent]])
   for (const { id, parentId, lifecycle, agent } of await descendantsOf(parts, head)) {
-    const parent = parts.registry.agents.get(reached.get(parentId ?? '') ?? '')
+    const parent = parts.registry.agents.get(agents.get(parentId ?? '') ?? '')
     if (!parent || scopedNames(parent).has(setting.name)) continue
     const state = await parts.load(id)
     if (!state || state.env.get(setting.name)?.isScoped) continue
-    reached.set(id, agent)
+    agents.set(id, agent)
     if (lifecycle === 'terminated' || lifecycle === 'erased') continue
     const valueType = isSecret(parts, state, setting.name) ? 'secret' : setting.valueType
     const event = { ...setting, valueType, threadId: id, vault: parts.vault, at: parts.at() }

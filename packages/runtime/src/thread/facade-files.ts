@@ -110,13 +110,13 @@ export function facadeFiles(buffer: FacadeBuffer): FacadeFiles {
       return list().filter(({ path }) => isMatch(path))
     },
     async grepFiles(text, prefix) {
-      const found = []
+      const matches = []
       for (const stat of list(prefix)) {
         const bytes = await read(stat)
         if (isTextFile(bytes))
-          found.push(...linesWith(text, stat.path, new TextDecoder().decode(bytes)))
+          matches.push(...linesWith(text, stat.path, new TextDecoder().decode(bytes)))
       }
-      return found
+      return matches
     },
     existing: (paths = []) => paths.map((path) => find(path).path),
     clear: () => pending.clear(),

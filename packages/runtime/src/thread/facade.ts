@@ -174,11 +174,11 @@ function facadeSession(
       },
     },
     take() {
-      const taken = { toParent, stopSession, terminates }
+      const changes = { toParent, stopSession, terminates }
       toParent = []
       stopSession = undefined
       terminates = false
-      return taken
+      return changes
     },
   }
 }
@@ -258,7 +258,7 @@ export function childRegistry(
   { children }: Pick<KernelState, 'children'>,
   { includesEnded = false }: { readonly includesEnded?: boolean } = {},
 ): SubagentRegistryEntry[] {
-  const listed = [...children.values()].filter(
+  const entries = [...children.values()].filter(
     ({ created, lifecycle }) =>
       includesEnded ||
       created.isResumable ||
@@ -266,7 +266,7 @@ export function childRegistry(
       lifecycle === 'idle' ||
       lifecycle === 'awaiting_human',
   )
-  return listed.map(({ created, lifecycle, statusText }) => {
+  return entries.map(({ created, lifecycle, statusText }) => {
     const { reference, name, title, description = '', threadName, spawnGroupId } = created
     const state = lifecycle === 'completed' && created.isResumable ? 'idle' : lifecycle
     return {

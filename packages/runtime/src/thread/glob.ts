@@ -8,11 +8,11 @@ export function createGlob(pattern: string): (path: string) => boolean {
   const segments = pattern.normalize('NFC').split('/').filter(Boolean)
   // `/a/**` matches everything below `/a`, but not a file named `/a`.
   if (segments.at(-1) === '**') segments.push('*')
-  const wanted = segments.map((segment) =>
+  const patterns = segments.map((segment) =>
     segment === '**' ? ANY : [...segment].map((one) => (one === '*' ? ANY : one)),
   )
   return (path) =>
-    matches(path.split('/').filter(Boolean), wanted, (segment, characters) =>
+    matches(path.split('/').filter(Boolean), patterns, (segment, characters) =>
       matches([...segment], characters, (character, one) => one === '?' || one === character),
     )
 }
@@ -33,19 +33,19 @@ function matches<Item, One>(
   let at = 0
   let item = 0
   let lastAny = -1
-  let taken = 0
+  let covered = 0
   while (item < items.length) {
     const one = pattern[at]
     if (one === ANY) {
       lastAny = at++
-      taken = item
+      covered = item
     } else if (at < pattern.length && fits(items[item]!, one as One)) {
       // The cast is safe: `one` is not `ANY` and is inside the pattern.
       at++
       item++
     } else if (lastAny >= 0) {
       at = lastAny + 1
-      item = ++taken
+      item = ++covered
     } else return false
   }
   while (pattern[at] === ANY) at++

@@ -83,8 +83,8 @@ export function fileMediaType(path: string, bytes: Uint8Array): string {
   const extension = name.includes('.') ? name.slice(name.lastIndexOf('.') + 1).toLowerCase() : ''
   if (Object.hasOwn(byExtension, extension)) return byExtension[extension]!
   const head = Buffer.from(bytes.subarray(0, 16)).toString('latin1')
-  const known = signatures.find(([signature, offset]) => head.startsWith(signature, offset))
-  if (known) return known[2]
+  const match = signatures.find(([signature, offset]) => head.startsWith(signature, offset))
+  if (match) return match[2]
   return bytes.length > 0 && isTextFile(bytes) ? 'text/plain' : DEFAULT
 }
 
@@ -92,8 +92,8 @@ export function fileMediaType(path: string, bytes: Uint8Array): string {
 export function fileExtension(mediaType: string): string {
   const type = mediaType.split(';')[0]!.trim().toLowerCase()
   if (type === 'text/plain') return '.txt'
-  const found = Object.keys(byExtension).find((extension) => byExtension[extension] === type)
-  return `.${found ?? 'bin'}`
+  const name = Object.keys(byExtension).find((extension) => byExtension[extension] === type)
+  return `.${name ?? 'bin'}`
 }
 
 /** Whether the beginning of the file is UTF-8 without zero bytes. */

@@ -35,13 +35,13 @@ export function openFacade(
  * are committed at once. A status text is also written to the parent thread, in the same commit.
  */
 async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): Promise<void> {
-  const kept = events.filter((event) => !(event.type === 'custom_event' && event.isTransient))
-  const shown = events.filter((event) => !kept.includes(event))
-  if (shown.length > 0)
-    context.environment.show(context.head.id, context.redactor()?.json(shown) ?? shown)
-  if (kept.length === 0) return
-  const others = kept.flatMap((event) => statusToParent(context, event))
-  await context.commit('tell', { events: kept, others })
+  const lasting = events.filter((event) => !(event.type === 'custom_event' && event.isTransient))
+  const transient = events.filter((event) => !lasting.includes(event))
+  if (transient.length > 0)
+    context.environment.show(context.head.id, context.redactor()?.json(transient) ?? transient)
+  if (lasting.length === 0) return
+  const others = lasting.flatMap((event) => statusToParent(context, event))
+  await context.commit('tell', { events: lasting, others })
 }
 
 /**

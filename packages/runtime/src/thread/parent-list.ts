@@ -24,10 +24,10 @@ export function listedAs(
   const { state, head } = context
   if (!state.parent) return []
   const at = context.at()
-  const updated = { type: 'subagent_updated', at, reference: head.id, ...status } as const
+  const update = { type: 'subagent_updated', at, reference: head.id, ...status } as const
   const { threadId: id } = state.parent
   const isTold = status.statusText === undefined && id !== head.rootId
   // The parent is woken if it is itself a child, because its own parent's list may have to change too.
   const wake = isTold && { wake: { by: context.environment.clock.now() } }
-  return [{ id, mustBeLive: true, append: [updated], ...wake }]
+  return [{ id, mustBeLive: true, append: [update], ...wake }]
 }

@@ -25,8 +25,8 @@ export function normalisePath(path: string): string {
   const segments = path.normalize('NFC').split('/').filter(Boolean)
   for (const segment of segments) {
     // Browsers and some file systems drop spaces at the end of a name, so they take ".. " for "..".
-    const read = segment.trim()
-    if (read === '.' || read === '..') throw refused(name, `it has a segment "${segment}"`)
+    const text = segment.trim()
+    if (text === '.' || text === '..') throw refused(name, `it has a segment "${segment}"`)
     if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) {
       throw refused(name, `a segment has more than ${MAX_SEGMENT_BYTES} bytes`)
     }

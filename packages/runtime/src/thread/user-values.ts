@@ -34,8 +34,8 @@ export function facadeUser(
   let of: UserOf | undefined
   let pending = new Map<string, PendingUserValue>()
   /** The versions of the values that the code has read, by key. */
-  let seen = new Map<string, number | null>()
-  let listed: { readonly prefix: string; readonly versions: ReadonlyMap<string, number> }[] = []
+  let versions = new Map<string, number | null>()
+  let lists: { readonly prefix: string; readonly versions: ReadonlyMap<string, number> }[] = []
 
   async function ofUser(): Promise<UserOf> {
     of = await (owner ??= userOf(store, head))
@@ -43,14 +43,14 @@ export function facadeUser(
   }
 
   async function read(key: string) {
-    const found = await store.userValues(await ofUser(), key)
-    return found.find((one) => one.key === key)
+    const values = await store.userValues(await ofUser(), key)
+    return values.find((one) => one.key === key)
   }
 
   function versionSeen(key: string): number | null | undefined {
-    const own = seen.get(key)
+    const own = versions.get(key)
     if (own !== undefined) return own
-    const list = listed.find(({ prefix }) => key.startsWith(prefix))
+    const list = lists.find(({ prefix }) => key.startsWith(prefix))
     return list && (list.versions.get(key) ?? null)
   }
 
@@ -61,10 +61,10 @@ export function facadeUser(
       const own = pending.get(key)
       // A value that the code has set itself, without `update`, does not depend on other writers.
       if (own && own.changes.length === 0) return deepFreeze(own.value ?? undefined)
-      const found = own ? undefined : await read(key)
-      const version = own ? (own.expectVersion ?? null) : (found?.version ?? null)
-      if (!seen.has(key)) seen.set(key, version)
-      return deepFreeze(own ? (own.value ?? undefined) : found?.value)
+      const stored = own ? undefined : await read(key)
+      const version = own ? (own.expectVersion ?? null) : (stored?.version ?? null)
+      if (!versions.has(key)) versions.set(key, version)
+      return deepFreeze(own ? (own.value ?? undefined) : stored?.value)
     },
     async set(key, value) {
       checkUserKey(key)
@@ -75,28 +75,28 @@ export function facadeUser(
     async update(key, change) {
       checkUserKey(key)
       await ofUser()
-      const found = pending.has(key) ? undefined : await read(key)
+      const current = pending.has(key) ? undefined : await read(key)
       const own = pending.get(key) // read after the wait, because another call may have set it
-      const base = own ? (own.value ?? undefined) : found?.value
+      const base = own ? (own.value ?? undefined) : current?.value
       const next = change(deepFreeze(base))
       const value = next === null ? null : checkedValue(key, next)
       if (own && own.changes.length === 0) pending.set(key, { ...own, value })
       else {
-        const expectVersion = own ? own.expectVersion : (found?.version ?? null)
+        const expectVersion = own ? own.expectVersion : (current?.version ?? null)
         pending.set(key, { key, value, expectVersion, changes: [...(own?.changes ?? []), change] })
       }
     },
     delete: (key) => user.set(key, null),
     async list(prefix = '') {
-      const found = await store.userValues(await ofUser(), prefix)
-      listed.push({ prefix, versions: new Map(found.map(({ key, version }) => [key, version])) })
+      const values = await store.userValues(await ofUser(), prefix)
+      lists.push({ prefix, versions: new Map(values.map(({ key, version }) => [key, version])) })
       const own = [...pending.values()].filter(({ key }) => key.startsWith(prefix))
       const all = allOverlaid(
         new Map(own.map(({ key, value }) => [key, value])),
-        new Map(found.map(({ key, value }) => [key, value])),
+        new Map(values.map(({ key, value }) => [key, value])),
       )
-      const sorted = [...all].sort(([a], [b]) => (a < b ? -1 : 1))
-      return deepFreeze(Object.fromEntries(sorted))
+      const inOrder = [...all].sort(([a], [b]) => (a < b ? -1 : 1))
+      return deepFreeze(Object.fromEntries(inOrder))
     },
   }
   return {
@@ -107,8 +107,8 @@ export function facadeUser(
         versionSeen(one.key) === undefined ? one : { ...one, changes: [] },
       )
       pending = new Map()
-      seen = new Map()
-      listed = []
+      versions = new Map()
+      lists = []
       return of && changes.length > 0 ? { of, changes } : undefined
     },
   }
@@ -146,8 +146,8 @@ export async function freshUserValues(store: Store, use: UserValueUse): Promise<
   const now = new Map((await store.userValues(use.of)).map((one) => [one.key, one]))
   const changes = use.changes.map((one): PendingUserValue => {
     const { key, expectVersion, changes: updates } = one
-    const found = now.get(key)
-    const version = found?.version ?? null
+    const current = now.get(key)
+    const version = current?.version ?? null
     if (expectVersion === undefined || expectVersion === version) return one
     if (updates.length === 0)
       throw new RuntimeError(
@@ -157,7 +157,7 @@ export async function freshUserValues(store: Store, use: UserValueUse): Promise<
           hint: 'Nothing was stored. Read the value again, or change it with `user.update`.',
         },
       )
-    let value: JsonValue | null = found?.value ?? null
+    let value: JsonValue | null = current?.value ?? null
     for (const change of updates) value = change(deepFreeze(value ?? undefined))
     const copy = value === null ? null : checkedValue(key, value)
     return { key, value: copy, expectVersion: version, changes: updates }

@@ -48,16 +48,16 @@ export function checkReads(
   keys?: ReadonlySet<string>,
 ): void {
   for (const { key, isPrefix, seq } of reads) {
-    const changed = isPrefix
+    const conflict = isPrefix
       ? [...valueSeqs].find(
           ([name, at]) => name.startsWith(key) && at > seq && (keys?.has(name) ?? true),
         )?.[0]
       : (valueSeqs.get(key) ?? 0) > seq
         ? key
         : undefined
-    if (changed === undefined) continue
+    if (conflict === undefined) continue
     throw new RuntimeError(
-      `The value "${changed}" of thread ${threadId} was changed by another writer after it was read.`,
+      `The value "${conflict}" of thread ${threadId} was changed by another writer after it was read.`,
       {
         code: 'STATE_CONFLICT',
         hint: 'Nothing was stored. Read the value again, or change it with `updateValue`.',

@@ -24,7 +24,7 @@ export function facadeValues({ kernel, events, at }: FacadeBuffer): FacadeValues
   let reads = new Map<string, ValueRead>()
   let updates = new Map<RuntimeEvent, ValueUpdate>()
   /** Keys whose pending value was computed from the committed value, so that it depends on other writers. */
-  const derived = new Set<string>()
+  const derivedKeys = new Set<string>()
 
   function noteRead(key: string, isPrefix: boolean): void {
     const name = JSON.stringify([key, isPrefix])
@@ -42,36 +42,36 @@ export function facadeValues({ kernel, events, at }: FacadeBuffer): FacadeValues
 
   return {
     getValue(key) {
-      if (!pending.has(key) || derived.has(key)) noteRead(key, false)
+      if (!pending.has(key) || derivedKeys.has(key)) noteRead(key, false)
       // The value is frozen: a caller that changed it in place would change the thread without an event
       // in the log.
       return deepFreeze(overlaid(pending, kernel.values, key))
     },
     setValue(key, value) {
       put(key, value)
-      derived.delete(key)
+      derivedKeys.delete(key)
     },
     updateValue(key, change) {
       const base = deepFreeze(overlaid(pending, kernel.values, key))
-      const isDerived = !pending.has(key) || derived.has(key)
+      const isDerived = !pending.has(key) || derivedKeys.has(key)
       const event = put(key, change(base))
       // If the code has set this value itself before, the result does not depend on other writers.
       if (!isDerived) return
-      derived.add(key)
+      derivedKeys.add(key)
       updates.set(event, { change, base })
     },
     listValues(prefix = '') {
       noteRead(prefix, true)
-      const listed = [...allOverlaid(pending, kernel.values)]
+      const entries = [...allOverlaid(pending, kernel.values)]
         .filter(([key]) => key.startsWith(prefix))
         .sort(([a], [b]) => (a < b ? -1 : 1))
-      return deepFreeze(Object.fromEntries(listed))
+      return deepFreeze(Object.fromEntries(entries))
     },
     take() {
       const use = { reads: [...reads.values()], updates }
       reads = new Map()
       updates = new Map()
-      derived.clear()
+      derivedKeys.clear()
       pending.clear()
       return use
     },
