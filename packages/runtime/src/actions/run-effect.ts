@@ -1,11 +1,10 @@
-import { type JsonValue, messageOf } from '@skein/base'
+import { type JsonValue, messageOf, TimeLimitError, withTimeLimit } from '@skein/base'
 import { isAbort } from '@skein/ai/engine'
 import type { AdmittedCall } from '@skein/governance'
 import type { DrainContext } from '../context/drain-context.ts'
 import { isShutdown, isStop } from '../contract/abort-reason.ts'
 import { effectiveRisk, failedCall } from '../governance/in-doubt.ts'
 import { hookedWriteOf } from '../hooks/hooks.ts'
-import { TimeLimitError, within } from '../hooks/time-limit.ts'
 import { isStoreError } from '../store/store.ts'
 import { type EffectRun, openRun, effectContext } from './effect-run.ts'
 import { admitRun, settleRun, governorWrites } from './effect-gate.ts'
@@ -90,7 +89,7 @@ async function runInTime(
       own = limited
       return (running = work(limited))
     }
-    await within(definition?.timeoutMs ?? DEFAULT_TIMEOUT_MS, begin, signal)
+    await withTimeLimit(begin, { limitMs: definition?.timeoutMs ?? DEFAULT_TIMEOUT_MS, signal })
     if (signal.aborted && mayRepeat) throw new AbortedError()
     return 'done'
   } catch (error) {
@@ -103,7 +102,7 @@ async function runInTime(
     const grace = isLeft ? 0 : environment.limits.stopGraceMs
     const how = isLimit ? 'time_limit' : 'stop'
     try {
-      await within(grace, () => unfinished)
+      await withTimeLimit(() => unfinished, { limitMs: grace })
       return 'done'
     } catch (late) {
       if (isObeyed(late)) {

@@ -2,6 +2,7 @@ import type { Write } from '../context/write.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { GovernanceWrites } from '../governance/session-governors.ts'
 import { catchUpFold, KernelFold } from '../state/fold.ts'
+import { resultUnlessMoved } from './log-moved.ts'
 import { type KernelState } from '../state/kernel-state.ts'
 import { asksPeople } from '../state/questions.ts'
 import {
@@ -190,8 +191,9 @@ export class LogWriter {
     const held = this.#held
     const combined = held ? mergePlanned(held, own) : own
     const isRetried = (isGuarded || setsLifecycle(write)) && !write.expectsNoMail && !held
+    const store = () => this.#store(combined.commit)
     const storeNow = (): Promise<CommitResult | undefined> =>
-      this.#store(combined.commit, isRetried)
+      isRetried ? resultUnlessMoved(store).then((end) => end?.result) : store()
     let result: CommitResult | undefined
     try {
       result = await (this.#thread.trace?.commit(combined.commit, storeNow) ?? storeNow())
@@ -238,12 +240,10 @@ export class LogWriter {
     return point === '' ? undefined : this.#append(point, given)
   }
 
-  /** Writes a commit. Returns undefined if the log was changed by others and the caller tries again (`mayMove`). */
-  async #store(commit: Commit, mayMove = false): Promise<CommitResult | undefined> {
+  async #store(commit: Commit): Promise<CommitResult> {
     try {
       return await this.#thread.environment.commit(commit)
     } catch (error) {
-      if (mayMove && isStoreError(error, 'LOG_MOVED')) return undefined
       this.isFenced ||= isStoreError(error, 'FENCED')
       throw error
     }

@@ -1,11 +1,10 @@
-import { messageOf } from '@skein/base'
+import { messageOf, withTimeLimit } from '@skein/base'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import type { HookDefinition } from '../definitions/types.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import { HookAnswerError, readHookAnswer } from './read-answer.ts'
 import { ANSWERS } from './hook-kinds.ts'
-import { within } from './time-limit.ts'
 
 /** Where a hook runs: in the work on a thread, or in a call of the API. */
 export interface HookPlace {
@@ -40,8 +39,10 @@ export async function runHook(
   const execute = hook.execute as (...all: unknown[]) => unknown // the caller has the arguments of this kind of hook
   try {
     return await place.withState(hook, async (state) => {
-      const answer = await within(hook.timeoutMs ?? place.timeoutMs, async () =>
-        place.runUserCode({ kind: 'hook', name: hook.id }, () => execute(state, ...args)),
+      const answer = await withTimeLimit(
+        async () =>
+          place.runUserCode({ kind: 'hook', name: hook.id }, () => execute(state, ...args)),
+        { limitMs: hook.timeoutMs ?? place.timeoutMs },
       )
       if (answer === undefined || !ANSWERS[hook.hook]) return undefined
       return readHookAnswer(place, hook, answer, args.at(-1))

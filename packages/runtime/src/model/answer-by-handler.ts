@@ -1,10 +1,9 @@
 import { AssistantMessage, messageToJSON } from '@skein/ai'
-import { messageOf } from '@skein/base'
+import { messageOf, withTimeLimit } from '@skein/base'
 import type { DrainContext } from '../context/drain-context.ts'
 import { RuntimeError } from '../contract/error.ts'
 import { checksAnswers, type ResolvedSide } from '../definitions/resolved.ts'
 import { afterStored, beforeCreate, hookedWriteOf } from '../hooks/hooks.ts'
-import { within } from '../hooks/time-limit.ts'
 import { endSession } from '../session/end-session.ts'
 import type { SideTurn, Step } from '../state/kernel-state.ts'
 import { viewOf } from './view.ts'
@@ -33,7 +32,7 @@ export async function answerByHandler(
       const run = async () => side.handler!(facade.state, input)
       return context.runUserCode({ kind: 'handler', name, id: step.id }, run)
     }
-    text = (await within(HANDLER_MS, work, signal)) ?? ''
+    text = (await withTimeLimit(work, { limitMs: HANDLER_MS, signal })) ?? ''
   } catch (error) {
     if (signal.aborted) return // the next drain runs the handler again
     const problem = context.redactor()?.text(messageOf(error)) ?? messageOf(error)
