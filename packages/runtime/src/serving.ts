@@ -1,7 +1,7 @@
 // For authors of servers: what `@skein/server` needs of a runtime beyond the public list of the package.
 export { APPROVAL_GIVEN } from './api/partial-approvals.ts'
 export { isIrreversible } from './api/approval-request.ts'
-export { CLIENT_TOOLS } from './calls/gate.ts'
+export { CLIENT_TOOLS } from './calls/tool-list.ts'
 export { decodeCursor, encodeCursor } from './contract/cursor.ts'
 export { agentRegistrations, EVENT_VERSION } from './contract/event.ts'
 export { IF_BUSY } from './contract/send-message.ts'

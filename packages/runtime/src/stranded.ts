@@ -6,7 +6,7 @@ import {
   type RecordedArguments,
 } from '@skein/base'
 import type { Risk } from '@skein/governance'
-import { CLIENT_TOOLS } from './calls/gate.ts'
+import { CLIENT_TOOLS } from './calls/tool-list.ts'
 import {
   type CallState,
   type KernelState,

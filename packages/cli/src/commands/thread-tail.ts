@@ -91,6 +91,7 @@ function eventText(event: ShownEvent): string {
     case 'error_raised':
       return `${lineText(event.code)}: ${lineText(event.message)}`
     default:
+      event satisfies ShownAsJson
       return factsText(event)
   }
 }
@@ -205,3 +206,18 @@ export const threadResume: Command = defineCommand({
     )
   },
 })
+
+/** Events that are shown as JSON. */
+// prettier-ignore
+type ShownAsJson = Extract<ShownEvent, { type:
+  'thread_updated' | 'thread_terminated' | 'thread_erased' | 'session_start' | 'session_failing' |
+  'write_undone' | 'undo_decided' | 'message_unqueued' | 'message_updated' | 'call_changed' |
+  'message_removed' | 'delivery_changed' | 'step_start' | 'step_reset' | 'step_failed' |
+  'call_reset' | 'subagent_updated' | 'context_compacted' | 'inference_recorded' |
+  'usage_recorded' | 'step_end' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'tool_call_hidden' | 'file_written' | 'file_removed' |
+  'source_added' | 'custom_event' | 'session_stop_requested' | 'immediate_done' |
+  'stop_requested' | 'turn_cut' | 'resume_requested' | 'value_set' | 'env_set' |
+  'effect_started' | 'effect_ended' | 'variables_requested' | 'variables_provided' |
+  'variables_settled' | 'grant_made' | 'grant_revoked'
+}>

@@ -264,6 +264,7 @@ function progressText(event: TreeEvent['event'], isVerbose: boolean): string | u
       if (event.decision !== 'repair') return undefined
       return `not delivered yet: ${(event.reasonCodes ?? []).join(', ')}`
     default:
+      event satisfies WithoutProgress
       return undefined
   }
 }
@@ -286,3 +287,20 @@ export async function contextText({
   const share = limit ? ` of ${limit} (${Math.round((100 * contextTokens) / limit)} %)` : ''
   return `${name} · context ${contextTokens}${share} tokens`
 }
+
+/** Events without a line of progress. */
+// prettier-ignore
+type WithoutProgress = Extract<TreeEvent['event'], { type:
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_start' | 'session_end' | 'session_failing' | 'write_undone' | 'undo_decided' |
+  'message_queued' | 'message_unqueued' | 'message_updated' | 'call_changed' | 'message_removed' |
+  'delivery_changed' | 'turn_start' | 'turn_end' | 'step_start' | 'step_reset' | 'text_delta' |
+  'late_result' | 'call_reset' | 'interrupt_opened' | 'interrupt_answered' | 'subagent_updated' |
+  'subagent_ended' | 'context_compacted' | 'error_raised' | 'model_requested' | 'model_answered' |
+  'inference_recorded' | 'usage_recorded' | 'agent_registered' | 'step_end' | 'reasoning_delta' |
+  'tool_call_delta' | 'tool_execution_progress' | 'tool_call_hidden' | 'file_written' |
+  'file_removed' | 'source_added' | 'evidence_added' | 'custom_event' | 'session_stop_requested' |
+  'immediate_done' | 'stop_requested' | 'turn_cut' | 'resume_requested' | 'value_set' |
+  'env_set' | 'effect_scheduled' | 'effect_started' | 'effect_ended' | 'variables_requested' |
+  'variables_provided' | 'variables_settled' | 'grant_made' | 'grant_revoked'
+}>

@@ -1,4 +1,12 @@
-import { type Clock, type IdSource, randomIds, SkeinError, systemClock } from '@skein/base'
+import {
+  type Clock,
+  type IdSource,
+  randomIds,
+  SkeinError,
+  systemClock,
+  systemTimer,
+  withTimeLimit,
+} from '@skein/base'
 import type { Approvals } from '../contract/approval.ts'
 import { type AuditLog, type Journal } from '../journal/journal.ts'
 import type { GovernedContext, TaskClass } from '../contract/governed.ts'
@@ -118,13 +126,6 @@ const noDelegates: GovernorCore['delegates'] = () => Promise.resolve([])
  */
 export type Timer = (ms: number, fire: () => void) => () => void
 
-/** The timer of the platform, `setTimeout`. */
-const systemTimer: Timer = (ms, fire) => {
-  // A delay above 2^31 - 1 ms would overflow the platform's 32-bit counter and fire at once.
-  const id = setTimeout(fire, Math.min(ms, 0x7fff_ffff))
-  return () => clearTimeout(id)
-}
-
 /** The error that `withTimeout` throws. */
 export class TimeoutError extends SkeinError {
   constructor(ms: number) {
@@ -141,13 +142,9 @@ export function withTimeout<T>(
   ms: number,
   timer: Timer,
 ): Promise<T> {
-  const controller = new AbortController()
-  return new Promise<T>((resolve, reject) => {
-    const cancel = timer(ms, () => {
-      const error = new TimeoutError(ms)
-      controller.abort(error)
-      reject(error)
-    })
-    work(controller.signal).then(resolve, reject).finally(cancel)
+  return withTimeLimit(work, {
+    limitMs: ms,
+    timer,
+    toError: (limitMs) => new TimeoutError(limitMs),
   })
 }

@@ -1,19 +1,14 @@
 import { messageOf } from '@skein/base'
 import { spawnImmediate } from './spawn-immediate.ts'
-import {
-  afterSpawn,
-  missingVariables,
-  variablesError,
-  type SpawnPlan,
-  refuseBeyondLimits,
-} from '../children/spawn.ts'
+import { afterSpawn, type SpawnPlan, refuseBeyondLimits } from '../children/spawn.ts'
+import { missingVariables, variablesError } from '../children/missing-variables.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { runHooks } from '../hooks/hooks.ts'
-import type { OwnedRelation } from '../state/kernel-state.ts'
-import type { Blob, ThreadChange } from '../store/commit.ts'
 import { isEnabled } from '../thread/env.ts'
+import type { OwnedRelation } from '../state/variables.ts'
+import type { Blob, ThreadChange } from '../store/commit.ts'
 
 /**
  * Creates the agent's immediate children, which start by themselves, after the thread was created or handed
@@ -33,21 +28,21 @@ export async function activate(context: DrainContext): Promise<void> {
   const events: RuntimeEvent[] = []
   const others: ThreadChange[] = []
   const blobs: Blob[] = []
-  const created: (readonly [SpawnPlan, ResolvedSide])[] = []
-  for (const found of relationsOf(context)) {
-    if (!found.relation.isImmediate) continue
-    const plan = await planImmediate(context, found)
+  const plans: (readonly [SpawnPlan, ResolvedSide])[] = []
+  for (const owned of relationsOf(context)) {
+    if (!owned.relation.isImmediate) continue
+    const plan = await planImmediate(context, owned)
     events.push(...plan.events)
     others.push(...plan.others)
     blobs.push(...(plan.blobs ?? []))
-    if (plan.reference !== '') created.push([plan, found.side])
+    if (plan.reference !== '') plans.push([plan, owned.side])
   }
   // A stop may have cut off the request to the model for a child's first instruction. That is no failure: the
   // children are created later.
   if (context.signal.aborted) return
   events.push({ type: 'immediate_done', at: context.at(), agent: agent.name })
   await context.commit('activate', { kind: 'outcome', events, others, blobs })
-  for (const [plan, side] of created) await afterSpawn(context, plan, side)
+  for (const [plan, side] of plans) await afterSpawn(context, plan, side)
 }
 
 function relationsOf({ agent }: DrainContext): OwnedRelation[] {
@@ -66,14 +61,14 @@ async function planImmediate(context: DrainContext, found: OwnedRelation): Promi
   const { side, relation } = found
   const env = context.env(side)
   const nothing = { reference: '', events: [], others: [] }
-  const raised = (code: string, error: unknown): RuntimeEvent => {
+  const failure = (code: string, error: unknown): RuntimeEvent => {
     return { type: 'error_raised', at: context.at(), code, message: messageOf(error) }
   }
   if (relation.optional !== undefined && !isEnabled(env.get(relation.optional))) return nothing
   try {
     refuseBeyondLimits(context, relation)
   } catch (error) {
-    return { ...nothing, events: [raised('SUBAGENT_REFUSED', error)] }
+    return { ...nothing, events: [failure('SUBAGENT_REFUSED', error)] }
   }
   const missing = missingVariables(relation, env)
   if (missing.length === 0) return spawnImmediate(context, found)
@@ -86,5 +81,5 @@ async function planImmediate(context: DrainContext, found: OwnedRelation): Promi
     toolName: relation.key,
     isImmediate: true,
   })
-  return { ...nothing, events: [event, raised('SUBAGENT_ENV_REQUIRED', error)] }
+  return { ...nothing, events: [event, failure('SUBAGENT_ENV_REQUIRED', error)] }
 }

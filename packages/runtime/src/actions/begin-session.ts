@@ -7,7 +7,7 @@ import type { Side } from '../contract/thread-state.ts'
 import { afterStored } from '../hooks/hooks.ts'
 import { takeQueue } from '../session/take-queue.ts'
 import { sideOf } from '../state/kernel-state.ts'
-import { listedAs } from '../thread/changes.ts'
+import { listedAs } from '../thread/parent-list.ts'
 
 /** Starts a session with the queued messages. `side` (A or B) is the side of the conversation that answers them. */
 export async function beginSession(context: DrainContext, side: Side): Promise<void> {
@@ -21,13 +21,13 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
   }
   if (state.status !== 'running') events.push({ type: 'status_changed', at, status: 'running' })
   const answering = sideOf(agent, { side })
-  const taken = await takeQueue(context, answering)
-  events.push(...taken, ...turnStart(context, side))
+  const messages = await takeQueue(context, answering)
+  events.push(...messages, ...turnStart(context, side))
   const head = { lifecycle: 'running', agent: agent.name } as const
   // If the parent sent the message, its list of children already says that this child is running.
   const isAsked = state.queue.some(({ metadata }) => metadata?.['from'] === 'parent')
   const others = isAsked || state.session ? [] : listedAs(context, { status: 'running' })
-  const write: Write = { kind: 'begin', events, others, head, expectsNoMail: taken.length > 0 }
+  const write: Write = { kind: 'begin', events, others, head, expectsNoMail: messages.length > 0 }
   if (await unlessLogMoved(context, () => context.commit('session_start', write)))
-    await afterStored(context, answering, taken)
+    await afterStored(context, answering, messages)
 }

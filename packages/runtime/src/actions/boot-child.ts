@@ -4,9 +4,9 @@ import { payloadOf } from '../children/tools.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent, VariablesProvided, VariablesRequested } from '../contract/event.ts'
 import { envContext } from '../secrets/vault.ts'
-import { requestedRelation, type OwnedRelation } from '../state/kernel-state.ts'
-import { isStoreError } from '../store/store-error.ts'
 import { refuseDisabled } from '../thread/env.ts'
+import { requestedRelation, type OwnedRelation } from '../state/variables.ts'
+import { isStoreError } from '../store/store-error.ts'
 
 /**
  * Creates a child whose variables a person provided after the call, with the arguments of that call (Standard
@@ -19,24 +19,24 @@ export async function bootChild(context: DrainContext, requestId: string): Promi
   const { requested, provided } = pending
   const { agent: name = state.agent } = requested
   const at = context.at()
-  const settled = (outcome: { reference: string } | { error: string }): RuntimeEvent => {
+  const settlement = (outcome: { reference: string } | { error: string }): RuntimeEvent => {
     return { type: 'variables_settled', at, requestId, ...outcome }
   }
   try {
-    const found = requestedRelation(environment.registry, state, requested)
-    if (!found) throw new Error(`"${requested.relation}" is no longer a subagent of "${name}".`)
-    const { agent, side, relation } = found
+    const owner = requestedRelation(environment.registry, state, requested)
+    if (!owner) throw new Error(`"${requested.relation}" is no longer a subagent of "${name}".`)
+    const { agent, side, relation } = owner
     refuseDisabled(relation, context.env(side, undefined, agent))
     refuseBeyondLimits(context, relation)
-    const plan = await planDeferred(context, found, { requested, provided })
+    const plan = await planDeferred(context, owner, { requested, provided })
     if (context.signal.aborted) return
     const { others, blobs = [] } = plan
-    const events = [...plan.events, settled({ reference: plan.reference })]
+    const events = [...plan.events, settlement({ reference: plan.reference })]
     await context.commit('boot_child', { kind: 'outcome', events, others, blobs })
     await afterSpawn(context, plan, side)
   } catch (error) {
     if (!(error instanceof Error) || isStoreError(error)) throw error
-    const events = [settled({ error: error.message })]
+    const events = [settlement({ error: error.message })]
     await context.commit('boot_child', { kind: 'outcome', events })
   }
 }

@@ -2,7 +2,7 @@ import type { Write } from '../context/write.ts'
 import { unlessLogMoved } from '../commit/log-moved.ts'
 import { stepEnd, turnEnd, turnStart } from '../session/turn-events.ts'
 import { stopAwaited } from '../children/awaited-children.ts'
-import { settledCalls } from '../calls/run.ts'
+import { settledCalls } from '../calls/settled-calls.ts'
 import { withdraw } from '../calls/withdraw.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
@@ -10,8 +10,9 @@ import type { Side } from '../contract/thread-state.ts'
 import { afterStored } from '../hooks/hooks.ts'
 import { endOpenCalls } from '../session/open-calls.ts'
 import { takeQueue } from '../session/take-queue.ts'
-import { type Entry, openCalls, sideOf, waitingAfter } from '../state/kernel-state.ts'
-import { listedAs } from '../thread/changes.ts'
+import { type Entry, openCalls, sideOf } from '../state/kernel-state.ts'
+import { waitingAfter } from '../state/questions.ts'
+import { listedAs } from '../thread/parent-list.ts'
 
 /**
  * Ends the running turn because a message asked for it (`ifBusy`), and begins the turn in which `side` of the
@@ -29,35 +30,35 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
   for (const call of open) await withdraw(context, call, 'A new message came before the call ran.')
   const why = 'A new message came.'
   const input = 'A new message came before this call was answered. Whether it ran is unknown.'
-  const ended = await endOpenCalls(context, {
+  const ends = await endOpenCalls(context, {
     why,
     notRun: 'A new message came before this call ran, so it was not run.',
     child: 'A new message came before the subagent answered. It was asked to stop.',
     input: { outcome: 'unknown', result: input },
   })
   const answering = sideOf(agent, { side })
-  const taken = await takeQueue(context, answering)
+  const messages = await takeQueue(context, answering)
   const at = context.at()
   const events: RuntimeEvent[] = [
-    ...ended,
+    ...ends,
     ...stepEnd(context),
     ...turnEnd(context, 'interrupted', drops ? 'restarted' : 'cut'),
     { type: 'turn_cut', at, turnId: turn.id, ...(drops ? droppedBy(context) : {}) },
     ...(state.status === 'running'
       ? []
       : [{ type: 'status_changed', at, status: 'running' } as const]),
-    ...taken,
+    ...messages,
     ...turnStart(context, side),
   ]
-  const waiting = waitingAfter(state, ended, context.environment.clock.now())
+  const waiting = waitingAfter(state, ends, context.environment.clock.now())
   const head = { lifecycle: 'running', waiting } as const
   // The calls that were cut wait for nobody any more, so the parent's list must not say that this child waits
   // for a person.
-  const listed = state.isToldAwaiting ? listedAs(context, { status: 'running' }) : []
-  const others = [...stopAwaited(context), ...listed]
+  const listing = state.isToldAwaiting ? listedAs(context, { status: 'running' }) : []
+  const others = [...stopAwaited(context), ...listing]
   const write: Write = { kind: 'outcome', events, others, head, expectsNoMail: true }
   if (await unlessLogMoved(context, () => context.commit('turn_cut', write)))
-    await afterStored(context, answering, taken)
+    await afterStored(context, answering, messages)
 }
 
 /**
@@ -69,14 +70,14 @@ function droppedBy({ state }: DrainContext): {
   readonly dropped: readonly string[]
   readonly noted?: string
 } {
-  const said = state.entries
+  const entries = state.entries
     .slice(state.session?.firstEntry)
     .filter(({ isRemoved, dropped }) => !isRemoved && !dropped)
-  const gone = said.filter((entry) => !hasWork(entry))
-  const asked = gone.find(({ message }) => message.type === 'user')
-  const dropped = gone.map(({ message }) => message.id)
-  const keepsCalls = said.some(({ calls }) => calls.some(({ mayHaveRun }) => mayHaveRun))
-  return asked && keepsCalls ? { dropped, noted: asked.message.id } : { dropped }
+  const withoutWork = entries.filter((entry) => !hasWork(entry))
+  const question = withoutWork.find(({ message }) => message.type === 'user')
+  const dropped = withoutWork.map(({ message }) => message.id)
+  const keepsCalls = entries.some(({ calls }) => calls.some(({ mayHaveRun }) => mayHaveRun))
+  return question && keepsCalls ? { dropped, noted: question.message.id } : { dropped }
 }
 
 function hasWork({ message, calls, subagentId, metadata }: Entry): boolean {

@@ -5,7 +5,7 @@ import type { RuntimeEvent } from '../contract/event.ts'
 import { findDelegate } from '../governance/delegates.ts'
 import { uuidFrom } from '../governance/session-identity.ts'
 import { undoneEvents } from '../session/failed-writes.ts'
-import { governedSession } from '../calls/gate.ts'
+import { governedSession } from '../calls/session-governor.ts'
 
 /**
  * Carries out a person's answer about a write that was left when its session failed. A write in doubt that has taken
@@ -16,8 +16,8 @@ export async function decideUndo(context: DrainContext, interruptId: string): Pr
   if (!open?.write) return
   const { write } = open
   const at = context.at()
-  const found = foundBy(open)
-  if (write.status !== 'in_doubt' || found === 'unknown') {
+  const finding = foundBy(open)
+  if (write.status !== 'in_doubt' || finding === 'unknown') {
     const events = [{ type: 'undo_decided', at, interruptId, status: 'closed' } as const]
     return context.commit('undo_decided', { kind: 'outcome', events })
   }
@@ -31,13 +31,19 @@ export async function decideUndo(context: DrainContext, interruptId: string): Pr
   }
   const by = open.answeredBy ?? 'unknown'
   const id = uuidFrom(sha256Hex(canonicalJson([head.id, interruptId])))
-  const end = await environment.governors.undoDecided(session, { id, requestId, call, found, by })
+  const end = await environment.governors.undoDecided(session, {
+    id,
+    requestId,
+    call,
+    found: finding,
+    by,
+  })
   const { status, error, writes: governance } = end
   const undone = { ...write, request_id: requestId, tool: write.toolName, status, error }
   const { own, others } = await undoneEvents(context, [undone])
-  const decided: RuntimeEvent = { type: 'undo_decided', at, interruptId, status, error }
+  const decision: RuntimeEvent = { type: 'undo_decided', at, interruptId, status, error }
   await context.commit('undo_decided', {
-    events: [...own, decided],
+    events: [...own, decision],
     others,
     governance,
     kind: 'outcome',

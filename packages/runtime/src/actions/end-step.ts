@@ -179,10 +179,10 @@ async function passesGate(context: DrainContext, candidate: JsonValue): Promise<
     .map(({ code, detail }) => (detail === undefined ? code : `${code} (${detail})`))
     .join(', ')
   const undone = delivery.undo.filter(({ status }) => status === 'done').map(({ tool }) => tool)
-  const gone = undone.length > 0 ? ` These calls were undone: ${undone.join(', ')}.` : ''
-  const note = `Your answer was not delivered: ${text}.${gone} Correct this and answer again.`
-  const refused = judged(context, 'refused', { reason: text, ids: answerOfStep(state) })
-  const events = [...refused, ...stepEnd(context), noteMessage(context, note, 'gate')]
+  const undoneText = undone.length > 0 ? ` These calls were undone: ${undone.join(', ')}.` : ''
+  const note = `Your answer was not delivered: ${text}.${undoneText} Correct this and answer again.`
+  const refusals = judged(context, 'refused', { reason: text, ids: answerOfStep(state) })
+  const events = [...refusals, ...stepEnd(context), noteMessage(context, note, 'gate')]
   await context.commit('repair', { kind: 'outcome', events })
   return false
 }
@@ -209,9 +209,9 @@ async function readOutput(
   } catch {
     return { problem: 'it is not JSON' }
   }
-  const checked = await output['~standard'].validate(data)
-  if (!checked.issues) return { data }
-  const issues = checked.issues.map(({ message, path = [] }) => {
+  const validation = await output['~standard'].validate(data)
+  if (!validation.issues) return { data }
+  const issues = validation.issues.map(({ message, path = [] }) => {
     const keys = path.map((part) => String(typeof part === 'object' ? part.key : part))
     return keys.length > 0 ? `${keys.join('.')}: ${message}` : message
   })

@@ -4,7 +4,8 @@ import type { DrainContext } from '../context/drain-context.ts'
 import type { Write } from '../context/write.ts'
 import type { KernelAction } from '../state/kernel-action.ts'
 import { waitText } from '../model/retry-text.ts'
-import { isWaiting, openCalls, waitingCount } from '../state/kernel-state.ts'
+import { isWaiting, openCalls } from '../state/kernel-state.ts'
+import { waitingCount } from '../state/questions.ts'
 import type { ThreadLifecycle } from '../store/head.ts'
 
 /**
@@ -34,11 +35,11 @@ export async function park(
   const isNew = lifecycle !== state.status || (retry && text !== state.statusText)
   const waiting = waitingCount(state, context.environment.clock.now())
   const { startedAt: _, ...usage } = state.usage
-  const told = toldToParent(context)
+  const notice = toldToParent(context)
   const status = { type: 'status_changed', at: context.at(), status: lifecycle, text } as const
   const write: Write = {
-    events: isNew || told.others.length > 0 ? [{ ...status, ...told.field }] : [],
-    others: told.others,
+    events: isNew || notice.others.length > 0 ? [{ ...status, ...notice.field }] : [],
+    others: notice.others,
     head: { lifecycle, waiting, ...usage },
     wake: { exactly: wakeAt },
     expectsNoMail: true,

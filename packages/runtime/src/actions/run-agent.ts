@@ -16,25 +16,22 @@ import {
 import { deriveTool } from '@skein/ai/engine'
 import { messageEvents } from '@skein/ai/middleware'
 import { canonicalJson, messageOf, sha256Hex, SkeinError } from '@skein/base'
-import {
-  CallSettledError,
-  cutSignal,
-  HELD_BACK,
-  endEvent,
-  readCut,
-  RunningCall,
-  settledCalls,
-} from '../calls/run.ts'
+import { endEvent } from '../calls/call-events.ts'
+import { cutSignal, readCut } from '../calls/cut-signal.ts'
+import { CallSettledError, HELD_BACK, RunningCall } from '../calls/running-call.ts'
+import { settledCalls } from '../calls/settled-calls.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { InferenceRecorded } from '../contract/event.ts'
 import { compactIfLong } from '../model/compact.ts'
-import { answerableView, infer } from '../model/infer.ts'
+import { infer } from '../model/infer.ts'
+import { answerableView } from '../model/request-messages.ts'
 import { viewOf } from '../model/view.ts'
 import { type CallState, cutOf, type Entry, isWaiting, openCalls } from '../state/kernel-state.ts'
 import type { Redactor } from '../secrets/vault.ts'
-import { endByTool, isWrite, limitOf, mustFollow } from '../state/step-decision.ts'
+import { endByTool, limitOf } from '../state/step-decision.ts'
+import { isWrite, mustFollow } from '../state/calls-to-run.ts'
 import { endStep } from './end-step.ts'
 import { endSession } from '../session/end-session.ts'
 
@@ -56,11 +53,11 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
     await compactIfLong(context, side)
     await answerableView(context, side) // adds a note if there is no message to answer
   }
-  const answered = turn.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
-  const settled = answered
-    ? await settledCalls(context, side, answered)
+  const lastAnswer = turn.step?.entry === undefined ? undefined : state.entries[turn.step.entry]
+  const outcomes = lastAnswer
+    ? await settledCalls(context, side, lastAnswer)
     : new Map<string, ToolOutcome>()
-  const end = await new StrategyReplay(context, side, settled).run()
+  const end = await new StrategyReplay(context, side, outcomes).run()
   if (end.type === 'cut') return readCut(context)
   if (context.signal.aborted || end.type === 'left' || cutOf(state)) return
   if (end.type === 'failed') {
@@ -158,7 +155,7 @@ class StrategyReplay {
     const { signal, environment } = this.#context
     const { ids, clock } = environment
     const { agent: defineAgent, AgentState } = await (agents ??= import('@skein/agents'))
-    const left = new Promise<RunEnd>((resolve) => (this.#leave = resolve))
+    const earlyEnd = new Promise<RunEnd>((resolve) => (this.#leave = resolve))
     const { llmMiddleware: own = [], ...options } = this.#side.agent!
     const runner = defineAgent({
       ...options,
@@ -190,7 +187,7 @@ class StrategyReplay {
         (result): RunEnd => ({ type: 'done', result }),
         (error: unknown): RunEnd => ({ type: 'failed', error }),
       )
-    const end = await Promise.race([run, left])
+    const end = await Promise.race([run, earlyEnd])
     this.#controller.abort()
     await Promise.all([run, this.#asking])
     this.#cut.end()
@@ -230,8 +227,8 @@ class StrategyReplay {
     }
     const asking = this.#asking.then(() => this.#ask(request, digest))
     this.#asking = asking
-    const recorded = await asking
-    yield recorded ? this.#serve(recorded) : await this.#end({ type: 'left' })
+    const inference = await asking
+    yield inference ? this.#serve(inference) : await this.#end({ type: 'left' })
   }
 
   /**
@@ -296,8 +293,8 @@ class StrategyReplay {
     const { toolCallId, toolName } = call
     const isIt = (one: { readonly call: ToolCall }): boolean => one.call.toolCallId === toolCallId
     const entry = this.#served.findLast(({ calls }) => calls.some(isIt))
-    const known = entry?.calls.find(isIt)
-    if (!entry || !known)
+    const callState = entry?.calls.find(isIt)
+    if (!entry || !callState)
       throw new RuntimeError(
         `The agent ran a call of "${toolName}" that is no part of the conversation.`,
         {
@@ -305,9 +302,9 @@ class StrategyReplay {
           hint: 'A strategy may run only calls of an inference that offered the tools of the agent.',
         },
       )
-    const settled = known.outcome ?? this.#settled.get(toolCallId)
+    const settled = callState.outcome ?? this.#settled.get(toolCallId)
     if (settled) return { settled }
-    this.#running.add(known)
+    this.#running.add(callState)
     const running = new RunningCall(this.#context, this.#side, call, this.#cut.signal)
     const { gate, journal, context, parsed } = running
     return {
@@ -315,18 +312,18 @@ class StrategyReplay {
       parsed,
       gate: {
         admit: async (admitted) => {
-          if (!(await this.#isHeld(entry, known))) {
-            this.#admitted.add(known)
+          if (!(await this.#isHeld(entry, callState))) {
+            this.#admitted.add(callState)
             return this.#noted(gate.admit(admitted))
           }
           // A person can be asked before the call's turn only if no call that was judged is still running.
-          const mayAsk = this.#admitted.size === 0 && running.mayAskAhead(entry, known)
+          const mayAsk = this.#admitted.size === 0 && running.mayAskAhead(entry, callState)
           if (mayAsk) {
             const admission = await this.#noted(running.askAhead(admitted))
             if (!running.isHeldBack) return admission
           }
           running.isHeldBack = true
-          this.#held.add(known)
+          this.#held.add(callState)
           return HELD_BACK
         },
         settle: (ended, outcome) => this.#noted(gate.settle(ended, outcome)),
@@ -335,18 +332,18 @@ class StrategyReplay {
         commit: async (effect) => {
           await this.#noted(journal.commit(effect))
           if (effect.type !== 'call_end') return
-          this.#running.delete(known)
-          this.#admitted.delete(known)
+          this.#running.delete(callState)
+          this.#admitted.delete(callState)
           for (const wake of this.#followers.splice(0)) wake()
         },
       },
       settlesAfter: (reason) => running.settlesAfter(reason),
       late: (ended, outcome) => running.late(ended, outcome),
       review: async (ended, outcome) => {
-        const reviewed = await this.#noted(running.review(ended, outcome))
+        const review = await this.#noted(running.review(ended, outcome))
         // The strategy must get the result exactly as the log will have it (without secrets). Otherwise
         // the next run, which reads the log, would differ from this one.
-        return withoutSecrets(reviewed, this.#context.redactor())
+        return withoutSecrets(review, this.#context.redactor())
       },
     }
   }
@@ -388,9 +385,9 @@ class StrategyReplay {
    * waits.
    */
   #digest({ messages, tools, structure }: LLMRequest): string {
-    const known = new Set(this.#history.map(({ id }) => id))
+    const ids = new Set(this.#history.map(({ id }) => id))
     const own = messages
-      .filter(({ id }) => !known.has(id))
+      .filter(({ id }) => !ids.has(id))
       .map((message) => {
         if (message.type === 'user') return { user: messageToJSON(message).content }
         if (message.type === 'tool_result')

@@ -2,8 +2,8 @@ import { messageOf } from '@skein/base'
 import { planSpawn, type NewChild, type SpawnPlan } from '../children/spawn.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { askLogged } from '../model/ask.ts'
-import type { OwnedRelation } from '../state/kernel-state.ts'
+import { askLogged } from '../model/ask-logged.ts'
+import type { OwnedRelation } from '../state/variables.ts'
 import type { Blob } from '../store/commit.ts'
 
 /**

@@ -5,9 +5,10 @@ import { answerEvent, openQuestion, type QuestionPlace } from './open-question.t
 import type { WaitingItem } from '../contract/waiting-item.ts'
 import { callIdOf, findCall } from '../state/calls.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
-import { waitingCount, type OpenInterrupt } from '../state/kernel-state.ts'
+import { type OpenInterrupt } from '../state/kernel-state.ts'
 import type { Commit } from '../store/commit.ts'
-import { jsonCopy } from '../thread/values.ts'
+import { waitingCount } from '../state/questions.ts'
+import { jsonCopy } from '../thread/facade-buffer.ts'
 
 export async function answerQuestion(
   context: ApiContext,

@@ -10,8 +10,9 @@ import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ApprovalDecision } from '../contract/inbox.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
-import { waitingCount, type OpenInterrupt } from '../state/kernel-state.ts'
+import { type OpenInterrupt } from '../state/kernel-state.ts'
 import type { Commit } from '../store/commit.ts'
+import { waitingCount } from '../state/questions.ts'
 
 /** Signs an approval for an authenticated person; returns the token. */
 export type SignApproval = (request: ApprovalRequest, by: string) => Promise<string>

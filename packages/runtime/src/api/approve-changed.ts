@@ -7,13 +7,14 @@ import { approveCall, notGrantable, type SignApproval } from './approve-call.ts'
 import { editThread } from './edit-thread.ts'
 import { answerEvent, checkNotExcluded, checkSeenDigest, openQuestion } from './open-question.ts'
 import { partialApprovalEvent } from './partial-approvals.ts'
-import { foreseeAdmission } from '../calls/gate.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ApprovalDecision } from '../contract/inbox.ts'
 import { argumentsToRun, findCall, sentArguments } from '../state/calls.ts'
-import { registryOf, sideOf, waitingCount, type KernelState } from '../state/kernel-state.ts'
-import { jsonCopy } from '../thread/values.ts'
+import { registryOf, sideOf, type KernelState } from '../state/kernel-state.ts'
+import { waitingCount } from '../state/questions.ts'
+import { jsonCopy } from '../thread/facade-buffer.ts'
+import { foreseeAdmission } from '../calls/session-governor.ts'
 
 /**
  * Denies a call, and makes and approves another one with changed arguments in its place, in one commit. The new call

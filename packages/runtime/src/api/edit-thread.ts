@@ -4,9 +4,9 @@ import type { LoadedThread } from '../state/fold-cache.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import type { Commit, ThreadChange } from '../store/commit.ts'
 import { isStoreError } from '../store/store-error.ts'
-import type { FacadeBuffer } from '../thread/values.ts'
 import { type ApiContext, load } from './api-context.ts'
 import { redacted } from './redacted-changes.ts'
+import type { FacadeBuffer } from '../thread/facade-buffer.ts'
 
 /** A decision about a thread: the change to write (none when absent), and the result for the caller. */
 export interface Edit<T> {

@@ -3,8 +3,8 @@ import { bufferOf, editThread } from './edit-thread.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { EffectScheduled } from '../contract/event.ts'
 import type { ThreadEffects } from '../contract/thread-contents.ts'
-import { openForPeople, waitingCount } from '../state/kernel-state.ts'
 import { facadeEffects, scheduledEffects } from '../thread/effects.ts'
+import { openForPeople, waitingCount } from '../state/questions.ts'
 
 /** Creates the functions for effects, with the same checks as those of tools. */
 export function effectsApi(context: ApiContext): ThreadEffects {

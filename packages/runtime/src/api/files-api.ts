@@ -1,7 +1,7 @@
 import { load, type ApiContext } from './api-context.ts'
 import { bufferOf, editWith } from './edit-thread.ts'
 import type { ThreadFiles } from '../contract/thread-contents.ts'
-import { facadeFiles } from '../thread/values.ts'
+import { facadeFiles } from '../thread/facade-files.ts'
 
 /** Creates the file functions of the API. They make the same checks as the file functions of tools. */
 export function filesApi(context: ApiContext): ThreadFiles {

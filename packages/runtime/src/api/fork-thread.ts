@@ -1,3 +1,4 @@
+import type { EventOf } from '../contract/event-of.ts'
 import type { JsonObject } from '@skein/base'
 import { load, type ApiContext } from './api-context.ts'
 import { editsAfter, isCopied, rootCreated, storeCopy } from './copied-thread.ts'
@@ -151,6 +152,7 @@ function isHistory(event: RuntimeEvent): boolean {
     case 'variables_settled':
       return false
     default:
+      event satisfies History
       return isCopied(event)
   }
 }
@@ -161,3 +163,20 @@ function cannotFork(message: string): RuntimeError {
     hint: 'Fork a thread that still has its history.',
   })
 }
+
+/** Events that a fork copies, unless `isCopied` excludes them. */
+// prettier-ignore
+type History = EventOf<
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_start' | 'session_end' | 'session_failing' | 'write_undone' | 'undo_decided' |
+  'message_added' | 'message_updated' | 'call_changed' | 'message_removed' | 'delivery_changed' |
+  'turn_start' | 'turn_end' | 'step_start' | 'step_reset' | 'step_failed' | 'text_delta' |
+  'tool_execution_start' | 'tool_execution_end' | 'late_result' | 'call_reset' |
+  'interrupt_opened' | 'interrupt_answered' | 'subagent_created' | 'subagent_updated' |
+  'subagent_ended' | 'agent_handoff' | 'context_compacted' | 'gate_decided' | 'error_raised' |
+  'usage_recorded' | 'agent_registered' | 'step_end' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'tool_call_hidden' | 'file_written' | 'file_removed' |
+  'source_added' | 'evidence_added' | 'custom_event' | 'session_stop_requested' |
+  'immediate_done' | 'turn_cut' | 'value_set' | 'env_set' | 'effect_scheduled' |
+  'effect_started' | 'effect_ended' | 'grant_made' | 'grant_revoked'
+>

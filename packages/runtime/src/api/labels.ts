@@ -1,7 +1,7 @@
 import type { JsonObject } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
 import { isStorable } from '../store/storable-text.ts'
-import { jsonCopy } from '../thread/values.ts'
+import { jsonCopy } from '../thread/facade-buffer.ts'
 
 const MAX_LABEL = 256
 const MAX_TAGS = 64

@@ -3,12 +3,14 @@ import type { LateOutcome } from '@skein/ai'
 import { contentOf } from '@skein/ai/engine'
 import type { LateReport } from '../context/environment.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
-import { type CallState, findLateEffect, type KernelState, waitingCount } from '../state/kernel-state.ts'
-import { findCall, isNewsOf } from '../state/calls.ts'
+import { type CallState, findLateEffect, type KernelState } from '../state/kernel-state.ts'
+import { findCall } from '../state/calls.ts'
 import { isStoreError } from '../store/store-error.ts'
 import type { ApiContext } from './api-context.ts'
 import { type Edit, editThread } from './edit-thread.ts'
 import type { LoadedThread } from '../state/fold-cache.ts'
+import { waitingCount } from '../state/questions.ts'
+import { isNewsOf } from '../state/news.ts'
 
 /** How often, and after what times, a late result is offered again to a store that cannot take it. */
 const TRIES = 12

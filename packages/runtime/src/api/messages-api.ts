@@ -10,7 +10,8 @@ import type { HookDefinition } from '../definitions/hook-definition.ts'
 import { runHook, type HookPlace } from '../hooks/run-hook.ts'
 import { registryOf } from '../state/kernel-state.ts'
 import { facadeMessages, selectMessages, storedMessage, storedMessages, type FacadeMessages } from '../thread/messages.ts'
-import { facadeFiles, type FacadeBuffer } from '../thread/values.ts'
+import { facadeFiles } from '../thread/facade-files.ts'
+import type { FacadeBuffer } from '../thread/facade-buffer.ts'
 
 /** Creates the message functions of the API. They make the same checks as the message functions of tools. */
 export function messagesApi(
@@ -90,5 +91,5 @@ async function runApiHook(
     },
     report: (error) => context.report(error, threadId),
   }
-  return runHook(place, hook, { args, isAsked: hook.hook === 'before_update_message' })
+  return runHook(place, hook, args)
 }

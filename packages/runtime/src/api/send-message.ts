@@ -8,10 +8,11 @@ import { RuntimeError } from '../contract/error.ts'
 import type { MessageQueued } from '../contract/event.ts'
 import { IF_BUSY, type SendMessage, type Sent } from '../contract/send-message.ts'
 import { modelNamed, modelNames } from '../definitions/resolved.ts'
-import { CHOSEN_RUN, isFromPerson } from '../state/kernel-state.ts'
+import { isFromPerson } from '../state/kernel-state.ts'
 import { incomingTraceparent } from '../telemetry/telemetry.ts'
 import { normalisePath } from '../thread/paths.ts'
-import { jsonCopy } from '../thread/values.ts'
+import { CHOSEN_RUN } from '../state/chosen-run.ts'
+import { jsonCopy } from '../thread/facade-buffer.ts'
 
 /**
  * Queues a message and wakes the thread. The same message id is queued only once. `ifBusy` (what to do if the

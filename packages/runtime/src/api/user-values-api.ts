@@ -2,7 +2,8 @@ import type { ApiContext } from './api-context.ts'
 import { toRuntimeError } from './edit-thread.ts'
 import { checkLabel } from './labels.ts'
 import type { UserValues } from '../contract/user-values.ts'
-import { checkUserKey, checkedValue } from '../thread/values.ts'
+import { checkedValue } from '../thread/values.ts'
+import { checkUserKey } from '../thread/user-values.ts'
 
 /** Creates the functions for the JSON values that are kept per user, for all threads. */
 export function userValuesApi(context: ApiContext): UserValues {

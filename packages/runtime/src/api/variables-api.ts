@@ -4,8 +4,9 @@ import { requestedVariables } from './waiting-item.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { VariablesProvided } from '../contract/event.ts'
 import type { ThreadVariables } from '../contract/thread-variables.ts'
-import { waitingCount, type KernelState, type PendingVariables } from '../state/kernel-state.ts'
+import { type KernelState, type PendingVariables } from '../state/kernel-state.ts'
 import { envSet } from '../thread/env.ts'
+import { waitingCount } from '../state/questions.ts'
 
 /**
  * Creates the functions that read a request for missing variables and provide their values; the child that

@@ -8,7 +8,9 @@ import { sentenceOf } from './waiting-sentence.ts'
 import { RuntimeError } from '../contract/error.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { WaitingDetail, WaitingItem } from '../contract/waiting-item.ts'
-import { openForPeople, openVariables, type OpenInterrupt, type PendingVariables } from '../state/kernel-state.ts'
+import { type OpenInterrupt, type PendingVariables } from '../state/kernel-state.ts'
+import { openForPeople } from '../state/questions.ts'
+import { openVariables } from '../state/variables.ts'
 
 /** The largest number of pieces of evidence that are shown with a decision. */
 const MAX_EVIDENCE = 100

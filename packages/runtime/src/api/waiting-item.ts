@@ -5,10 +5,11 @@ import type { VariablesRequested } from '../contract/event.ts'
 import type { WaitingItem } from '../contract/waiting-item.ts'
 import type { VariableDefinition } from '../definitions/prompt-definition.ts'
 import { argumentsToRun, findCall, sentArguments } from '../state/calls.ts'
-import { registryOf, requestedRelation, type KernelState, type OpenInterrupt } from '../state/kernel-state.ts'
+import { registryOf, type KernelState, type OpenInterrupt } from '../state/kernel-state.ts'
 import type { ThreadHead } from '../store/head.ts'
 import { queuedTool } from '../thread/effects.ts'
 import { isSecret } from '../thread/env.ts'
+import { requestedRelation } from '../state/variables.ts'
 
 /** A question and the thread that asks it. */
 export interface WaitingQuestion {

@@ -1,12 +1,13 @@
 import type { Inbox, WaitingPage, WaitingSelection } from '../contract/inbox.ts'
 import type { WaitingItem } from '../contract/waiting-item.ts'
-import { openForPeople, openVariables } from '../state/kernel-state.ts'
 import { nextTurn } from '../store/next-turn.ts'
 import type { WaitingPlace, WaitingRow } from '../store/waiting-query.ts'
 import { type ApiContext, type ApiEnvironment, createApiContext } from './api-context.ts'
 import { decodeCursor, encodeCursor } from '../contract/cursor.ts'
 import { AgentPaths } from './agent-path.ts'
 import { questionItem, variablesItem } from './waiting-item.ts'
+import { openForPeople } from '../state/questions.ts'
+import { openVariables } from '../state/variables.ts'
 
 /** How many items a page has unless the caller says otherwise, and how many at most. */
 const PAGE = 100

@@ -7,10 +7,12 @@ import type { ThreadState } from '../contract/thread-state.ts'
 import { registryOf } from '../state/kernel-state.ts'
 import { isStoreError } from '../store/store-error.ts'
 import { rememberRedactor } from '../telemetry/logger.ts'
-import { liveParent, statusToParent, writeOf } from '../thread/changes.ts'
+import { liveParent, writeOf } from '../thread/changes.ts'
 import { createEnvReader } from '../thread/env.ts'
 import { createThreadFacade, type FacadeChanges } from '../thread/facade.ts'
-import { checkReads, freshUserValues, userChanges, withUpdates } from '../thread/values.ts'
+import { statusToParent } from '../thread/parent-list.ts'
+import { checkReads, withUpdates } from '../thread/value-reads.ts'
+import { freshUserValues, userChanges } from '../thread/user-values.ts'
 
 interface WithStateOptions {
   readonly allowsOver?: boolean

@@ -24,10 +24,10 @@ export function childNote(state: Children): string | undefined {
   if (all.length <= MOST_NOTED) return [heading, ...all.map(lineOf)].join('\n')
   const active = all.filter(({ reference }) => isActive(state, reference))
   const inOrder = new Set([...active.toReversed(), ...all.toReversed()])
-  const noted = new Set([...inOrder].slice(0, MOST_NOTED))
+  const names = new Set([...inOrder].slice(0, MOST_NOTED))
   return [
     `${heading} ${all.length} (${countsOf(state, all)}). These are ${MOST_NOTED} of them, the active ones before others; subagent_list lists all.`,
-    ...all.filter((entry) => noted.has(entry)).map(lineOf),
+    ...all.filter((entry) => names.has(entry)).map(lineOf),
   ].join('\n')
 }
 

@@ -5,13 +5,8 @@ import { sha256Hex } from '@skein/base'
 import type { Blob, ThreadChange } from '../store/commit.ts'
 import { cutLargeText } from '../thread/large-text.ts'
 import { liveParent, silentMessage, withPaths } from '../thread/changes.ts'
-import {
-  attachmentPath,
-  normalisePath,
-  type CopiedFiles,
-  findFiles,
-  copyFiles,
-} from '../thread/paths.ts'
+import { attachmentPath, normalisePath } from '../thread/paths.ts'
+import { type CopiedFiles, findFiles, copyFiles } from '../thread/copied-files.ts'
 
 /** The end of a child's session, as it is reported to the parent. */
 export interface ChildOutcome {
@@ -46,7 +41,7 @@ export async function reportToParent(
   const at = context.at()
   const reference = head.id
   const { outcome, message: result } = report
-  const registered: RuntimeEvent =
+  const registration: RuntimeEvent =
     outcome !== 'terminated' && parent.isResumable
       ? { type: 'subagent_updated', at, reference, status: 'idle' }
       : outcome === 'terminated'
@@ -64,7 +59,7 @@ export async function reportToParent(
   const body = fitBody(context, bodyText(report, files), salt)
   const events: RuntimeEvent[] = [
     ...(isTold ? [...files.events, ...body.events] : []),
-    registered,
+    registration,
     ...waiters.map((interruptId) =>
       answer(context, { report, files, body: body.text, interruptId }),
     ),
@@ -92,14 +87,14 @@ function fitBody(
   text: string,
   salt: string,
 ): { readonly text: string; readonly events: readonly RuntimeEvent[]; readonly blobs: Blob[] } {
-  const cut = cutLargeText(context.redactor()?.text(text) ?? text, context.environment.limits)
-  if (!cut) return { text, events: [], blobs: [] }
-  const { kept: bytes } = cut
+  const excerpt = cutLargeText(context.redactor()?.text(text) ?? text, context.environment.limits)
+  if (!excerpt) return { text, events: [], blobs: [] }
+  const { kept: bytes } = excerpt
   const mediaType = 'text/plain'
   const path = attachmentPath('/result.txt', salt)
   const hash = sha256Hex(bytes)
   const at = context.at()
-  const written = {
+  const file = {
     type: 'file_written',
     at,
     path,
@@ -107,7 +102,7 @@ function fitBody(
     sizeBytes: bytes.length,
     hash,
   } as const
-  return { text: cut.shown(path), events: [written], blobs: [{ hash, bytes }] }
+  return { text: excerpt.shown(path), events: [file], blobs: [{ hash, bytes }] }
 }
 
 /** Returns the opening sentence of a report, in the exact words of Standard Agents §7.10. */

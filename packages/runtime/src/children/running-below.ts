@@ -35,8 +35,10 @@ export async function stopBelow(context: DrainContext): Promise<StopBelow> {
       running.push({ threadId: id, seq: child.seq })
       continue
     }
-    const queued = child.queue.filter(({ callers }) => isCaller(own, callers))
-    const append = queued.map(({ queueId }) => ({ type: 'message_unqueued', at, queueId }) as const)
+    const messages = child.queue.filter(({ callers }) => isCaller(own, callers))
+    const append = messages.map(
+      ({ queueId }) => ({ type: 'message_unqueued', at, queueId }) as const,
+    )
     // The child may take the messages meanwhile: then this commit is refused, and the child is looked at again.
     if (append.length > 0) changes.push({ id, append, expectSeq: child.seq, wake })
   }

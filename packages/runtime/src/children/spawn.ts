@@ -13,7 +13,7 @@ import type { FileStat } from '../contract/thread-state.ts'
 import { queuedText } from '../thread/changes.ts'
 import type { DrainContext } from '../context/drain-context.ts'
 import { runHooks } from '../hooks/hooks.ts'
-import { type CopiedFiles, copyFiles } from '../thread/paths.ts'
+import { type CopiedFiles, copyFiles } from '../thread/copied-files.ts'
 
 /** The changes that create a child or send it a message. They are part of the commit of the call. */
 export interface SpawnPlan {
@@ -62,14 +62,14 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
   // Files that are passed to the child get new paths there, so the arguments are rewritten (Standard Agents
   // §7.12).
   const from = relation.config.initAttachmentsProperty
-  const given = from === undefined ? undefined : child.arguments[from]
+  const argument = from === undefined ? undefined : child.arguments[from]
   const [path] = files.paths
-  const paths = Array.isArray(given) ? [...files.paths] : path
-  const isLocal = from !== undefined && given !== undefined && path !== undefined
+  const paths = Array.isArray(argument) ? [...files.paths] : path
+  const isLocal = from !== undefined && argument !== undefined && path !== undefined
   const args = isLocal ? { ...child.arguments, [from]: paths } : child.arguments
   const text = child.message ?? (Object.keys(args).length > 0 ? JSON.stringify(args) : 'Begin.')
   const now = environment.clock.now()
-  const created: ThreadChange = {
+  const thread: ThreadChange = {
     id: reference,
     create: {
       tenant: head.tenant,
@@ -110,7 +110,7 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
     wake: { by: now },
   }
   const { title, description } = agent.definition
-  const registered: RuntimeEvent = {
+  const registration: RuntimeEvent = {
     type: 'subagent_created',
     at,
     reference,
@@ -127,7 +127,7 @@ export function planSpawn(context: DrainContext, child: NewChild): SpawnPlan {
     isImmediate: isImmediate || undefined,
     spawnGroupId,
   }
-  return { reference, events: [registered], others: [created], interruptId }
+  return { reference, events: [registration], others: [thread], interruptId }
 }
 
 /**
@@ -138,17 +138,17 @@ function envEvents(context: DrainContext, child: NewChild, reference: string): R
   const { relation, env, agent = context.agent, provided = new Map() } = child
   const { requiredVariables: required } = relation
   const names = new Map<string, boolean>()
-  const scoped = new Set([context.agent, agent].flatMap((one) => [...scopedNames(one)]))
+  const scopedNamesOfBoth = new Set([context.agent, agent].flatMap((one) => [...scopedNames(one)]))
   for (const [name, { isScoped }] of context.state.env)
-    if (!isScoped && !scoped.has(name)) names.set(name, false)
+    if (!isScoped && !scopedNamesOfBoth.has(name)) names.set(name, false)
   for (const name of relation.scopedEnv) names.set(name, true)
   for (const { name } of required) names.set(name, true)
   return [...names].flatMap(([name, isScoped]) => {
-    const given = provided.get(name)
-    const value = given?.value ?? env.get(name)
+    const entry = provided.get(name)
+    const value = entry?.value ?? env.get(name)
     if (value === undefined) return []
     const isDeclared = required.some((one) => one.name === name && one.type === 'secret')
-    const isSecret = given?.type === 'secret' || env.isSecret(name) || isDeclared
+    const isSecret = entry?.type === 'secret' || env.isSecret(name) || isDeclared
     const { vault } = context.environment
     return [
       {
@@ -198,72 +198,6 @@ export function messageToChild(
 /** Returns the sessions that a child works for: the running one, and those that it works for itself. */
 function callersOf({ state: { session }, head }: DrainContext): MessageQueued['callers'] {
   return session && [...session.callers, { threadId: head.id, sessionId: session.id }]
-}
-
-/**
- * Returns the names of required variables that have no value (Standard Agents §7.8), neither of the parent nor
- * by the child's definitions.
- */
-export function missingVariables(
-  { requiredVariables }: Relation,
-  env: EnvReader,
-): readonly string[] {
-  return requiredVariables
-    .filter(({ name, hasDefault }) => !hasDefault && env.get(name) === undefined)
-    .map(({ name }) => name)
-}
-
-/**
- * Returns the structured error of a call whose child lacks variables, and the event with the request that a
- * person can answer.
- */
-export function variablesError(
-  context: DrainContext,
-  call: {
-    readonly relation: Relation
-    readonly side: ResolvedSide
-    readonly missing: readonly string[]
-    readonly args: JsonObject
-    readonly attachments: readonly FileStat[]
-    readonly toolName: string
-    readonly toolCallId?: string
-    readonly isImmediate?: boolean
-  },
-): { readonly error: Error; readonly event: RuntimeEvent } {
-  const { environment, head, agent } = context
-  const { relation, missing, args, attachments, toolName, toolCallId, isImmediate } = call
-  const requestId = environment.ids()
-  const required = relation.requiredVariables.map(({ name }) => name)
-  const expiresAt = new Date(
-    environment.clock.now() + environment.limits.variablesTtlMs,
-  ).toISOString()
-  const details = {
-    error: 'subagent_env_required',
-    request_id: requestId,
-    endpoint: `/threads/${head.id}/variables/${requestId}`,
-    required,
-    missing,
-    message: `"${relation.key}" needs values for ${missing.join(', ')}. A person can give them at the endpoint; the subagent then starts by itself.`,
-  }
-  return {
-    error: new Error(JSON.stringify(details)),
-    event: {
-      type: 'variables_requested',
-      at: context.at(),
-      requestId,
-      required,
-      missing,
-      expiresAt,
-      relation: relation.key,
-      agent: agent.name,
-      side: call.side.side,
-      toolName,
-      toolCallId,
-      arguments: args,
-      attachments: attachments.length > 0 ? attachments : undefined,
-      isImmediate: isImmediate || undefined,
-    },
-  }
 }
 
 /**

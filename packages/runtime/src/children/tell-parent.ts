@@ -1,8 +1,9 @@
 import { awaitedChildren } from './awaited-children.ts'
 import type { DrainContext } from '../context/drain-context.ts'
-import { type KernelState, openForPeople } from '../state/kernel-state.ts'
+import type { KernelState } from '../state/kernel-state.ts'
+import { openForPeople } from '../state/questions.ts'
+import { listedAs } from '../thread/parent-list.ts'
 import type { ThreadChange } from '../store/commit.ts'
-import { listedAs } from '../thread/changes.ts'
 
 /**
  * Checks whether the parent's list of children says correctly whether this child waits for a person.

@@ -3,17 +3,11 @@ import { isPlainObject, type JsonObject, type JsonSchema, toJsonSchema } from '@
 import { checksAnswers, type Relation, type ResolvedSide } from '../definitions/resolved.ts'
 import type { PromptDefinition, SubagentToolConfig } from '../definitions/prompt-definition.ts'
 import type { DrainContext } from '../context/drain-context.ts'
-import {
-  messageToChild,
-  missingVariables,
-  planSpawn,
-  type SpawnPlan,
-  variablesError,
-  refuseBeyondLimits,
-} from './spawn.ts'
+import { messageToChild, planSpawn, type SpawnPlan, refuseBeyondLimits } from './spawn.ts'
+import { missingVariables, variablesError } from './missing-variables.ts'
 import { hasUnnotedChildren, listTool, MOST_NOTED } from './child-list.ts'
 import { refuseDisabled } from '../thread/env.ts'
-import { findFiles, copyFiles } from '../thread/paths.ts'
+import { findFiles, copyFiles } from '../thread/copied-files.ts'
 
 /** A call that creates or messages a child. `plan`, the changes of both threads, is committed with its outcome. */
 export interface SpawningCall {
@@ -40,7 +34,7 @@ export function childTools(context: DrainContext, relations: readonly Relation[]
   return tools
 }
 
-/** `running` is the call that runs the tool; `calls/run.ts` puts it into the context. */
+/** `running` is the call that runs the tool; `calls/running-call.ts` puts it into the context. */
 type ChildToolContext = ToolContext & { readonly running: SpawningCall }
 
 function childTool(tool: {
@@ -166,10 +160,10 @@ export function pathsOf(value: unknown): readonly string[] {
 
 function createTool(relations: readonly Relation[]): Tool {
   const agents = relations.map(({ key }) => key)
-  const described = relations.map(({ key, description }) => `${key}: ${description}`).join('\n')
+  const list = relations.map(({ key, description }) => `${key}: ${description}`).join('\n')
   return childTool({
     name: 'subagent_create',
-    description: `Creates a subagent that lives on and can be messaged again.\n${described}`,
+    description: `Creates a subagent that lives on and can be messaged again.\n${list}`,
     parameters: {
       type: 'object',
       properties: {
@@ -206,14 +200,14 @@ async function createdPayload(
   relation: Relation,
   args: JsonObject,
 ): Promise<Payload> {
-  const given = args['arguments'] ?? {}
-  if (!isPlainObject(given)) throw new Error('"arguments" of subagent_create must be an object.')
-  const inner = await checked(promptOf(context, relation), relation.key, given as JsonObject)
+  const argument = args['arguments'] ?? {}
+  if (!isPlainObject(argument)) throw new Error('"arguments" of subagent_create must be an object.')
+  const inner = await checked(promptOf(context, relation), relation.key, argument as JsonObject)
   const from = relation.config.initUserMessageProperty
-  const mapped = from === undefined ? undefined : wordsIn(inner[from])
+  const fromArguments = from === undefined ? undefined : wordsIn(inner[from])
   const own = pathsOf(args['attachments'])
   return {
-    message: wordsIn(args['message']) ?? mapped,
+    message: wordsIn(args['message']) ?? fromArguments,
     attachments: own.length > 0 ? own : attachmentsOf(relation, inner),
     name: asText(args['name'])?.trim(),
     arguments: inner,
@@ -235,8 +229,8 @@ async function create(
   const missing = missingVariables(relation, env)
   if (missing.length > 0) {
     const toolName = relation.isResumable ? 'subagent_create' : relation.key
-    const asked = { relation, side, missing, args, attachments, toolName, toolCallId }
-    const { error, event } = variablesError(drain, asked)
+    const request = { relation, side, missing, args, attachments, toolName, toolCallId }
+    const { error, event } = variablesError(drain, request)
     call.plan = { reference: '', events: [event], others: [] }
     throw error
   }
@@ -285,10 +279,10 @@ async function message(
   const relation = relations.find(({ key }) => key === child?.created.relation)
   if (!child || !relation) {
     const keys = new Set(relations.map(({ key }) => key))
-    const known = [...state.children.values()]
+    const references = [...state.children.values()]
       .filter(({ created }) => keys.has(created.relation))
       .map(({ created }) => created.reference)
-    const latest = known.slice(-MOST_NOTED)
+    const latest = references.slice(-MOST_NOTED)
     const list =
       latest.length > 0 ? `Known: ${latest.join(', ')}.` : 'Create one with subagent_create.'
     throw new Error(`There is no subagent with the reference "${reference}". ${list}`)
@@ -298,11 +292,11 @@ async function message(
     throw new Error(`Subagent (reference: ${reference}) was terminated and takes no more messages.`)
   const text = asText(args['message']) ?? ''
   const interruptId = relation.isBlocking ? environment.ids() : undefined
-  const found = findFiles(drain, pathsOf(args['attachments']))
-  if (text.trim() === '' && found.length === 0)
+  const sources = findFiles(drain, pathsOf(args['attachments']))
+  if (text.trim() === '' && sources.length === 0)
     throw new Error('subagent_message needs a "message" that is not empty, or attachments.')
   await openRequest(drain)
-  const files = copyFiles(drain, found, `${reference}/${environment.ids()}`)
+  const files = copyFiles(drain, sources, `${reference}/${environment.ids()}`)
   const append = [...files.events, messageToChild(drain, { text, files, relation, interruptId })]
   const at = drain.at()
   call.plan = {

@@ -6,6 +6,18 @@ import { isStoreError } from '../store/store-error.ts'
  * (`LOG_MOVED`). What was decided from the old log has then to be decided again from the new one.
  */
 
+/** Does some work that ends with such a commit. Returns undefined if the log has moved. */
+export async function resultUnlessMoved<T>(
+  work: () => Promise<T>,
+): Promise<{ readonly result: T } | undefined> {
+  try {
+    return { result: await work() }
+  } catch (error) {
+    if (!isStoreError(error, 'LOG_MOVED')) throw error
+    return undefined
+  }
+}
+
 /**
  * Does some work that ends with such a commit. Returns false if the log has moved; the state then has the new events,
  * and the caller decides again.
@@ -14,14 +26,9 @@ export async function unlessLogMoved(
   thread: Pick<DrainContext, 'catchUp'>,
   work: () => Promise<unknown>,
 ): Promise<boolean> {
-  try {
-    await work()
-    return true
-  } catch (error) {
-    if (!isStoreError(error, 'LOG_MOVED')) throw error
-    await thread.catchUp()
-    return false
-  }
+  const isDone = (await resultUnlessMoved(work)) !== undefined
+  if (!isDone) await thread.catchUp()
+  return isDone
 }
 
 /**
@@ -35,12 +42,10 @@ export async function retryWhenLogMoved<T>(
     maxTries = Infinity,
   }: { readonly thread?: Pick<DrainContext, 'catchUp'>; readonly maxTries?: number } = {},
 ): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!isStoreError(error, 'LOG_MOVED') || tries >= maxTries) throw error
-      await thread?.catchUp()
-    }
+  for (let tries = 1; tries < maxTries; tries++) {
+    const end = await resultUnlessMoved(work)
+    if (end) return end.result
+    await thread?.catchUp()
   }
+  return work()
 }

@@ -2,12 +2,11 @@ import type { Write } from '../context/write.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { GovernanceWrites } from '../governance/session-governor.ts'
 import { catchUpFold, KernelFold } from '../state/fold.ts'
-import { asksPeople, type KernelState } from '../state/kernel-state.ts'
-import type { Commit, CommitResult, ThreadChange } from '../store/commit.ts'
-import { StoreError, isStoreError } from '../store/store-error.ts'
+import { resultUnlessMoved } from './log-moved.ts'
 import { logEvents } from '../telemetry/logger.ts'
 import { liveParent } from '../thread/changes.ts'
-import { checkReads, freshUserValues, readsOf, withUpdates, writtenKeys } from '../thread/values.ts'
+import { checkReads, readsOf, withUpdates, writtenKeys } from '../thread/value-reads.ts'
+import { freshUserValues } from '../thread/user-values.ts'
 import {
   HeldWriteLostError,
   type HeldWrites,
@@ -24,6 +23,10 @@ import {
   withoutAnswered,
   WritePlanner,
 } from './plan-write.ts'
+import type { KernelState } from '../state/kernel-state.ts'
+import { asksPeople } from '../state/questions.ts'
+import type { Commit, CommitResult, ThreadChange } from '../store/commit.ts'
+import { StoreError, isStoreError } from '../store/store-error.ts'
 
 /** What a writer needs of the thread that it writes. */
 export interface WrittenThread extends PlannedThread {
@@ -186,10 +189,10 @@ export class LogWriter {
   /** Plans a write, holds it or commits it together with the held ones, and adds its events to the state. */
   async #append(point: string, given: Write): Promise<void> {
     const { governance } = given
-    const checked = this.#checked(withoutAnswered(this.state, given))
-    const { write } = checked
+    const check = this.#checked(withoutAnswered(this.state, given))
+    const { write } = check
     // A write that asks a person also changes the count of open questions, so it must know of every answer in the log.
-    const isGuarded = checked.isGuarded || asksPeople(write.events ?? [])
+    const isGuarded = check.isGuarded || asksPeople(write.events ?? [])
 
     // Hold the write, if it may wait for the next commit.
     const { rewritesEvents } = this.#thread.environment.store
@@ -199,12 +202,14 @@ export class LogWriter {
     // Commit it, together with the held writes.
     const own = this.#planned(point, { ...write, governance, joinsNext: undefined }, isGuarded)
     const held = this.#held
-    const planned = held ? mergePlanned(held, own) : own
+    const combined = held ? mergePlanned(held, own) : own
     const isRetried = (isGuarded || setsLifecycle(write)) && !write.expectsNoMail && !held
-    const storeNow = (): Promise<CommitResult | undefined> => this.#store(planned.commit, isRetried)
+    const store = () => this.#store(combined.commit)
+    const storeNow = (): Promise<CommitResult | undefined> =>
+      isRetried ? resultUnlessMoved(store).then((end) => end?.result) : store()
     let result: CommitResult | undefined
     try {
-      result = await (this.#thread.trace?.commit(planned.commit, storeNow) ?? storeNow())
+      result = await (this.#thread.trace?.commit(combined.commit, storeNow) ?? storeNow())
     } catch (error) {
       return this.#afterRefusal(point, { given, write, held }, error)
     }
@@ -216,8 +221,8 @@ export class LogWriter {
     // It is stored: the state follows.
     this.#held = undefined
     this.fold.ahead = 0
-    this.#isDue ||= planned.marksDue
-    if (planned.isProgress) this.#thread.onProgress()
+    this.#isDue ||= combined.marksDue
+    if (combined.isProgress) this.#thread.onProgress()
     if (write.releases) this.isReleased = true
     this.#report(own.events)
     const last = result.seqs.get(this.#thread.head.id) ?? this.state.seq
@@ -248,12 +253,10 @@ export class LogWriter {
     return point === '' ? undefined : this.#append(point, given)
   }
 
-  /** Writes a commit. Returns undefined if the log was changed by others and the caller tries again (`mayMove`). */
-  async #store(commit: Commit, mayMove = false): Promise<CommitResult | undefined> {
+  async #store(commit: Commit): Promise<CommitResult> {
     try {
       return await this.#thread.environment.commit(commit)
     } catch (error) {
-      if (mayMove && isStoreError(error, 'LOG_MOVED')) return undefined
       this.isFenced ||= isStoreError(error, 'FENCED')
       throw error
     }
@@ -308,7 +311,7 @@ export class LogWriter {
    */
   async #takeBack({ redo, lost }: HeldWrites, error: unknown): Promise<void> {
     this.#held = undefined
-    const left = [...lost]
+    const callbacks = [...lost]
     this.#isTakingBack = true
     try {
       // After such an error the drain ends.
@@ -316,11 +319,11 @@ export class LogWriter {
       await this.catchUp()
       for (const [place, again] of redo.entries()) {
         if (!(await again())) throw new HeldWriteLostError()
-        left[place] = undefined
+        callbacks[place] = undefined
       }
     } finally {
       this.#isTakingBack = false
-      for (const onLost of left) onLost?.()
+      for (const onLost of callbacks) onLost?.()
     }
   }
 

@@ -1,12 +1,14 @@
 import type { DrainContext } from '../context/drain-context.ts'
 import type { Write } from '../context/write.ts'
 import type { RuntimeEvent } from '../contract/event.ts'
+import type { EventOf } from '../contract/event-of.ts'
 import { findCall } from '../state/calls.ts'
-import { asksPeople, type KernelState, waitingAfter } from '../state/kernel-state.ts'
-import type { Commit, ThreadChange } from '../store/commit.ts'
 import { envSet } from '../thread/env.ts'
-import { userChanges } from '../thread/values.ts'
+import { userChanges } from '../thread/user-values.ts'
 import type { PlannedCommit } from './held-writes.ts'
+import type { KernelState } from '../state/kernel-state.ts'
+import { asksPeople, waitingAfter } from '../state/questions.ts'
+import type { Commit, ThreadChange } from '../store/commit.ts'
 
 /** What a planner needs of the thread that is written. */
 export type PlannedThread = Pick<
@@ -51,9 +53,9 @@ export class WritePlanner {
         append: append && this.#safeEvents(change.id, append),
       })),
     }
-    const stamped = trace?.stamp(plain) ?? plain
-    const { others } = stamped
-    const events = this.#inOrder(stamped.events)
+    const traced = trace?.stamp(plain) ?? plain
+    const { others } = traced
+    const events = this.#inOrder(traced.events)
     let { wake } = write
     // While a thread is worked on, it is marked as due in the store, so that after a crash the next
     // start of the runtime finds the thread even if nothing else asks for work on it.
@@ -96,13 +98,13 @@ export class WritePlanner {
    */
   #inOrder(events: readonly RuntimeEvent[]): readonly RuntimeEvent[] {
     let last = this.#lastAt
-    const ordered = events.map((event) => {
+    const inOrder = events.map((event) => {
       if (event.at < last) return { ...event, at: last }
       last = event.at
       return event
     })
     this.#lastAt = last
-    return ordered
+    return inOrder
   }
 
   /**
@@ -133,36 +135,41 @@ function asStored<T extends object>(event: T): T {
 }
 
 function withoutUndefined<T extends object>(event: T): T {
-  const stored: Partial<T> = {}
-  for (const name in event) if (event[name] !== undefined) stored[name] = event[name]
-  return stored as T // only undefined members are left out
+  const copy: Partial<T> = {}
+  for (const name in event) if (event[name] !== undefined) copy[name] = event[name]
+  return copy as T // only undefined members are left out
 }
 
 /** Whether a write begins something. A thread that was terminated refuses it: it only records how its work ends. */
 export function needsLife({ events = [], others = [] }: Write): boolean {
-  return events.some(({ type }) => BEGINNINGS.has(type)) || others.some(({ create }) => create)
+  return events.some((event) => workOf(event) === 'begins') || others.some(({ create }) => create)
 }
-
-const BEGINNINGS: ReadonlySet<RuntimeEvent['type']> = new Set([
-  'message_added',
-  'message_queued',
-  'session_start',
-  'turn_start',
-  'step_start',
-  'tool_execution_start',
-  'effect_started',
-] as const)
 
 /** Returns the part of a write that records the end of calls and effects; undefined if there is none. */
 export function endsOnly({ events = [], onLost }: Write): Write | undefined {
-  const kept = events.filter(({ type }) => ENDS.has(type))
-  return kept.length === 0 ? undefined : { events: kept, onLost, kind: 'outcome' }
+  const ends = events.filter((event) => workOf(event) === 'ends')
+  return ends.length === 0 ? undefined : { events: ends, onLost, kind: 'outcome' }
 }
 
-const ENDS: ReadonlySet<RuntimeEvent['type']> = new Set([
-  'tool_execution_end',
-  'effect_ended',
-] as const)
+/** What an event says about work: that some begins, that a call or an effect has ended, or neither. */
+function workOf(event: RuntimeEvent): 'begins' | 'ends' | undefined {
+  switch (event.type) {
+    case 'message_added':
+    case 'message_queued':
+    case 'session_start':
+    case 'turn_start':
+    case 'step_start':
+    case 'tool_execution_start':
+    case 'effect_started':
+      return 'begins'
+    case 'tool_execution_end':
+    case 'effect_ended':
+      return 'ends'
+    default:
+      event satisfies NeitherBeginningNorEnd
+      return undefined
+  }
+}
 
 export function setsLifecycle({ head }: Write): boolean {
   return head?.lifecycle !== undefined
@@ -174,16 +181,17 @@ export function setsLifecycle({ head }: Write): boolean {
  */
 export function withoutAnswered(state: KernelState, write: Write): Write {
   const { events = [], head } = write
-  const kept = events.filter(
+  const rest = events.filter(
     (event) =>
       event.type !== 'interrupt_opened' ||
       event.interrupt.kind !== 'in_doubt' ||
       !isAnsweredLate(state, event),
   )
-  const gone = events.length - kept.length
-  if (gone === 0) return write
-  const waiting = head?.waiting === undefined ? undefined : Math.max(head.waiting - gone, 0)
-  return { ...write, events: kept, head: { ...head, waiting } }
+  const answeredCount = events.length - rest.length
+  if (answeredCount === 0) return write
+  const waiting =
+    head?.waiting === undefined ? undefined : Math.max(head.waiting - answeredCount, 0)
+  return { ...write, events: rest, head: { ...head, waiting } }
 }
 
 function isAnsweredLate(
@@ -194,3 +202,21 @@ function isAnsweredLate(
     effectId === undefined ? findCall(state, toolCallId)?.call : state.effects.get(effectId)
   return subject?.late !== undefined
 }
+
+/** Events that begin no work and end none. */
+// prettier-ignore
+type NeitherBeginningNorEnd = EventOf<
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_end' | 'session_failing' | 'write_undone' | 'undo_decided' | 'message_unqueued' |
+  'message_updated' | 'call_changed' | 'message_removed' | 'delivery_changed' | 'turn_end' |
+  'step_reset' | 'step_failed' | 'text_delta' | 'late_result' | 'call_reset' |
+  'interrupt_opened' | 'interrupt_answered' | 'subagent_created' | 'subagent_updated' |
+  'subagent_ended' | 'agent_handoff' | 'context_compacted' | 'gate_decided' | 'error_raised' |
+  'model_requested' | 'model_answered' | 'inference_recorded' | 'usage_recorded' |
+  'agent_registered' | 'step_end' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'tool_call_hidden' | 'file_written' | 'file_removed' |
+  'source_added' | 'evidence_added' | 'custom_event' | 'session_stop_requested' |
+  'immediate_done' | 'stop_requested' | 'turn_cut' | 'resume_requested' | 'value_set' |
+  'env_set' | 'effect_scheduled' | 'variables_requested' | 'variables_provided' |
+  'variables_settled' | 'grant_made' | 'grant_revoked'
+>

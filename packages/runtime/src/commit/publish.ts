@@ -89,13 +89,13 @@ function appended(
     if (own) own.push(...append)
     else events.set(id, [...append])
   }
-  const numbered = new Map<string, readonly StoredEvent[]>()
+  const byThread = new Map<string, readonly StoredEvent[]>()
   for (const [id, own] of events) {
     const first = (seqs.get(id) ?? own.length) - own.length + 1
-    numbered.set(
+    byThread.set(
       id,
       own.map((event, index) => ({ seq: first + index, event })),
     )
   }
-  return numbered
+  return byThread
 }

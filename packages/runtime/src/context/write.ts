@@ -1,7 +1,7 @@
 import type { RuntimeEvent } from '../contract/event.ts'
+import type { ValueUse } from '../thread/value-reads.ts'
 import type { GovernanceWrites } from '../governance/session-governor.ts'
 import type { Blob, HeadPatch, ThreadChange } from '../store/commit.ts'
-import type { ValueUse } from '../thread/values.ts'
 
 /** Commits a write. `point` names the commit in traces, tests and the simulation of crashes. */
 export type CommitWrite = (point: string, write: Write) => Promise<void>

@@ -38,8 +38,7 @@ export async function runHooks<Name extends HookName, T>(
 ): Promise<T> {
   for (const hook of side.hooks) {
     if (hook.hook !== name) continue
-    const use = { args: args(value), isAsked: fold !== undefined }
-    const result = await runHook(hookPlace(context, side), hook, use)
+    const result = await runHook(hookPlace(context, side), hook, args(value))
     // The cast is needed, because the type of the answer depends on `name`.
     if (result && fold) value = fold(value, result.answer as never, hook.id)
   }
@@ -154,9 +153,9 @@ async function beforeUpdate(
   return { ...event, message: { ...json, id: event.messageId, toolCalls } as MessageJSON }
 }
 
-/** Whether the side of the conversation has a hook of one of these kinds. */
-export function hasHook({ hooks }: ResolvedSide, ...kinds: readonly HookName[]): boolean {
-  return hooks.some(({ hook }) => kinds.includes(hook))
+/** Whether the side of the conversation has a hook of this kind. */
+function hasHook({ hooks }: ResolvedSide, name: HookName): boolean {
+  return hooks.some(({ hook }) => hook === name)
 }
 
 /** Runs the hooks for messages that were stored: `after_create_message`, `after_update_message`. */
@@ -168,17 +167,21 @@ export async function afterStored(
   for (const event of events) {
     if (event.type === 'message_added') {
       if (!hasHook(side, 'after_create_message')) continue
-      const stored = toStored(event)
+      const message = toStored(event)
       await runHooks(
         context,
-        { side, name: 'after_create_message', args: () => [stored] },
+        { side, name: 'after_create_message', args: () => [message] },
         undefined,
       )
     }
     if (event.type !== 'message_updated') continue
-    const stored = storedMessage(context.state, event.messageId)
-    if (!stored) continue
-    await runHooks(context, { side, name: 'after_update_message', args: () => [stored] }, undefined)
+    const message = storedMessage(context.state, event.messageId)
+    if (!message) continue
+    await runHooks(
+      context,
+      { side, name: 'after_update_message', args: () => [message] },
+      undefined,
+    )
   }
 }
 

@@ -60,19 +60,19 @@ export function readHookAnswer(
       if (answer === null || typeof answer === 'string') return { answer }
       throw wrong(`(${hook}) returned ${typeName(answer)} instead of a text or null`)
     case 'filter_messages': {
-      const known = new Set(list(before))
-      const read = list(answer).map((one) => {
-        if (known.has(one)) return one
-        const stored = object(one)
-        if (typeof stored['id'] !== 'string')
+      const originals = new Set(list(before))
+      const messages = list(answer).map((one) => {
+        if (originals.has(one)) return one
+        const fields = object(one)
+        if (typeof fields['id'] !== 'string')
           throw wrong(`(${hook}) returned a message without an id`)
-        return { ...stored, message: message(stored['message']) }
+        return { ...fields, message: message(fields['message']) }
       })
-      return { answer: read }
+      return { answer: messages }
     }
     case 'prefilter_llm_history': {
-      const known = new Set(list(before))
-      return { answer: list(answer).map((one) => (known.has(one) ? one : message(one))) }
+      const originals = new Set(list(before))
+      return { answer: list(answer).map((one) => (originals.has(one) ? one : message(one))) }
     }
     case 'before_create_message': {
       const then = (before as StoredMessage).message
@@ -111,21 +111,21 @@ export function readHookAnswer(
   }
 }
 function idsOfCalls(message: Message): readonly string[] {
-  const called = message.type === 'assistant' ? (message.toolCalls ?? []) : []
-  return called.map(({ toolCallId }) => toolCallId)
+  const calls = message.type === 'assistant' ? (message.toolCalls ?? []) : []
+  return calls.map(({ toolCallId }) => toolCallId)
 }
 /** Checks a message and returns it; a message of another copy of the library is converted. */
 function readMessage(value: unknown): Message {
   if (typeof value !== 'object' || value === null) throw new Error(`it is ${typeName(value)}`)
   const json = messageToJSON(value as Message)
   JSON.stringify(json) // throws for what the log and the vendors cannot store
-  const read = messageFromJSON(json)
-  const ids = idsOfCalls(read)
+  const message = messageFromJSON(json)
+  const ids = idsOfCalls(message)
   if (new Set(ids).size < ids.length) throw new Error('two of its calls have the same id')
   const isOurs = [UserMessage, AssistantMessage, ToolResultMessage].some(
     (one) => value instanceof one,
   )
-  return isOurs ? (value as Message) : read
+  return isOurs ? (value as Message) : message
 }
 /** Names the type of a value for error texts, without its content, which may be secret. */
 function typeName(value: unknown): string {

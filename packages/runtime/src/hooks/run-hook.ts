@@ -1,10 +1,10 @@
-import { messageOf } from '@skein/base'
+import { messageOf, withTimeLimit } from '@skein/base'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import type { HookDefinition } from '../definitions/hook-definition.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import { HookAnswerError, readHookAnswer } from './read-answer.ts'
-import { within } from './time-limit.ts'
+import { ANSWERS } from './hook-kinds.ts'
 
 /** Where a hook runs: in the work on a thread, or in a call of the API. */
 export interface HookPlace {
@@ -34,15 +34,17 @@ export class HookBlockedError extends Error {}
 export async function runHook(
   place: HookPlace,
   hook: HookDefinition,
-  { args, isAsked }: { readonly args: readonly unknown[]; readonly isAsked: boolean },
+  args: readonly unknown[],
 ): Promise<{ readonly answer: unknown } | undefined> {
   const execute = hook.execute as (...all: unknown[]) => unknown // the caller has the arguments of this kind of hook
   try {
     return await place.withState(hook, async (state) => {
-      const answer = await within(hook.timeoutMs ?? place.timeoutMs, async () =>
-        place.runUserCode({ kind: 'hook', name: hook.id }, () => execute(state, ...args)),
+      const answer = await withTimeLimit(
+        async () =>
+          place.runUserCode({ kind: 'hook', name: hook.id }, () => execute(state, ...args)),
+        { limitMs: hook.timeoutMs ?? place.timeoutMs },
       )
-      if (answer === undefined || !isAsked) return undefined
+      if (answer === undefined || !ANSWERS[hook.hook]) return undefined
       return readHookAnswer(place, hook, answer, args.at(-1))
     })
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { RuntimeEvent, StoredEvent } from '../contract/event.ts'
+import type { EventOf } from '../contract/event-of.ts'
 import { type DraftPart, endsDraft, LiveDraft, type ShownEvent } from './live-draft.ts'
 
 /**
@@ -12,21 +13,27 @@ export function beginsToShow({ type }: RuntimeEvent): boolean {
 }
 
 /**
- * Events that occur in the middle of a running session. A commit with only these events cannot end a
+ * Whether an event occurs in the middle of a running session. A commit with only such events cannot end a
  * session, ask a person or make the thread wait, so callers that wait for such a change are not notified.
  */
-const UNDER_WAY: ReadonlySet<RuntimeEvent['type']> = new Set([
-  'step_start',
-  'step_end',
-  'model_requested',
-  'model_answered',
-  'inference_recorded',
-  'message_added',
-  'tool_execution_start',
-  'tool_execution_end',
-  'gate_decided',
-  'evidence_added',
-] as const)
+function isUnderWay(event: RuntimeEvent): boolean {
+  switch (event.type) {
+    case 'step_start':
+    case 'step_end':
+    case 'model_requested':
+    case 'model_answered':
+    case 'inference_recorded':
+    case 'message_added':
+    case 'tool_execution_start':
+    case 'tool_execution_end':
+    case 'gate_decided':
+    case 'evidence_added':
+      return true
+    default:
+      event satisfies MayEndWait
+      return false
+  }
+}
 
 /** What the node (process) that works on a thread sends to other nodes where the thread is read. */
 export interface LiveFrame extends DraftPart {
@@ -51,7 +58,7 @@ export class Channel {
   firstSeq: number = Infinity
   /** Increases with every commit, even with one that appends no event. */
   version = 0
-  /** Like `version`, but not increased by commits from the middle of a running session (`UNDER_WAY`). */
+  /** Like `version`, but not increased by commits from the middle of a running session (`isUnderWay`). */
   turns = 0
   /** Number of the last published event that ended a draft (the text of a running step). */
   endedAt = 0
@@ -104,7 +111,7 @@ export class Channel {
   /** Adds events of the log. `isOwn` says whether this process wrote them. */
   publish(events: readonly StoredEvent[], isOwn = true): void {
     this.version++
-    if (events.length === 0 || events.some(({ event }) => !UNDER_WAY.has(event.type))) this.turns++
+    if (events.length === 0 || events.some(({ event }) => !isUnderWay(event))) this.turns++
     for (const stored of events) this.#add(stored, isOwn)
     this.ring()
   }
@@ -240,39 +247,19 @@ export class Bell {
   }
 }
 
-/**
- * Lets a loop wait for one promise after the other until a signal aborts; `close` ends the current
- * wait. It adds only one listener to the signal, however often the loop waits.
- */
-export class AbortGate {
-  #isClosed = false
-  #release: (() => void) | undefined
-  readonly #signal: AbortSignal | undefined
-  readonly #close = (): void => this.close()
-
-  constructor(signal?: AbortSignal) {
-    this.#signal = signal
-    if (signal?.aborted) this.#isClosed = true
-    else signal?.addEventListener('abort', this.#close, { once: true })
-  }
-
-  get isClosed(): boolean {
-    return this.#isClosed
-  }
-
-  /** Resolves to the value of the promise, or to undefined once the gate is closed. */
-  through<T>(promise: Promise<T>): Promise<T | undefined> {
-    return new Promise((resolve, reject) => {
-      promise.then(resolve, reject)
-      if (this.#isClosed) return resolve(undefined)
-      this.#release = () => resolve(undefined)
-    })
-  }
-
-  close(): void {
-    this.#isClosed = true
-    this.#signal?.removeEventListener('abort', this.#close)
-    this.#release?.()
-    this.#release = undefined
-  }
-}
+/** Events that may end a wait. */
+// prettier-ignore
+type MayEndWait = EventOf<
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_start' | 'session_end' | 'session_failing' | 'write_undone' | 'undo_decided' |
+  'message_queued' | 'message_unqueued' | 'message_updated' | 'call_changed' | 'message_removed' |
+  'delivery_changed' | 'turn_start' | 'turn_end' | 'step_reset' | 'step_failed' | 'text_delta' |
+  'late_result' | 'call_reset' | 'interrupt_opened' | 'interrupt_answered' | 'subagent_created' |
+  'subagent_updated' | 'subagent_ended' | 'agent_handoff' | 'context_compacted' | 'error_raised' |
+  'usage_recorded' | 'agent_registered' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'tool_call_hidden' | 'file_written' | 'file_removed' |
+  'source_added' | 'custom_event' | 'session_stop_requested' | 'immediate_done' |
+  'stop_requested' | 'turn_cut' | 'resume_requested' | 'value_set' | 'env_set' |
+  'effect_scheduled' | 'effect_started' | 'effect_ended' | 'variables_requested' |
+  'variables_provided' | 'variables_settled' | 'grant_made' | 'grant_revoked'
+>

@@ -4,7 +4,8 @@ import type { NumberedEvent, SubscribeOptions } from '../contract/subscription.t
 import type { Store } from '../store/store.ts'
 import type { ThreadHead } from '../store/head.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
-import { AbortGate, beginsToShow, Bell, Channel, type LiveFrame } from './channel.ts'
+import { beginsToShow, Bell, Channel, type LiveFrame } from './channel.ts'
+import { AbortGate } from './abort-gate.ts'
 import { endsDraft, type ShownEvent } from './live-draft.ts'
 import { readThread } from './read-thread.ts'
 
@@ -226,11 +227,11 @@ class Bus implements LiveBus {
     wantsDeltas = false,
   ): AsyncGenerator<T, void> {
     const bell = new Bell()
-    const joined: { readonly id: string; readonly channel: Channel }[] = []
+    const subscriptions: { readonly id: string; readonly channel: Channel }[] = []
     const join = (id: string): Channel => {
       const channel = this.#channel(id)
-      channel.join(bell.ring, wantsDeltas && joined.length === 0)
-      joined.push({ id, channel })
+      channel.join(bell.ring, wantsDeltas && subscriptions.length === 0)
+      subscriptions.push({ id, channel })
       return channel
     }
     const [first, ...others] = threadIds
@@ -239,7 +240,7 @@ class Bus implements LiveBus {
       yield* read(channels, bell, join)
     } finally {
       gate.close()
-      for (const [index, { id, channel }] of joined.entries()) {
+      for (const [index, { id, channel }] of subscriptions.entries()) {
         channel.leave(bell.ring, wantsDeltas && index === 0)
         if (channel.deltaReaders === 0) this.remote?.left(id)
         this.#forget(id, channel)
@@ -248,8 +249,8 @@ class Bus implements LiveBus {
   }
 
   #channel(threadId: string): Channel {
-    const known = this.#channels.get(threadId)
-    if (known) return known
+    const open = this.#channels.get(threadId)
+    if (open) return open
     const channel = new Channel(this.#options.maxDraftSize ?? 4 * 1024 * 1024)
     this.#channels.set(threadId, channel)
     return channel
@@ -297,12 +298,12 @@ async function* readTurns(
   bell: Bell,
   gate: AbortGate,
 ): AsyncGenerator<void, void> {
-  let seen = -1
+  let version = -1
   while (!gate.isClosed && !channels[0].isRemoved) {
     bell.mute()
     const count = channels.reduce((sum, { turns }) => sum + turns, 0)
-    if (seen !== count) {
-      seen = count
+    if (version !== count) {
+      version = count
       yield
     } else await gate.through(bell.rung())
   }

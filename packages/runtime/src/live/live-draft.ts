@@ -63,6 +63,7 @@ export function endsDraft(event: ShownEvent): boolean {
     case 'tool_execution_end':
       return true
     default:
+      event satisfies KeepsDraft
       return false
   }
 }
@@ -148,7 +149,7 @@ export class LiveDraft {
     if (after > this.count) return false
     // Transient pieces up to this number were sent to the readers that were connected then; later
     // readers must not get them.
-    const known = this.count
+    const ownCount = this.count
     if (after === 0) {
       this.restart()
       this.count = 0
@@ -166,7 +167,7 @@ export class LiveDraft {
         this.add(event)
       }
       const last = this.#runs.at(-1)!
-      if (last.isTransient && to <= known) last.order = 0
+      if (last.isTransient && to <= ownCount) last.order = 0
     }
     this.count = Math.max(this.count, count)
     this.#droppedTo = Math.max(this.#droppedTo, droppedTo)
@@ -185,14 +186,14 @@ export class LiveDraft {
    * progress of other running calls is kept.
    */
   end(event: ShownEvent): void {
-    const kept = new Map<string, Progress>()
+    const running = new Map<string, Progress>()
     if (event.type === 'tool_execution_end')
       for (const { event: shown } of this.#runs)
         if (isProgress(shown) && shown.toolCallId !== event.toolCallId)
-          kept.set(shown.toolCallId, shown)
+          running.set(shown.toolCallId, shown)
     this.count = 0
     this.restart()
-    for (const progress of kept.values()) this.add(progress)
+    for (const progress of running.values()) this.add(progress)
   }
 
   #newRun(event: ShownEvent, size: number): Run {
@@ -260,3 +261,21 @@ type Progress = Extract<ShownEvent, { type: 'tool_execution_progress' }>
 function isProgress(event: ShownEvent): event is Progress {
   return event.type === 'tool_execution_progress'
 }
+
+/** Events after which the streamed text is still not in the log. */
+// prettier-ignore
+type KeepsDraft = Extract<ShownEvent, { type:
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_start' | 'session_failing' | 'write_undone' | 'undo_decided' | 'message_queued' |
+  'message_unqueued' | 'message_updated' | 'call_changed' | 'message_removed' |
+  'delivery_changed' | 'step_failed' | 'text_delta' | 'tool_execution_start' | 'late_result' |
+  'call_reset' | 'interrupt_opened' | 'interrupt_answered' | 'subagent_created' |
+  'subagent_updated' | 'subagent_ended' | 'agent_handoff' | 'context_compacted' | 'gate_decided' |
+  'error_raised' | 'model_requested' | 'model_answered' | 'inference_recorded' |
+  'usage_recorded' | 'agent_registered' | 'step_end' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'tool_call_hidden' | 'file_written' | 'file_removed' |
+  'source_added' | 'evidence_added' | 'custom_event' | 'session_stop_requested' |
+  'immediate_done' | 'stop_requested' | 'turn_cut' | 'resume_requested' | 'value_set' |
+  'env_set' | 'effect_scheduled' | 'effect_started' | 'effect_ended' | 'variables_requested' |
+  'variables_provided' | 'variables_settled' | 'grant_made' | 'grant_revoked'
+}>

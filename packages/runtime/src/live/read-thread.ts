@@ -3,10 +3,11 @@ import { RuntimeError } from '../contract/error.ts'
 import type { StoredEvent } from '../contract/event.ts'
 import type { NumberedEvent, SubscribeOptions } from '../contract/subscription.ts'
 import type { Store } from '../store/store.ts'
+import { endsDraft, isWords } from './live-draft.ts'
+import type { Bell, Channel } from './channel.ts'
+import type { AbortGate } from './abort-gate.ts'
 import { descendantsOf } from '../store/descendants.ts'
 import { isParked } from '../store/head.ts'
-import type { AbortGate, Bell, Channel } from './channel.ts'
-import { endsDraft, isWords } from './live-draft.ts'
 
 interface Reading {
   readonly threadId: string
@@ -65,8 +66,8 @@ export async function* readThread(
       if (gate.isClosed || channel.isRemoved) return
     }
     if (events.length > 0) continue
-    const shown = reader.shown()
-    if (shown) yield shown
+    const frame = reader.shown()
+    if (frame) yield frame
     else if (await reader.isDone()) return
     else await gate.through(bell.rung())
   }
@@ -183,8 +184,8 @@ class Reader {
     for (let width = 64; ; width *= 4) {
       const after = Math.max(seq - width, 0)
       const page = await gate.through(store.events(threadId, { after, limit: seq - after }))
-      const found = page?.findLast(({ event }) => event.type === 'step_start')?.event
-      if (found?.type === 'step_start') return found.stepId
+      const step = page?.findLast(({ event }) => event.type === 'step_start')?.event
+      if (step?.type === 'step_start') return step.stepId
       if (!page || after === 0) return undefined
     }
   }
@@ -272,14 +273,14 @@ class Cursor {
   endedAt = 0
 
   constructor(after: string | undefined) {
-    const found = /^(\d{1,15})(?:\.(\d{1,15}))?$/.exec(after ?? '0')
-    if (!found)
+    const match = /^(\d{1,15})(?:\.(\d{1,15}))?$/.exec(after ?? '0')
+    if (!match)
       throw new RuntimeError(`${JSON.stringify(after)} is not the id of an event.`, {
         code: 'INPUT_INVALID',
         hint: 'Ids look like `12` or `12.3`; without one, reading starts at the first event.',
       })
-    this.seq = Number(found[1])
-    this.count = Number(found[2] ?? 0)
+    this.seq = Number(match[1])
+    this.count = Number(match[2] ?? 0)
   }
 
   /** Moves the position past a stored event. */

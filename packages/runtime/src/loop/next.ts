@@ -12,9 +12,10 @@ import {
   startsSomething,
   type KernelState,
   type Session,
-  openVariables,
 } from '../state/kernel-state.ts'
-import { callsToRun, decideStep, endByTool } from '../state/step-decision.ts'
+import { openVariables } from '../state/variables.ts'
+import { decideStep, endByTool } from '../state/step-decision.ts'
+import { callsToRun } from '../state/calls-to-run.ts'
 
 /** The inputs of `next` besides the state of the thread. */
 export interface NextOptions {
@@ -39,8 +40,8 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
   const { session } = state
   const { agent, epoch, now, looksAt = now } = options
   if (state.isErased) return { type: 'park', wakeAt: null }
-  const decided = decidedWrite(state)
-  if (decided !== undefined) return { type: 'decide_undo', interruptId: decided }
+  const write = decidedWrite(state)
+  if (write !== undefined) return { type: 'decide_undo', interruptId: write }
   if (state.terminated) {
     const isAwaited = state.queue.some((one) => one.parentInterruptId !== undefined)
     const asksAgain = [...state.interrupts.values()].some(({ isDropped }) => isDropped)
@@ -67,8 +68,8 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
   )
   if (inDoubt.length > 0) return { type: 'settle_in_doubt', calls: inDoubt }
 
-  const cut = cutOf(state)
-  if (cut) return { type: 'cut_turn', side: sideOfLast(state, agent), ...cut }
+  const cutMessage = cutOf(state)
+  if (cutMessage) return { type: 'cut_turn', side: sideOfLast(state, agent), ...cutMessage }
 
   for (const [interruptId, { answer, expiresAt }] of state.interrupts)
     if (!answer && expiresAt !== undefined && Date.parse(expiresAt) <= now)
@@ -82,8 +83,8 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
   // A thread that was stopped before it began waits for its next message, whether its agent is defined or not.
   const isNew = state.immediateFor !== agent.name && state.stop !== 'stopped'
   if (isNew && startsSomething(agent)) return { type: 'activate' }
-  const known = { ...options, agent }
-  const action = session ? inSession(state, session, known) : outOfSession(state, known)
+  const facts = { ...options, agent }
+  const action = session ? inSession(state, session, facts) : outOfSession(state, facts)
   return action.type === 'park' && effect ? effect.action : action
 }
 
@@ -144,14 +145,14 @@ export function needsAgent(
 
 function outOfSession(state: KernelState, { agent, now }: KnownOptions): KernelAction {
   const { queue, resume } = state
-  const parked = { type: 'park', wakeAt: nextTime(state, now) } as const
+  const parking = { type: 'park', wakeAt: nextTime(state, now) } as const
   const answering = sideOfLast(state, agent)
-  if (waitsForImmediate(state) || !startsSession(state)) return parked
+  if (waitsForImmediate(state) || !startsSession(state)) return parking
   if (resume) {
     // The session begins with the side of the conversation that `resume` names, else with the side that answers the
     // last queued message, else with the side whose turn it is.
-    const named = resume.side ?? (queue.length > 0 ? answering : state.nextSide)
-    return { type: 'begin_session', side: agent.b ? named : 'a' }
+    const side = resume.side ?? (queue.length > 0 ? answering : state.nextSide)
+    return { type: 'begin_session', side: agent.b ? side : 'a' }
   }
   return { type: 'begin_session', side: answering }
 }

@@ -1,5 +1,6 @@
 import type { Tool } from '@skein/ai'
-import { CLIENT_TOOLS, openGovernor, toolsOf } from '../calls/gate.ts'
+import { openGovernor } from '../calls/session-governor.ts'
+import { CLIENT_TOOLS, toolsOf } from '../calls/tool-list.ts'
 import { hasUnnotedChildren } from '../children/child-list.ts'
 import { LogWriter, type WrittenThread } from '../commit/log-writer.ts'
 import type { DrainContext, Facade, FacadeUse } from '../context/drain-context.ts'
@@ -17,7 +18,7 @@ import type { KernelFold } from '../state/fold.ts'
 import { type KernelState, registryOf } from '../state/kernel-state.ts'
 import type { ThreadHead } from '../store/head.ts'
 import { DrainTrace } from '../telemetry/drain-trace.ts'
-import { openFacade } from '../thread/changes.ts'
+import { openFacade } from '../thread/open-facade.ts'
 import { createEnvReader, type EnvReader, threadSecrets } from '../thread/env.ts'
 import type { KernelAction } from '../state/kernel-action.ts'
 import { next } from './next.ts'
@@ -153,8 +154,8 @@ export class ThreadContext implements DrainContext, WrittenThread {
   runUserCode<T>({ id, kind, name }: Parameters<DrainContext['runUserCode']>[0], work: () => T): T {
     const { watchdog } = this.environment
     const code = { kind, name, threadId: this.head.id }
-    const watched = watchdog ? () => watchdog.run(code, work) : work
-    return this.trace ? this.trace.run(id, watched) : watched()
+    const guardedWork = watchdog ? () => watchdog.run(code, work) : work
+    return this.trace ? this.trace.run(id, guardedWork) : guardedWork()
   }
 
   // The governor, which judges calls

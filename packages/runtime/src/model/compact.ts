@@ -44,8 +44,8 @@ export async function compactIfLong(context: DrainContext, side: ResolvedSide): 
     // A failed summary must not stop the thread: the model may accept the long conversation.
     const message = `The conversation could not be summarised: ${messageOf(error)}`
     const at = context.at()
-    const raised = { type: 'error_raised', at, code: 'COMPACTION_FAILED', message } as const
-    await context.commit('compaction_failed', { events: [raised] })
+    const failure = { type: 'error_raised', at, code: 'COMPACTION_FAILED', message } as const
+    await context.commit('compaction_failed', { events: [failure] })
   }
 }
 
@@ -61,8 +61,8 @@ export function chooseCut(
 ): number | undefined {
   const last = messages.length - Math.max(1, keepMessages)
   const open = openBefore(messages)
-  for (let cut = last; cut >= 2; cut--) {
-    if (open[cut] === 0 && messages[cut]!.type !== 'tool_result') return cut
+  for (let end = last; end >= 2; end--) {
+    if (open[end] === 0 && messages[end]!.type !== 'tool_result') return end
   }
   return undefined
 }

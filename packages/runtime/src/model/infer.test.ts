@@ -8,7 +8,7 @@ import { createRegistry } from '../definitions/load/registry.ts'
 import { defineAgent } from '../definitions/define-agent.ts'
 import { definePrompt } from '../definitions/define.ts'
 import { defineTool } from '../definitions/define-tool.ts'
-import { paramsOf } from './infer.ts'
+import { paramsOf } from './params.ts'
 
 const look = defineTool({
   name: 'look',

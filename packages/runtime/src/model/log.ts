@@ -55,7 +55,7 @@ export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRe
     structure: structure as JsonObject | undefined,
   })
   const logId = environment.ids()
-  const known = toolCallId === undefined ? repeated(state, side.side, { logId, messages }) : 0
+  const repeats = toolCallId === undefined ? repeated(state, side.side, { logId, messages }) : 0
   return {
     frame,
     startedAt: environment.clock.now(),
@@ -72,7 +72,7 @@ export function logRequest(context: DrainContext, facts: RequestFacts): LoggedRe
       provider: model.model.provider.name,
       model: model.model.modelId,
       frame: frame.hash,
-      ...deltaOf(previous, messages, storedIn(state), known),
+      ...deltaOf(previous, messages, storedIn(state), repeats),
     },
   }
 }
@@ -95,9 +95,9 @@ function repeated(
   { logId, messages }: Pick<LastRequest, 'logId' | 'messages'>,
 ): number {
   const { editSeq } = state
-  const known = lastRequests.get(state) ?? {}
-  const last = known[side]
-  lastRequests.set(state, { ...known, [side]: { logId, messages, editSeq } })
+  const requests = lastRequests.get(state) ?? {}
+  const last = requests[side]
+  lastRequests.set(state, { ...requests, [side]: { logId, messages, editSeq } })
   // After an edit, the log may refer to the same message by another key, so nothing counts as shared.
   if (!last || last.logId !== state.lastLog[side]?.logId || last.editSeq !== editSeq) return 0
   return sameStart(last.messages, messages)
@@ -158,8 +158,8 @@ export function withLoss(
 ): LogWrites {
   if (!usage || usage.totalTokens === 0) return writes
   const { logId } = log.requested
-  const spent = spentOn(model, usage, { at: context.at(), logId })
-  return { ...writes, events: [...writes.events, spent] }
+  const usageEvents = spentOn(model, usage, { at: context.at(), logId })
+  return { ...writes, events: [...writes.events, usageEvents] }
 }
 
 /** Returns the events that log a request, and its answer or failure. */
@@ -244,13 +244,13 @@ export function deltaOf(
     )
   let keeps = from
   while (keeps < messages.length && keys[keeps - from] === before[keeps]) keeps++
-  let known: Set<string> | undefined
+  let names: Set<string> | undefined
   const adds = messages.slice(keeps).map((message, index) => {
     const key = keys[keeps - from + index]!
     if (key === message.id) return key
-    known ??= new Set(before)
-    if (known.has(key)) return key
-    known.add(key)
+    names ??= new Set(before)
+    if (names.has(key)) return key
+    names.add(key)
     // The key is stored as `id`, so that code that reads the log finds the key without decoding the message.
     return { id: key, message: messageToJSON(message) as unknown as JsonObject } // `MessageJSON` is JSON
   })
@@ -272,14 +272,14 @@ export function keysOf(requested: ModelRequested, before: readonly ModelRequeste
   const byId = new Map(before.map((request) => [request.logId, request]))
   const parts: (readonly string[])[] = []
   let request = requested
-  let wanted = Infinity
+  let minimum = Infinity
   for (;;) {
     const { previous, adds } = request
     const keeps = previous?.keeps ?? 0
     const keys = adds.map((add) => (typeof add === 'string' ? add : String(add['id'])))
-    if (wanted > keeps) parts.push(keys.slice(0, wanted - keeps))
-    wanted = Math.min(wanted, keeps)
-    if (!previous || wanted === 0) return parts.toReversed().flat()
+    if (minimum > keeps) parts.push(keys.slice(0, minimum - keeps))
+    minimum = Math.min(minimum, keeps)
+    if (!previous || minimum === 0) return parts.toReversed().flat()
     const next = byId.get(previous.logId)
     if (!next) throw notFound(requested.logId, `rests on ${previous.logId}, which is gone`)
     request = next

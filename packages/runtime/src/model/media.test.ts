@@ -13,7 +13,8 @@ import { defineHook, defineModel, definePrompt } from '../definitions/define.ts'
 import { defineTool } from '../definitions/define-tool.ts'
 import { createRuntime } from '../runtime.ts'
 import { foldKernel } from '../state/fold.ts'
-import { mediaItems, viewOf } from './view.ts'
+import { viewOf } from './view.ts'
+import { mediaItems } from './media-in-messages.ts'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

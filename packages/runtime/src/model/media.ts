@@ -13,9 +13,10 @@ import {
 import { encodeBase64 } from '@skein/base'
 import type { DrainContext } from '../context/drain-context.ts'
 import type { ResolvedModel, ResolvedSide } from '../definitions/resolved.ts'
-import { fileMediaType } from '../thread/paths.ts'
-import { fileBlock, fileIn, type FileReference, shownAs, mediaItems, mediaKind } from './view.ts'
-import type { MediaKind } from './view.ts'
+import { fileMediaType } from '../thread/media-type.ts'
+import { fileBlock, fileIn, type FileReference, shownAs } from './file-blocks.ts'
+import { mediaItems, mediaKind } from './media-in-messages.ts'
+import type { MediaKind } from './media-in-messages.ts'
 
 /** What is sent in place of a file or medium: its content, or a text that says why the content is left out. */
 type Fate = { readonly media: UserContent } | { readonly note: string }
@@ -44,14 +45,17 @@ export async function withMedia(
       if (fate) fates.set(item, fate)
     }
   }
-  const logged = messages.map((message) => withNotes(message, fates))
-  const sent = messages.map((message, place) => withContents(message, fates) ?? logged[place]!)
+  const withNotesOnly = messages.map((message) => withNotes(message, fates))
+  const complete = messages.map(
+    (message, place) => withContents(message, fates) ?? withNotesOnly[place]!,
+  )
   // The encoders of vendor formats cache a request for as long as its last message object exists, which may be long. A
   // copy of that message, used only in this request, lets them drop the contents of files together with the request.
-  const last = sent.at(-1)
+  const last = complete.at(-1)
   const hasContents = [...fates.values()].some((fate) => 'media' in fate)
-  if (last && hasContents && last === logged.at(-1)) sent[sent.length - 1] = copyOf(last)
-  return { logged, sent }
+  if (last && hasContents && last === withNotesOnly.at(-1))
+    complete[complete.length - 1] = copyOf(last)
+  return { logged: withNotesOnly, sent: complete }
 }
 
 /** Which files the model may be shown, and how many files and bytes the request has room for. */
@@ -178,17 +182,17 @@ function withNotes(message: Message, fates: ReadonlyMap<unknown, Fate>): Message
   })
   const isResult = message.type === 'tool_result' && mediaItems(message).some(fileIn)
   if (!isResult && notes.every((note) => note === '')) return message
-  const known = noted.get(message) ?? new Map<string, Message>()
-  noted.set(message, known)
+  const copies = noted.get(message) ?? new Map<string, Message>()
+  noted.set(message, copies)
   const key = notes.join('\n')
-  const made =
-    known.get(key) ??
+  const copy =
+    copies.get(key) ??
     rewritten(message, (item) => {
       const fate = fates.get(item)
       return blocksOf(item, fate && 'note' in fate ? fate : undefined)
     })
-  known.set(key, made)
-  return made
+  copies.set(key, copy)
+  return copy
 }
 
 /** Returns the message with the contents of its files; undefined if no file of it is sent. */
@@ -206,8 +210,8 @@ function blocksOf(item: unknown, fate: Fate | undefined): readonly UserContent[]
     const { text, metadata } = item as TextBlock
     if (metadata?.['skein']?.['isListed']) return fate && 'media' in fate ? [fate.media] : []
     const before = /^(Attached files:)?\n/.exec(text ?? '')?.[0]
-    const named = fileBlock(file, { before, note })
-    return fate && 'media' in fate ? [named, fate.media] : [named]
+    const reference = fileBlock(file, { before, note })
+    return fate && 'media' in fate ? [reference, fate.media] : [reference]
   }
   const kind = mediaKind(item)
   if (note !== undefined && kind) {

@@ -1,5 +1,6 @@
 import { type Message, messageToJSON } from '@skein/ai'
-import { fileIn, shownAs, mediaItems } from './view.ts'
+import { fileIn, shownAs } from './file-blocks.ts'
+import { mediaItems } from './media-in-messages.ts'
 
 /** The estimated tokens of an image, audio, video or document, whatever its size. */
 const MEDIA_TOKENS = 1000

@@ -19,17 +19,17 @@ export async function rebuildRequest(
   blob: (hash: string) => Promise<Uint8Array | undefined>,
 ): Promise<ModelLogDetail> {
   const place = events.findIndex(({ event }) => isRequest(event) && event.logId === logId)
-  const requested = events[place]?.event
-  if (requested?.type !== 'model_requested') throw notFound(logId, 'is not in this thread')
-  const bytes = await blob(requested.frame)
+  const request = events[place]?.event
+  if (request?.type !== 'model_requested') throw notFound(logId, 'is not in this thread')
+  const bytes = await blob(request.frame)
   if (!bytes) throw notFound(logId, 'has lost its frame')
   // The cast is safe, because `frameOf` wrote the frame.
   const frame = JSON.parse(new TextDecoder().decode(bytes)) as ReadFrame
   const answer = answersOf(events).get(logId)
   return {
-    ...toLog(requested, answer),
+    ...toLog(request, answer),
     ...frame,
-    messages: messagesOf(requested, events.slice(0, place)),
+    messages: messagesOf(request, events.slice(0, place)),
     messageId: answer?.messageId,
   }
 }
@@ -89,19 +89,19 @@ type ReadFrame = { readonly [Field in keyof RequestFrame]: ModelLogDetail[Field]
 
 function messagesOf(requested: ModelRequested, before: readonly StoredEvent[]): JsonObject[] {
   const requests = before.map(({ event }) => event).filter(isRequest)
-  const written = new Map<string, JsonObject>()
+  const texts = new Map<string, JsonObject>()
   for (const { adds } of [...requests, requested]) {
     for (const add of adds) {
-      if (typeof add !== 'string') written.set(String(add['id']), add['message'] as JsonObject)
+      if (typeof add !== 'string') texts.set(String(add['id']), add['message'] as JsonObject)
     }
   }
-  const stored = storedIn(foldKernel(before))
+  const find = storedIn(foldKernel(before))
   return keysOf(requested, requests).map((key) => {
-    const message = written.get(key)
+    const message = texts.get(key)
     if (message) return message
-    const kept = stored(key)
-    if (!kept) throw notFound(requested.logId, `has lost the message ${key}`)
-    return messageToJSON(kept) as unknown as JsonObject // `MessageJSON` is JSON
+    const entry = find(key)
+    if (!entry) throw notFound(requested.logId, `has lost the message ${key}`)
+    return messageToJSON(entry) as unknown as JsonObject // `MessageJSON` is JSON
   })
 }
 function isRequest(event: StoredEvent['event']): event is ModelRequested {

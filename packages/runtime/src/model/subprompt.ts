@@ -17,11 +17,13 @@ import { costOf } from '../contract/usage.ts'
 import { overBudget } from './over-budget.ts'
 import type { ResolvedModel, ResolvedSide, Subprompt } from '../definitions/resolved.ts'
 import { findCall } from '../state/calls.ts'
-import { TimeLimit } from './ask.ts'
-import { hookedMessages, paramsOf, systemText } from './infer.ts'
+import { TimeLimit } from './time-limit.ts'
+import { hookedMessages } from './request-messages.ts'
+import { systemText } from './system-text.ts'
+import { paramsOf } from './params.ts'
 import { logAnswer, logFailure, logRequest, type LogWrites } from './log.ts'
 import { viewOf } from './view.ts'
-import { findFiles } from '../thread/paths.ts'
+import { findFiles } from '../thread/copied-files.ts'
 
 /** A tool call that asks the model of another prompt. The records of its requests are committed with its outcome. */
 interface AskingCall {
@@ -188,8 +190,8 @@ async function infer(
 async function resultOf(name: string, { prompt }: ResolvedSide, turn: Turn): Promise<unknown> {
   const { output } = prompt.definition
   if (!output) return turn.response.text
-  const read = await output['~standard'].validate(turn.data)
-  if (!read.issues) return read.value
-  const [first] = read.issues
+  const validation = await output['~standard'].validate(turn.data)
+  if (!validation.issues) return validation.value
+  const [first] = validation.issues
   throw new Error(`The answer of "${name}" does not fit its schema: ${first?.message ?? ''}`)
 }

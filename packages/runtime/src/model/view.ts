@@ -4,14 +4,15 @@ import {
   UserMessage,
   type Message,
   type MessageOptions,
-  type TextBlock,
-  type ToolResult,
   type UserContent,
 } from '@skein/ai'
-import { isPlainObject, type JsonObject, sha256Hex } from '@skein/base'
+import { sha256Hex } from '@skein/base'
 import type { ResolvedPrompt } from '../definitions/resolved.ts'
 import type { Entry, KernelState } from '../state/kernel-state.ts'
-import type { FileStat, Side } from '../contract/thread-state.ts'
+import type { Side } from '../contract/thread-state.ts'
+import { fileBlock, shownAs } from './file-blocks.ts'
+import { remembered, sameAs } from './message-copies.ts'
+import { openingOf } from './repaired-messages.ts'
 
 /**
  * Returns the conversation as one side (A or B) sees it: its own messages have the role `assistant`, all others
@@ -55,8 +56,8 @@ export function viewOf(
       (entry.delivery === 'refused' && place === state.entries.length - 1)
     if (isOpen && messages === start.messages) messages = [...messages]
     // A note of the runtime is shown only to the side of the conversation that its field `for` names.
-    const meant = entry.metadata?.['for']
-    const isShown = !entry.isRemoved && (meant === undefined || meant === side)
+    const audience = entry.metadata?.['for']
+    const isShown = !entry.isRemoved && (audience === undefined || audience === side)
     if (isShown && entry.dropped === 'noted') messages.push(droppedNote(entry.message))
     if (isShown && !entry.dropped)
       messages.push(...messagesOf(entry, side, includePastTools || entry.turnId === turnId))
@@ -91,10 +92,10 @@ class ViewStart {
   showOldImagesAsText(view: Message[], threshold: number): void {
     for (let place = this.#imagesUntil; place < view.length - threshold; place++) {
       const message = view[place]!
-      const shown = message.type === 'user' ? withoutOldImages(message) : message
-      view[place] = shown
+      const visible = message.type === 'user' ? withoutOldImages(message) : message
+      view[place] = visible
       if (place >= this.messages.length) continue
-      this.messages[place] = shown
+      this.messages[place] = visible
       this.#imagesUntil = place + 1
     }
   }
@@ -104,11 +105,11 @@ const starts = new WeakMap<KernelState, { a?: ViewStart; b?: ViewStart }>()
 
 /** Returns the kept start of the last view of this side of the conversation, or an empty one if it is not valid. */
 function startOf(state: KernelState, side: Side, key: readonly unknown[]): ViewStart {
-  const known = starts.get(state) ?? {}
-  starts.set(state, known)
-  const last = known[side]
+  const startsBySide = starts.get(state) ?? {}
+  starts.set(state, startsBySide)
+  const last = startsBySide[side]
   if (last && last.key.every((part, place) => part === key[place])) return last
-  return (known[side] = new ViewStart(key, key[1] as number)) // the index of the first entry
+  return (startsBySide[side] = new ViewStart(key, key[1] as number)) // the index of the first entry
 }
 
 /** Returns the note that stands for messages the user took back; the calls that had started follow it. */
@@ -143,13 +144,6 @@ function refusedNote({ message, refusal }: Entry): Message {
   )
 }
 
-/** Returns the user message that is put first if the view would otherwise begin with a message of the model. */
-function openingOf(first: AssistantMessage): Message {
-  const { id, timestamp } = first
-  const make = () => new UserMessage('Begin.', { id: `${id}.opening`, timestamp })
-  return remembered(openings, first, make)
-}
-
 /** Returns the message that replaces the summarised messages. The same summary gives the same id. */
 export function summaryMessage(summary: string, options: MessageOptions = {}): UserMessage {
   return new UserMessage(`[Summary of the conversation so far]\n${summary}`, {
@@ -161,23 +155,13 @@ export function summaryMessage(summary: string, options: MessageOptions = {}): U
 
 // One cache for each way in which a message is changed for a view, so that the same message gives the same object.
 const summaries = new WeakMap<object, Message>()
-const openings = new WeakMap<Message, Message>()
 const notes = new WeakMap<Message, Message>()
 const refusals = new WeakMap<Message, Message>()
-const nudges = new WeakMap<Message, Message>()
 const withoutCalls = new WeakMap<Message, Message>()
 const asAssistant = new WeakMap<Message, Message>()
 const asUser = new WeakMap<Message, Message>()
 const withFiles = new WeakMap<Message, Message>()
 const withoutImages = new WeakMap<Message, Message>()
-
-function remembered<K extends object, V>(memory: WeakMap<K, V>, key: K, make: () => V): V {
-  const known = memory.get(key)
-  if (known) return known
-  const made = make()
-  memory.set(key, made)
-  return made
-}
 
 /** Returns the messages that a side of the conversation sees of one entry. */
 function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
@@ -207,9 +191,6 @@ function messagesOf(entry: Entry, side: Side, showsTools: boolean): Message[] {
   return visiblePart(entry, message, showsTools)
 }
 
-/** A reference to a file of the thread, as messages contain it. The log has such references, never the bytes. */
-export type FileReference = Pick<FileStat, 'path' | 'mediaType' | 'sizeBytes' | 'hash'>
-
 /**
  * Returns one text block for each file that is attached to a message. The text of a child's report, whose wording
  * Standard Agents §7.10 prescribes, already lists its files, so there only files that models can see get a block.
@@ -226,90 +207,12 @@ function attachedFiles({ attachments, files, subagentId }: Entry): readonly User
   })
 }
 
-/** Returns the text block that names a file; `withMedia` adds the content of the file after it. */
-export function fileBlock(
-  { path, mediaType, sizeBytes, hash }: FileReference,
-  {
-    before = '',
-    note,
-    isListed = false,
-  }: {
-    readonly before?: string
-    readonly note?: string | undefined
-    /** Whether the text of the message already names the file; a request then has only the file's content. */
-    readonly isListed?: boolean
-  } = {},
-): TextBlock {
-  const why = note === undefined ? '' : `: not shown, because ${note}`
-  const text = `${before}${path} (${mediaType}, ${sizeBytes} bytes)${why}`
-  const file = { path, mediaType, sizeBytes, hash }
-  return { type: 'text', text, metadata: { skein: isListed ? { file, isListed } : { file } } }
-}
-
-/** Returns the file to which a block of a message, or an item of a tool's result, refers. */
-export function fileIn(item: unknown): FileReference | undefined {
-  if (!isPlainObject(item)) return undefined
-  const { metadata, $file } = item as { metadata?: { skein?: JsonObject }; $file?: unknown }
-  const file = $file ?? metadata?.skein?.['file']
-  if (!isPlainObject(file)) return undefined
-  const { path, mediaType, sizeBytes, hash } = file
-  const isWhole = [path, mediaType, hash].every((one) => typeof one === 'string')
-  return isWhole && typeof sizeBytes === 'number' ? (file as FileReference & object) : undefined
-}
-
-/** The media that models take. */
-export type MediaKind = 'image' | 'document' | 'audio' | 'video'
-
-/** Returns the kind of media as which vendors accept a file; undefined for types that they do not accept. */
-export function shownAs(mediaType: string): MediaKind | undefined {
-  const type = mediaType.split(';')[0]!.trim().toLowerCase()
-  if (/^image\/(png|jpe?g|gif|webp)$/.test(type)) return 'image'
-  if (type === 'application/pdf') return 'document'
-  return type.startsWith('audio/') ? 'audio' : type.startsWith('video/') ? 'video' : undefined
-}
-
-/** Returns the parts of a message that can be media or references to files. */
-export function mediaItems(message: Message): readonly unknown[] {
-  if (message.type === 'user') return message.content
-  if (message.type !== 'tool_result') return []
-  return message.results.flatMap(({ result }) => result)
-}
-
-const media = new WeakMap<Message, boolean>()
-
-/** Whether a message contains media or refers to files, so that what is sent depends on what the model accepts. */
-function hasMedia(message: Message): boolean {
-  let known = media.get(message)
-  if (known === undefined) {
-    known = mediaItems(message).some((item) => fileIn(item) ?? mediaKind(item))
-    media.set(message, known)
-  }
-  return known
-}
-
-const plain = new WeakMap<KernelState, readonly Message[]>()
-
-/** Whether one of the messages has media. Messages already checked for the previous request are not checked again. */
-export function haveMedia(state: KernelState, messages: readonly Message[]): boolean {
-  const place = sameStart(plain.get(state) ?? [], messages)
-  for (let at = place; at < messages.length; at++) if (hasMedia(messages[at]!)) return true
-  plain.set(state, messages)
-  return false
-}
-
 /** Returns how many messages at the start of two lists are the same objects. */
 export function sameStart(one: readonly Message[], other: readonly Message[]): number {
   const length = Math.min(one.length, other.length)
   let place = 0
   while (place < length && one[place] === other[place]) place++
   return place
-}
-
-/** Returns the kind of a block that contains the media themselves; undefined for other blocks. */
-export function mediaKind(item: unknown): MediaKind | undefined {
-  const { type } = (item ?? {}) as { readonly type?: unknown }
-  const isMedia = type === 'image' || type === 'document' || type === 'audio' || type === 'video'
-  return isMedia && 'mimeType' in (item as object) ? type : undefined
 }
 
 /**
@@ -325,126 +228,10 @@ function visiblePart(entry: Entry, message: AssistantMessage, showsTools: boolea
   }
   const ids = new Set(visible.map(({ call }) => call.toolCallId))
   const calls = (message.toolCalls ?? []).filter(({ toolCallId }) => ids.has(toolCallId))
-  const shown = new AssistantMessage(message.content, calls, sameAs(message))
-  if (entry.results?.type !== 'tool_result') return [shown]
+  const visibleAnswer = new AssistantMessage(message.content, calls, sameAs(message))
+  if (entry.results?.type !== 'tool_result') return [visibleAnswer]
   const results = entry.results.results.filter(({ toolCallId }) => ids.has(toolCallId))
-  return [shown, new ToolResultMessage(results, sameAs(entry.results))]
-}
-
-/**
- * Repairs the messages of a request that hooks have changed, so that vendors accept them: each result
- * follows the message with its call; results without a call, calls without a result, messages without
- * content and repeated messages are left out; a call id that is used twice is changed the second time;
- * the model has neither the first nor the last message. Returns the given list if nothing is wrong, and
- * an empty list if no message is left.
- */
-export function repairedMessages(messages: readonly Message[]): readonly Message[] {
-  const repaired: Message[] = []
-  const ids = new Set<string>()
-  const callIds = new Set<string>()
-  for (const [place, message] of messages.entries()) {
-    if (ids.has(message.id) || message.type === 'tool_result') continue
-    ids.add(message.id)
-    if (message.type === 'user' && hasContent(message)) repaired.push(message)
-    if (message.type !== 'assistant') continue
-    const shown = withItsResults(messages, place, message)
-    repaired.push(...withNewIds(shown, callIds))
-  }
-  const first = repaired[0]
-  if (first?.type === 'assistant') repaired.unshift(openingOf(first))
-  const last = repaired.at(-1)
-  if (last?.type === 'assistant') {
-    const { id, timestamp } = last
-    const make = () => new UserMessage('Go on.', { id: `${id}.nudge`, timestamp })
-    repaired.push(remembered(nudges, last, make))
-  }
-  const isSame =
-    repaired.length === messages.length && repaired.every((one, at) => one === messages[at])
-  return isSame ? messages : repaired
-}
-
-/** Whether a vendor accepts the message even without its calls: it has media, or text that is not empty. */
-function hasContent({ content }: UserMessage | AssistantMessage): boolean {
-  return content.some((block) =>
-    block.type === 'text' ? block.text.trim() !== '' : block.type !== 'reasoning',
-  )
-}
-
-/** Returns a message of the model with only the calls that have a result, and one message with these results. */
-function withItsResults(
-  messages: readonly Message[],
-  place: number,
-  message: AssistantMessage,
-): readonly Message[] {
-  const { toolCalls = [] } = message
-  const answered = toolCalls.flatMap((call) => {
-    const found = resultOf(messages, place, call.toolCallId)
-    return found ? [{ call, ...found }] : []
-  })
-  if (answered.length === 0) {
-    if (!hasContent(message)) return []
-    if (toolCalls.length === 0) return [message]
-    return [new AssistantMessage(message.content, undefined, sameAs(message))]
-  }
-  const calls = answered.map(({ call }) => call)
-  const isWhole = calls.length === toolCalls.length
-  const said = isWhole ? message : new AssistantMessage(message.content, calls, sameAs(message))
-  const next = messages[place + 1]
-  const isInPlace =
-    next?.type === 'tool_result' &&
-    next.results.length === answered.length &&
-    answered.every(({ from }) => from === next)
-  if (isInPlace) return [said, next]
-  const { id, timestamp } = message
-  const results = answered.map(({ call: { toolName }, result }) => ({ ...result, toolName }))
-  return [said, new ToolResultMessage(results, { id: `${id}.results`, timestamp })]
-}
-
-/** Changes call ids that an earlier message has used already, in the calls and in their results. */
-function withNewIds(shown: readonly Message[], used: Set<string>): readonly Message[] {
-  const [said, answered] = shown
-  if (said?.type !== 'assistant' || answered?.type !== 'tool_result') return shown
-  const changed = new Map<string, string>()
-  for (const { toolCallId } of said.toolCalls ?? []) {
-    let id = toolCallId
-    for (let n = 2; used.has(id); n++) id = `${toolCallId.slice(0, 30)}-${n}`
-    used.add(id)
-    if (id !== toolCallId) changed.set(toolCallId, id)
-  }
-  if (changed.size === 0) return shown
-  const renamed = <T extends { readonly toolCallId: string }>(one: T): T => ({
-    ...one,
-    toolCallId: changed.get(one.toolCallId) ?? one.toolCallId,
-  })
-  const calls = said.toolCalls?.map(renamed)
-  return [
-    new AssistantMessage(said.content, calls, sameAs(said)),
-    new ToolResultMessage(answered.results.map(renamed), sameAs(answered)),
-  ]
-}
-
-/**
- * Finds the result of a call: the first one after the call or, if there is none, the last one before it.
- * The search ends at another message that has a call of the same id, because vendors may use an id again.
- */
-function resultOf(
-  messages: readonly Message[],
-  place: number,
-  toolCallId: string,
-): { readonly result: ToolResult; readonly from: ToolResultMessage } | undefined {
-  for (const step of [1, -1])
-    for (let at = place + step; at >= 0 && at < messages.length; at += step) {
-      const from = messages[at]!
-      if (
-        from.type === 'assistant' &&
-        from.toolCalls?.some((call) => call.toolCallId === toolCallId)
-      )
-        break
-      const results = from.type === 'tool_result' ? from.results : []
-      const result = results.find((one) => one.toolCallId === toolCallId)
-      if (result) return { result, from: from as ToolResultMessage } // only such messages have results
-    }
-  return undefined
+  return [visibleAnswer, new ToolResultMessage(results, sameAs(entry.results))]
 }
 
 function withoutOldImages(message: UserMessage): Message {
@@ -457,8 +244,4 @@ function withoutOldImages(message: UserMessage): Message {
     )
     return new UserMessage(content, sameAs(message))
   })
-}
-
-function sameAs({ id, timestamp, metadata }: Message): MessageOptions {
-  return { id, timestamp, metadata }
 }

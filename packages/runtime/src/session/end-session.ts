@@ -15,7 +15,9 @@ import { settleLateCalls } from './late.ts'
 import { endOpenCalls } from './open-calls.ts'
 import { judged, stepEnd, turnEnd } from './turn-events.ts'
 import { callIdOf } from '../state/calls.ts'
-import { type KernelState, openForPeople, openVariables } from '../state/kernel-state.ts'
+import type { KernelState } from '../state/kernel-state.ts'
+import { openForPeople } from '../state/questions.ts'
+import { openVariables } from '../state/variables.ts'
 import { isStoreError } from '../store/store-error.ts'
 
 /** How a session ends. */
@@ -44,14 +46,14 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const { outcome, reason, hint, attachments = [], data, spoken = [] } = ending
   // Each open call gets a result that says why it did not finish, because vendors refuse a history with calls
   // that have no result.
-  const ended = await endOpenCalls(context, { why: whyEnded(outcome) })
-  const failed =
+  const ends = await endOpenCalls(context, { why: whyEnded(outcome) })
+  const failure =
     outcome !== 'completed' && (session.isGoverned || reachesChildren(context))
       ? await failGoverned(context, ending)
       : undefined
-  const { message, undone, questions } = await consequencesOf(context, ending, failed)
-  const cut = ended.filter(({ type }) => type !== 'interrupt_opened')
-  const asked = [...withoutAsked(context, ended, questions), ...questions]
+  const { message, undone, questions } = await consequencesOf(context, ending, failure)
+  const outcomes = ends.filter(({ type }) => type !== 'interrupt_opened')
+  const openQuestions = [...withoutAsked(context, ends, questions), ...questions]
   const isCut = outcome === 'stopped' || outcome === 'terminated'
   const reports = await reportToParent(context, { ...ending, message, attachments })
   const { blobs } = reports
@@ -62,7 +64,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
   const turnOutcome =
     outcome === 'completed' || ending.isTurnOver ? 'completed' : isCut ? 'interrupted' : 'failed'
   const eventsIf = (isUndelivered: boolean): RuntimeEvent[] => [
-    ...cut,
+    ...outcomes,
     ...undone.own,
     ...spoken,
     ...(outcome === 'completed'
@@ -84,7 +86,7 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
       cause: ending.cause,
     },
     ...(isOver ? [reportedEnd(context)] : []),
-    ...asked,
+    ...openQuestions,
   ]
   const others = [
     ...reports.changes,
@@ -99,11 +101,18 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
     isOver ? false : isDetached || (!isLast && effectId !== undefined),
   )
   const variables = openVariables(state, context.environment.clock.now())
-  const waiting = asked.length + stays.length + (isLast ? 0 : variables.length)
+  const waiting = openQuestions.length + stays.length + (isLast ? 0 : variables.length)
   const head = { waiting, lifecycle } as const
   const events = eventsIf(isUndelivered)
-  const undelivered = eventsIf(!isCut)
-  const write: Write = { kind: 'outcome', events, undelivered, others, blobs, head }
+  const undeliveredEvents = eventsIf(!isCut)
+  const write: Write = {
+    kind: 'outcome',
+    events,
+    undelivered: undeliveredEvents,
+    others,
+    blobs,
+    head,
+  }
   // Usually the work on the thread ends next, and one commit then writes the end of the session and of the work.
   await context.commit('session_end', { ...write, joinsNext: true })
   context.dropGovernor()

@@ -15,8 +15,8 @@ export function textOfWrites(agent: string, writes: readonly FailedWrite[]): str
     const whose = write.agent === agent ? '' : ` of ${write.agent}`
     return `- "${write.tool}"${whose}: ${STATUS_TEXT[write.status]}${write.error === undefined ? '' : ` (${write.error})`}.`
   })
-  const left = writes.length - lines.length
-  if (left > 0) lines.push(`- ${left} more, which the audit log names.`)
+  const unlisted = writes.length - lines.length
+  if (unlisted > 0) lines.push(`- ${unlisted} more, which the audit log names.`)
   return ['What became of its writes, the last one first:', ...lines].join('\n')
 }
 
@@ -41,7 +41,7 @@ export function questionsAbout(
     const why = QUESTION[status]
     if (!isOwn || why === undefined) return []
     const id = context.environment.ids()
-    const left: WriteLeft = {
+    const rest: WriteLeft = {
       threadId,
       requestId,
       call,
@@ -61,7 +61,7 @@ export function questionsAbout(
     } satisfies JsonValue
     // The question is about no open call, so it has an id of its own in place of a call's.
     const interrupt = { id, toolCallId: id, kind: 'in_doubt', request } as const
-    return [{ type: 'interrupt_opened', at, turnId: '', interrupt, write: left }]
+    return [{ type: 'interrupt_opened', at, turnId: '', interrupt, write: rest }]
   })
 }
 

@@ -95,14 +95,14 @@ async function endInDoubt(
       { type: 'interrupt_opened', at: base.at, turnId: base.turnId, interrupt },
     ]
   const { toolCallId, toolName } = one.call
-  const found = await answerInDoubt({
+  const decision = await answerInDoubt({
     tool: { name: toolName },
     callId: callIdOf(context.state, toolCallId),
     governor: await governorIfAny(context),
     request: interrupt.request,
     answer: (answer as { readonly value?: unknown }).value,
   })
-  return [endFound(base, found, { why, settledBy: 'person' })]
+  return [endFound(base, decision, { why, settledBy: 'person' })]
 }
 
 /** Ends a write that was started by work on the thread that has ended, e.g. because its process died. */
@@ -115,7 +115,7 @@ async function endStarted(
   const { state, head, environment } = context
   const base = endBase(context, one)
   const callId = callIdOf(state, one.call.toolCallId)
-  const found = await settleUnknownEffect({
+  const decision = await settleUnknownEffect({
     tool,
     callId,
     args: argumentsToRun(one),
@@ -127,11 +127,11 @@ async function endStarted(
     },
   })
   // It could run again safely, but it does not, and nobody knows what the first run has done.
-  if (found.type === 'rerun' && tool.governance.idempotent)
+  if (decision.type === 'rerun' && tool.governance.idempotent)
     return [{ ...base, outcome: 'unknown', result: `${why} ${UNKNOWN}` }]
-  if (found.type !== 'ask') return [endFound(base, found, { why, settledBy: 'probe' })]
+  if (decision.type !== 'ask') return [endFound(base, decision, { why, settledBy: 'probe' })]
   const { toolCallId } = one.call
-  const { request } = found
+  const { request } = decision
   const interrupt = { id: environment.ids(), toolCallId, kind: 'in_doubt', request } as const
   return [
     { ...base, outcome: 'unknown', result: `${why} ${UNKNOWN}` },
@@ -184,13 +184,13 @@ function writingTool(context: DrainContext, one: CallState): ToolDefinition | un
   const turn = state.session?.turn
   if (!agent || !turn) return goneTool(toolName)
   const side = sideOf(agent, turn)
-  const found = side.prompt.tools.find(({ name }) => name === toolName)
-  if (!found)
+  const definition = side.prompt.tools.find(({ name }) => name === toolName)
+  if (!definition)
     return context.tools(side).some(({ name }) => name === toolName)
       ? undefined
       : goneTool(toolName)
-  if (found.kind !== 'tool' || !found.tool.run) return undefined
-  const { tool } = found
+  if (definition.kind !== 'tool' || !definition.tool.run) return undefined
+  const { tool } = definition
   return effectiveRisk(tool, argumentsToRun(one)) === 'read_only' ? undefined : tool
 }
 

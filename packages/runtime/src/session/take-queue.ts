@@ -12,11 +12,11 @@ export async function takeQueue(
   context: DrainContext,
   side: ResolvedSide,
 ): Promise<RuntimeMessageAdded[]> {
-  const taken: RuntimeMessageAdded[] = []
+  const messages: RuntimeMessageAdded[] = []
   const waiting = [...context.state.news, ...context.state.queue]
   for (const queued of waiting) {
     const { queueId, role, message, attachments, subagentId, metadata, userId } = queued
-    const added: RuntimeMessageAdded = {
+    const event: RuntimeMessageAdded = {
       type: 'message_added',
       at: context.at(),
       turnId: queueId,
@@ -29,7 +29,7 @@ export async function takeQueue(
       metadata,
       userId,
     }
-    taken.push(await beforeCreate(context, side, added))
+    messages.push(await beforeCreate(context, side, event))
   }
-  return taken
+  return messages
 }

@@ -55,8 +55,8 @@ export function createFoldCache(
 
   /** Returns a fold (thread state) that is not lent to the work on the thread, so the caller may add events to it. */
   function ownFold(threadId: string, logId: number): KernelFold {
-    const known = folds.get(threadId, logId)
-    const map = known && lent.has(known) ? beside : folds
+    const cachedFold = folds.get(threadId, logId)
+    const map = cachedFold && lent.has(cachedFold) ? beside : folds
     const fold = map.get(threadId, logId) ?? new KernelFold()
     map.set(threadId, logId, fold)
     return fold
@@ -69,9 +69,10 @@ export function createFoldCache(
       return undefined
     }
     const { logId } = head
-    const known = folds.get(threadId, logId)
+    const cachedFold = folds.get(threadId, logId)
     // Readers may also use a fold that is lent (see `lent`), but only while it has exactly the events of the log.
-    if (known?.state.seq === head.seq && known.ahead === 0) return { head, state: known.state }
+    if (cachedFold?.state.seq === head.seq && cachedFold.ahead === 0)
+      return { head, state: cachedFold.state }
     const fold = ownFold(threadId, logId)
     const log = { threadId, logId }
     await restoreFold(fold, store, log, () => !lent.has(fold))
@@ -112,9 +113,9 @@ export function createFoldCache(
 
   const memory: FoldMemory = {
     take(threadId, logId) {
-      const known = folds.get(threadId, logId)
+      const cachedFold = folds.get(threadId, logId)
       // Earlier work on the thread that has lost its lease may still use the known fold; then a new fold is lent.
-      const fold = known && !lent.has(known) ? known : new KernelFold()
+      const fold = cachedFold && !lent.has(cachedFold) ? cachedFold : new KernelFold()
       lent.add(fold)
       folds.set(threadId, logId, fold)
       return fold
@@ -156,8 +157,8 @@ class FoldMap {
   }
 
   get(threadId: string, logId: number): KernelFold | undefined {
-    const known = this.#folds.get(threadId)
-    return known?.logId === logId ? known.fold : undefined
+    const entry = this.#folds.get(threadId)
+    return entry?.logId === logId ? entry.fold : undefined
   }
 
   set(threadId: string, logId: number, fold: KernelFold): void {

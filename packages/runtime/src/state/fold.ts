@@ -4,8 +4,10 @@ import type {
   RuntimeMessageAdded,
   StoredEvent,
 } from '../contract/event.ts'
+import type { EventOf } from '../contract/event-of.ts'
 import { checkVersion } from '../contract/upcast.ts'
-import { foldCall, newCall } from './calls.ts'
+import { newCall } from './calls.ts'
+import { foldCall } from './fold-call.ts'
 import { doPart } from '../store/next-turn.ts'
 import type { Store } from '../store/store.ts'
 import {
@@ -14,7 +16,10 @@ import {
   type SavedSnapshot,
   takeSnapshot,
 } from './snapshot.ts'
-import { addCost, addTokens, foldService, foldSession } from './sessions.ts'
+import { foldSession } from './fold-session.ts'
+import { foldContents } from './fold-contents.ts'
+import { foldWork } from './fold-work.ts'
+import { addCost, addTokens } from './usage-sums.ts'
 import {
   emptyKernelState,
   isAwaited,
@@ -84,9 +89,9 @@ export async function restoreFold(
   if (!snapshots || fold.state.seq > 0) return
   const parts = await snapshots.read(threadId, logId)
   if (parts.size === 0 || fold.state.seq > 0 || !mayRestore()) return
-  const restored = await doPart(() => restoreSnapshot(parts))
+  const snapshot = await doPart(() => restoreSnapshot(parts))
   if (fold.state.seq > 0 || !mayRestore()) return
-  if (restored?.state.threadId === threadId) fold.restore(restored)
+  if (snapshot?.state.threadId === threadId) fold.restore(snapshot)
 }
 
 /** Reads the events of a log that a state does not contain yet. An empty state begins with the snapshot. */
@@ -113,11 +118,11 @@ export function saveFold(fold: KernelFold, { snapshots }: FoldSource, log: LogNa
   // The first snapshot waits for five times as many events: shorter logs are read so fast that they need none.
   const grown = fold.saved ? fold.state.seq - fold.saved.seq : fold.state.seq / 5
   if (grown < every) return
-  const taken = takeSnapshot(fold)
-  if (!taken) return
-  fold.saved = taken.saved
+  const snapshot = takeSnapshot(fold)
+  if (!snapshot) return
+  fold.saved = snapshot.saved
   fold.changedFrom = fold.state.entries.length
-  snapshots.save(log.threadId, log.logId, taken.parts).catch(() => {
+  snapshots.save(log.threadId, log.logId, snapshot.parts).catch(() => {
     fold.saved = undefined
     fold.changedFrom = 0
   })
@@ -211,8 +216,30 @@ function apply(state: KernelState, event: RuntimeEvent): void {
     case 'thread_erased':
       state.isErased = true
       return
+    case 'subagent_created':
+    case 'subagent_updated':
+    case 'subagent_ended':
+    case 'file_written':
+    case 'file_removed':
+    case 'value_set':
+    case 'env_set':
+    case 'gate_decided':
+    case 'status_changed':
+      return foldContents(state, event)
+    case 'effect_scheduled':
+    case 'effect_started':
+    case 'effect_ended':
+    case 'variables_requested':
+    case 'variables_provided':
+    case 'grant_made':
+    case 'grant_revoked':
+    case 'variables_settled':
+    case 'model_answered':
+    case 'model_requested':
+    case 'usage_recorded':
+      return foldWork(state, event)
     default:
-      return foldService(state, event)
+      event satisfies Unfolded
   }
 }
 
@@ -230,12 +257,13 @@ function takeNews({ news }: KernelState, queueId: string | undefined): void {
 function addMessage(state: KernelState, event: RuntimeMessageAdded): void {
   const { queueId, usage, costUsd, metadata } = event
   // If a call of the parent waits for this message, that call now waits for the end of the session.
-  const queued = queueId === undefined ? undefined : take(state, queueId)
+  const request = queueId === undefined ? undefined : take(state, queueId)
   takeNews(state, queueId)
-  const waiter = queued?.parentInterruptId
+  const waiter = request?.parentInterruptId
   if (waiter !== undefined) state.session?.waiters.push(waiter)
-  if (queued?.callers && state.session?.callers.length === 0) state.session.callers = queued.callers
-  if (queued && isFromPerson(queued)) forgetHandoffs(state)
+  if (request?.callers && state.session?.callers.length === 0)
+    state.session.callers = request.callers
+  if (request && isFromPerson(request)) forgetHandoffs(state)
   const message = messageFromJSON(event.message)
   const calls = message.type === 'assistant' ? (message.toolCalls ?? []) : []
   const place = state.entries.length
@@ -302,7 +330,7 @@ export function changedBy(
   { entries, places, callPlaces }: KernelState,
   event: RuntimeEvent,
 ): number {
-  const named = event as {
+  const names = event as {
     readonly messageId?: string
     readonly toolCallId?: string
     readonly interrupt?: { readonly toolCallId: string }
@@ -311,11 +339,18 @@ export function changedBy(
   }
   const {
     messageId = '',
-    toolCallId = named.interrupt?.toolCallId ?? '',
+    toolCallId = names.interrupt?.toolCallId ?? '',
     dropped = [],
     messageIds = [],
-  } = named
-  const found = [places.get(messageId), callPlaces.get(toolCallId)]
-  for (const id of [...dropped, ...messageIds]) found.push(places.get(id))
-  return Math.min(entries.length, ...found.map((place) => place ?? Infinity))
+  } = names
+  const indexes = [places.get(messageId), callPlaces.get(toolCallId)]
+  for (const id of [...dropped, ...messageIds]) indexes.push(places.get(id))
+  return Math.min(entries.length, ...indexes.map((place) => place ?? Infinity))
 }
+
+/** Events that change nothing in the state. */
+// prettier-ignore
+type Unfolded = EventOf<
+  'step_reset' | 'text_delta' | 'agent_registered' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'source_added' | 'evidence_added' | 'custom_event'
+>

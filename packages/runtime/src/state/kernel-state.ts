@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject, type JsonValue, type RecordedArguments } from '@skein/base'
+import type { JsonObject, JsonValue, RecordedArguments } from '@skein/base'
 import type { Message, ToolCall, ToolOutcome } from '@skein/ai'
 import type {
   DeliveryStatus,
@@ -15,7 +15,6 @@ import type {
   MessageQueued,
   ModelRequested,
   ParentLink,
-  RuntimeEvent,
   RuntimeSubagentCreated,
   SessionFailing,
   SessionName,
@@ -25,9 +24,9 @@ import type {
   VariablesRequested,
   WriteLeft,
 } from '../contract/event.ts'
-import type { Budget } from '../definitions/agent-definition.ts'
-import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { FileStat, Side } from '../contract/thread-state.ts'
+import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { Budget } from '../definitions/agent-definition.ts'
 
 /**
  * The state of a thread as the work on the thread and the API use it. It is computed from the events of the log
@@ -460,36 +459,6 @@ export function sideOf(agent: ResolvedAgent, { side }: Pick<SideTurn, 'side'>): 
   return side === 'b' && agent.b ? agent.b : agent.a
 }
 
-/** The key in a message's metadata under which its `ChosenRun` is stored; only the runtime writes it. */
-export const CHOSEN_RUN = 'skein:run'
-
-/** What the last message to the agent chose for its answer instead of what the agent's definition says. */
-export interface ChosenRun {
-  readonly model?: string
-  readonly settings?: JsonObject
-  readonly call?: { readonly toolName: string; readonly arguments: JsonObject }
-  /** Whether `call` was made already. */
-  readonly isCalled: boolean
-}
-
-/**
- * Returns what the last message to the agent chose for its answer; undefined if it chose nothing. Reports of children,
- * and messages that were not queued (notes, and what tools put into the conversation), leave the choice as it is.
- */
-export function chosenRun({
-  entries,
-  queuedIds,
-}: Pick<KernelState, 'entries' | 'queuedIds'>): ChosenRun | undefined {
-  const place = entries.findLastIndex(
-    ({ message, turnId, subagentId }) =>
-      message.type === 'user' && subagentId === undefined && queuedIds.has(turnId),
-  )
-  const chosen = entries[place]?.metadata?.[CHOSEN_RUN]
-  if (!isPlainObject(chosen)) return undefined
-  const isCalled = entries.slice(place + 1).some(({ calls }) => calls.length > 0)
-  return { ...(chosen as Omit<ChosenRun, 'isCalled'>), isCalled } // `queuedMessage` wrote it
-}
-
 /** Whether the call waits for an answer that has not arrived. */
 export function isWaiting({ interrupts }: KernelState, { interruptId }: CallState): boolean {
   return interruptId !== undefined && interrupts.get(interruptId)?.answer === undefined
@@ -503,19 +472,6 @@ export function isWaiting({ interrupts }: KernelState, { interruptId }: CallStat
 export function isAwaited({ queue, parent, lastSession }: KernelState): boolean {
   if (queue.some(({ parentInterruptId }) => parentInterruptId !== undefined)) return true
   return parent?.isBlocking === true && !lastSession && queue.length > 0
-}
-
-/** Returns the unanswered questions (interrupts) that a person or a client can still answer. */
-export function openForPeople({ interrupts, terminated }: KernelState): readonly OpenInterrupt[] {
-  return [...interrupts.values()].filter(
-    ({ answer, isDetached, isDropped, interrupt: { kind } }) =>
-      !answer && isForPeople(kind) && (isDetached ? !isDropped : !terminated),
-  )
-}
-
-/** Whether a person or a client answers questions of this kind. */
-function isForPeople(kind: string): boolean {
-  return kind === 'approval' || kind === 'input' || kind === 'in_doubt'
 }
 
 /** The id of an attempt of a scheduled effect, for governors and in late results. */
@@ -536,78 +492,6 @@ export function findLateEffect(
   if (!effect || attemptId(effectId, effect.run, effect.attempts) !== attempt) return undefined
   const isAsked = interrupts.get(effect.interruptId ?? '')?.interrupt.kind === 'in_doubt'
   return effect.runningEpoch !== undefined || isAsked ? effect : undefined
-}
-
-/** Returns the requests for variables that a person can still answer. */
-export function openVariables(
-  { variables, terminated }: KernelState,
-  now: number,
-): readonly PendingVariables[] {
-  if (terminated) return []
-  return [...variables.values()].filter(
-    ({ requested, provided, reference, error }) =>
-      !provided &&
-      reference === undefined &&
-      error === undefined &&
-      Date.parse(requested.expiresAt) > now,
-  )
-}
-
-/** A kind of child (relation), with the agent and the side of the conversation that list it. */
-export interface OwnedRelation {
-  readonly agent: ResolvedAgent
-  readonly side: ResolvedSide
-  readonly relation: Relation
-}
-
-/**
- * Returns what a request for variables is about. The agent that made the request may have handed the thread over
- * since. Returns undefined if the definitions were changed and have no such child any more.
- */
-export function requestedRelation(
-  registry: Registry,
-  state: KernelState,
-  { agent: name = state.agent, side: only, relation: key }: VariablesRequested,
-): OwnedRelation | undefined {
-  const agent = registryOf(registry, state).agents.get(name)
-  for (const side of [agent?.a, agent?.b])
-    for (const tool of side?.prompt.tools ?? [])
-      if (agent && side && tool.kind === 'subagent' && tool.relation.key === key)
-        if (only === undefined || only === side.side)
-          return { agent, side, relation: tool.relation }
-  return undefined
-}
-
-/** Returns how many things of the thread wait for a person or a client. */
-export function waitingCount(state: KernelState, now: number): number {
-  return openForPeople(state).length + openVariables(state, now).length
-}
-
-/** Whether events ask a person or a client for something. */
-export function asksPeople(events: readonly RuntimeEvent[]): boolean {
-  return events.some(
-    (event) =>
-      event.type === 'variables_requested' ||
-      (event.type === 'interrupt_opened' && isForPeople(event.interrupt.kind)),
-  )
-}
-
-/** Returns what `waitingCount` will be after these events, some of which ask people for something. */
-export function waitingAfter(
-  state: KernelState,
-  events: readonly RuntimeEvent[],
-  now: number,
-): number {
-  const calls = new Set(openForPeople(state).map(({ interrupt }) => interrupt.toolCallId))
-  let variables = openVariables(state, now).length
-  for (const event of events)
-    if (event.type === 'variables_requested') variables++
-    else if (event.type === 'tool_execution_end') calls.delete(event.toolCallId)
-    else if (event.type === 'interrupt_opened')
-      // A new question about a call replaces the earlier one.
-      if (isForPeople(event.interrupt.kind)) calls.add(event.interrupt.toolCallId)
-      else calls.delete(event.interrupt.toolCallId)
-  return calls.size + variables
 }
 
 /**

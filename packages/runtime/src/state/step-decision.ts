@@ -1,11 +1,9 @@
-import type { ToolCall } from '@skein/ai'
 import { isPlainObject } from '@skein/base'
 import type { ResolvedAgent, ResolvedBinding, ResolvedSide } from '../definitions/resolved.ts'
 import type { RuntimeLimits } from '../contract/limits.ts'
 import {
   type CallState,
   type Entry,
-  isWaiting,
   type KernelState,
   type Session,
   spentBy,
@@ -43,8 +41,8 @@ export interface StepFacts {
  * first); the stop tool; a handoff to another agent; the response; the limits.
  */
 export function decideStep(facts: StepFacts): StepDecision {
-  const ended = endByTool(facts)
-  if (ended) return ended
+  const end = endByTool(facts)
+  if (end) return end
   const { side, entry } = facts
   for (const { call, outcome } of entry.calls) {
     const tool = side.prompt.tools.find(({ name }) => name === call.toolName)
@@ -74,12 +72,12 @@ export function endByTool({ session, side, entry }: StepFacts): StepDecision | u
       message: stopRequest.message,
       attachments: stopRequest.attachments ?? [],
     }
-  const done = entry.calls.filter(({ outcome }) => outcome?.type === 'done')
+  const successes = entry.calls.filter(({ outcome }) => outcome?.type === 'done')
   for (const [binding, outcome, reason] of [
     [side.sessionFail, 'failed', 'session_fail'],
     [side.sessionStop, 'completed', 'session_stop'],
   ] as const) {
-    const call = binding && done.find((one) => one.call.toolName === binding.name)
+    const call = binding && successes.find((one) => one.call.toolName === binding.name)
     if (!call || !binding) continue
     const message = boundMessage(call, binding)
     const attachments = boundAttachments(call, binding)
@@ -135,8 +133,8 @@ export function stopText(
 ): string | undefined {
   const property = side.stopToolResponseProperty
   if (property === undefined) return undefined
-  const given = argumentsToRun({ call, parsed })[property]
-  if (given !== undefined && given !== null) return toText(given)
+  const argument = argumentsToRun({ call, parsed })[property]
+  if (argument !== undefined && argument !== null) return toText(argument)
   let result: unknown = outcome?.type === 'done' ? outcome.result : undefined
   if (typeof result === 'string')
     try {
@@ -144,8 +142,8 @@ export function stopText(
     } catch {
       return undefined // a result that is not JSON has no properties
     }
-  const found = isPlainObject(result) ? result[property] : undefined
-  return found === undefined || found === null ? undefined : toText(found)
+  const member = isPlainObject(result) ? result[property] : undefined
+  return member === undefined || member === null ? undefined : toText(member)
 }
 
 /** Returns the handoff to another agent, or a failure if the thread was handed over too often. */
@@ -163,8 +161,8 @@ function lacksCall({ prompt }: ResolvedSide, entry: Entry | undefined): boolean 
 
 function limit(facts: StepFacts): StepDecision | undefined {
   const { state, session, side, entry } = facts
-  const reached = limitOf(facts)
-  if (reached) return reached
+  const limit = limitOf(facts)
+  if (limit) return limit
   if (isEmpty(entry) && isEmpty(answerBefore(state, session)))
     return failed('empty_response', `${side.label} answered with nothing twice.`)
   if (lacksCall(side, entry) && lacksCall(side, answerBefore(state, session)))
@@ -219,88 +217,4 @@ function isEmpty(entry: Entry | undefined): boolean {
 /** Returns the text of an entry of the conversation; empty for results of calls. */
 export function messageText({ message }: Entry): string {
   return message.type === 'tool_result' ? '' : message.text
-}
-
-/** What a call may do; the order in which the calls of one message run depends on it. */
-type CallKind = 'read' | 'child' | 'write'
-
-/**
- * Returns the kind of a call. Calls of tools that the prompt does not list (tools of a client, names that the
- * model made up) count as writes.
- */
-function kindOf({ prompt }: ResolvedSide, { toolName }: ToolCall): CallKind {
-  const tool = prompt.tools.find(({ name }) => name === toolName)
-  if (tool?.kind === 'tool') return tool.tool.governance.risk === 'read_only' ? 'read' : 'write'
-  if (tool?.kind === 'prompt') return 'read'
-  if (tool?.kind === 'subagent') return 'child'
-  if (toolName === 'subagent_list') return 'read'
-  const isLifecycle = toolName === 'subagent_create' || toolName === 'subagent_message'
-  const hasResumable = prompt.tools.some(
-    (one) => one.kind === 'subagent' && one.relation.isResumable,
-  )
-  return isLifecycle && hasResumable ? 'child' : 'write'
-}
-
-/**
- * Returns the calls of a message without an outcome that can be run or settled now. A write waits for every
- * earlier call of its message that has no outcome, even if that call waits for a person or a child: the
- * model wrote the message in the belief that the earlier calls succeed. A read, or a call of a child, does
- * not wait for a waiting call; it waits only for an earlier write that is itself held back. Pure.
- */
-export function callsToRun(state: KernelState, side: ResolvedSide, { calls }: Entry): CallState[] {
-  let hasOpen = false
-  let hasHeldWrite = false
-  return calls.filter((call) => {
-    if (call.outcome) return false
-    const isHeld = isWrite(side, call.call) ? hasOpen : hasHeldWrite
-    hasOpen = true
-    if (isWaiting(state, call)) return false
-    if (isAnswered(state, call)) return true
-    if (isHeld && isWrite(side, call.call)) hasHeldWrite = true
-    return !isHeld
-  })
-}
-
-/** Whether the answer that the call waited for is already its outcome, so that the call need not run. */
-function isAnswered({ interrupts }: KernelState, { interruptId }: CallState): boolean {
-  const { answer, interrupt } = interrupts.get(interruptId ?? '') ?? {}
-  // In these two kinds the answer is no outcome: an approved call has to run, a call in doubt may have to run again.
-  return answer !== undefined && interrupt?.kind !== 'approval' && interrupt?.kind !== 'in_doubt'
-}
-
-/**
- * Whether the call may start only after the earlier call of its message has ended or begun to wait.
- * Children are created one at a time, because the number of children is limited.
- */
-export function mustFollow(side: ResolvedSide, call: ToolCall, earlier: ToolCall): boolean {
-  const before = kindOf(side, earlier)
-  switch (kindOf(side, call)) {
-    case 'write':
-      return true
-    case 'child':
-      return before !== 'read'
-    case 'read':
-      return before === 'write'
-  }
-}
-
-/** Whether the call is a write. A write waits even for earlier calls that wait for an answer, which may take days. */
-export function isWrite(side: ResolvedSide, call: ToolCall): boolean {
-  return kindOf(side, call) === 'write'
-}
-
-/** Returns the calls of a message, each with the ids of calls that have to end before it (see `callsToRun`). */
-export function orderedCalls(
-  state: KernelState,
-  side: ResolvedSide,
-  { calls }: Entry,
-): readonly ToolCall[] {
-  return calls.map(({ call, outcome }, place): ToolCall => {
-    if (outcome) return call
-    const after = calls
-      .slice(0, place)
-      .filter((one) => !one.outcome && mustFollow(side, call, one.call))
-      .filter((one) => isWrite(side, call) || !isWaiting(state, one))
-    return after.length === 0 ? call : { ...call, after: after.map((one) => one.call.toolCallId) }
-  })
 }

@@ -1,3 +1,4 @@
+import type { EventOf } from '../contract/event-of.ts'
 import { isPlainObject } from '@skein/base'
 import type { RuntimeEvent } from '../contract/event.ts'
 import type { ThreadHead } from './head.ts'
@@ -122,7 +123,8 @@ export class QuestionLog {
         this.#opened.clear()
         this.#closesAll = true
         return
-      default: // no other event is about questions
+      default:
+        event satisfies NoQuestion
     }
   }
 
@@ -236,3 +238,20 @@ function byPlace(a: WaitingPlace, b: WaitingPlace): number {
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
+
+/** Events that open and close no question. */
+// prettier-ignore
+type NoQuestion = EventOf<
+  'thread_created' | 'thread_updated' | 'status_changed' | 'session_start' | 'session_end' |
+  'session_failing' | 'write_undone' | 'undo_decided' | 'message_queued' | 'message_unqueued' |
+  'message_added' | 'message_updated' | 'call_changed' | 'message_removed' | 'delivery_changed' |
+  'turn_start' | 'turn_end' | 'step_start' | 'step_reset' | 'step_failed' | 'text_delta' |
+  'tool_execution_start' | 'call_reset' | 'subagent_created' | 'subagent_updated' |
+  'subagent_ended' | 'agent_handoff' | 'context_compacted' | 'gate_decided' | 'error_raised' |
+  'model_requested' | 'model_answered' | 'inference_recorded' | 'usage_recorded' |
+  'agent_registered' | 'step_end' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'tool_call_hidden' | 'file_written' | 'file_removed' |
+  'source_added' | 'evidence_added' | 'custom_event' | 'session_stop_requested' |
+  'immediate_done' | 'stop_requested' | 'turn_cut' | 'resume_requested' | 'value_set' |
+  'env_set' | 'effect_scheduled' | 'grant_made' | 'grant_revoked'
+>

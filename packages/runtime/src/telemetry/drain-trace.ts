@@ -1,12 +1,11 @@
 import type { Middleware } from '@skein/ai'
 import { type SpanAttributes, toolAttributes } from '@skein/ai/middleware'
 import type { RuntimeEvent } from '../contract/event.ts'
+import type { EventOf } from '../contract/event-of.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import type { Commit, ThreadChange } from '../store/commit.ts'
 import type { ThreadHead } from '../store/head.ts'
 import { type OpenSpan, parseTraceparent, type Telemetry } from './telemetry.ts'
-
-type EventOf<Type extends RuntimeEvent['type']> = Extract<RuntimeEvent, { type: Type }>
 
 /**
  * The spans and measurements of one drain (one stretch of work on a thread), made from the events that it commits.
@@ -71,12 +70,12 @@ export class DrainTrace {
     })
     const trace = this.#causeOf(events)?.traceparent
     if (trace === undefined) return write.events === events ? write : { ...write, events }
-    const stamped = (event: RuntimeEvent): RuntimeEvent =>
+    const withTrace = (event: RuntimeEvent): RuntimeEvent =>
       event.type === 'message_queued' && event.trace === undefined ? { ...event, trace } : event
     const others = write.others.map((change) =>
-      change.append ? { ...change, append: change.append.map(stamped) } : change,
+      change.append ? { ...change, append: change.append.map(withTrace) } : change,
     )
-    return { ...write, events: events.map(stamped), others }
+    return { ...write, events: events.map(withTrace), others }
   }
 
   /** Performs a commit and measures it. Commits without events, e.g. that only set the next wake-up, have no span. */
@@ -225,9 +224,9 @@ export class DrainTrace {
         })
       }
       case 'message_added': {
-        const queued = this.#state().queue.find(({ queueId }) => queueId === event.queueId)
+        const message = this.#state().queue.find(({ queueId }) => queueId === event.queueId)
         const agent = { 'gen_ai.agent.name': this.#state().agent }
-        if (queued) metrics.queue.record(secondsBetween(queued.at, event.at), agent)
+        if (message) metrics.queue.record(secondsBetween(message.at, event.at), agent)
         if (event.usage) this.#spent(event, { cost: event.costUsd })
         return
       }
@@ -282,7 +281,7 @@ export class DrainTrace {
         return
       }
       default:
-        return
+        event satisfies Untraced
     }
   }
 
@@ -383,3 +382,19 @@ function codeOf(error: unknown): string {
   if (typeof code === 'string') return code
   return error instanceof Error ? error.name : '_OTHER'
 }
+
+/** Events that begin and end no span, and that no metric counts. */
+// prettier-ignore
+type Untraced = EventOf<
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_start' | 'session_failing' | 'write_undone' | 'undo_decided' | 'message_queued' |
+  'message_unqueued' | 'message_updated' | 'call_changed' | 'message_removed' |
+  'delivery_changed' | 'step_start' | 'step_reset' | 'text_delta' | 'late_result' | 'call_reset' |
+  'interrupt_answered' | 'subagent_created' | 'subagent_updated' | 'subagent_ended' |
+  'agent_handoff' | 'context_compacted' | 'gate_decided' | 'agent_registered' | 'step_end' |
+  'reasoning_delta' | 'tool_call_delta' | 'tool_execution_progress' | 'tool_call_hidden' |
+  'file_written' | 'file_removed' | 'source_added' | 'evidence_added' | 'custom_event' |
+  'session_stop_requested' | 'immediate_done' | 'stop_requested' | 'turn_cut' |
+  'resume_requested' | 'value_set' | 'env_set' | 'effect_scheduled' | 'variables_requested' |
+  'variables_provided' | 'variables_settled' | 'grant_made' | 'grant_revoked'
+>

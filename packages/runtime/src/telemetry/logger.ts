@@ -1,6 +1,7 @@
 import { type Clock, messageOf, redactSecrets, systemClock } from '@skein/base'
 import { safeText } from '@skein/base/safe-text'
 import type { RuntimeEvent } from '../contract/event.ts'
+import type { EventOf } from '../contract/event-of.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import type { ThreadHead } from '../store/head.ts'
 
@@ -136,15 +137,15 @@ export function loggedError(error: unknown, secrets: readonly string[] = []): Lo
     }
   }
   const { code, hint, stack } = (error instanceof Error ? error : {}) as Partial<LoggedError>
-  const logged: Record<string, string> = {
+  const fields: Record<string, string> = {
     name: error instanceof Error ? error.name : typeof error,
     message: safe(messageOf(error)),
   }
-  if (typeof code === 'string') logged['code'] = code
-  if (typeof hint === 'string') logged['hint'] = safe(hint)
-  if (typeof stack === 'string') logged['stack'] = safe(stack)
+  if (typeof code === 'string') fields['code'] = code
+  if (typeof hint === 'string') fields['hint'] = safe(hint)
+  if (typeof stack === 'string') fields['stack'] = safe(stack)
   // Without a prototype, pino shows `name` as the type of the error; otherwise it would show the constructor's name.
-  return Object.setPrototypeOf(logged, null) as LoggedError
+  return Object.setPrototypeOf(fields, null) as LoggedError
 }
 
 /** Logs events that were committed. They contain no secrets; texts of conversations are left out. */
@@ -186,7 +187,25 @@ export function logEvents(
         break
       }
       default:
-        break
+        event satisfies Unlogged
     }
   }
 }
+
+/** Events without a line in the log. */
+// prettier-ignore
+type Unlogged = EventOf<
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_failing' | 'write_undone' | 'undo_decided' | 'message_queued' | 'message_unqueued' |
+  'message_added' | 'message_updated' | 'call_changed' | 'message_removed' | 'delivery_changed' |
+  'turn_start' | 'turn_end' | 'step_start' | 'step_reset' | 'text_delta' |
+  'tool_execution_start' | 'late_result' | 'call_reset' | 'interrupt_answered' |
+  'subagent_created' | 'subagent_updated' | 'subagent_ended' | 'agent_handoff' |
+  'context_compacted' | 'gate_decided' | 'model_requested' | 'model_answered' |
+  'inference_recorded' | 'usage_recorded' | 'agent_registered' | 'step_end' | 'reasoning_delta' |
+  'tool_call_delta' | 'tool_execution_progress' | 'tool_call_hidden' | 'file_written' |
+  'file_removed' | 'source_added' | 'evidence_added' | 'custom_event' | 'session_stop_requested' |
+  'immediate_done' | 'stop_requested' | 'turn_cut' | 'resume_requested' | 'value_set' |
+  'env_set' | 'effect_scheduled' | 'effect_started' | 'effect_ended' | 'variables_requested' |
+  'variables_provided' | 'variables_settled' | 'grant_made' | 'grant_revoked'
+>

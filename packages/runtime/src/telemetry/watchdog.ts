@@ -146,8 +146,8 @@ class RunningLoopWatch implements LoopWatch {
     // `name` may be only the beginning of the code's name, because a slot has a limited size.
     const culprit = name && recent.find((code) => nameOf(code).startsWith(name))
     const suspects = culprit ? [culprit] : recent
-    const blocked = { blockedMs, suspects, place, isCertain: Boolean(culprit) }
-    report(blockedError(blocked), blocked)
+    const details = { blockedMs, suspects, place, isCertain: Boolean(culprit) }
+    report(blockedError(details), details)
   }
 
   #text(slot: number): string | undefined {
@@ -163,8 +163,8 @@ class RunningLoopWatch implements LoopWatch {
       configurable: true,
     })
     const { blockedMs } = this.#options
-    const shared = { numbers: this.#numbers, names: this.#names }
-    const workerData = { ...shared, blockedMs, SLOTS, SLOT_BYTES, READER }
+    const memory = { numbers: this.#numbers, names: this.#names }
+    const workerData = { ...memory, blockedMs, SLOTS, SLOT_BYTES, READER }
     const threads = process.getBuiltinModule('node:worker_threads') // loaded here, because it takes 3 ms
     this.#worker = new threads.Worker(WATCH, { eval: true, workerData, env: {}, execArgv: [] })
     this.#worker.unref()

@@ -1,112 +1,17 @@
 import { envSet, isSecret, scopedNames } from './env.ts'
-import { descendantsOf } from '../store/descendants.ts'
-import type { ThreadHead } from '../store/head.ts'
-import type { ThreadChange } from '../store/commit.ts'
 import type { JsonValue } from '@skein/base'
-import type { DrainContext, Facade, FacadeUse, ThreadPlace } from '../context/drain-context.ts'
 import type { KernelEnvironment } from '../context/environment.ts'
 import type { Write } from '../context/write.ts'
-import type { ResolvedSide } from '../definitions/resolved.ts'
-import { RuntimeError } from '../contract/error.ts'
 import type { EnvSet, MessageQueued, RuntimeEvent } from '../contract/event.ts'
 import type { KernelState } from '../state/kernel-state.ts'
 import { catchUpFold, KernelFold } from '../state/fold.ts'
 import { envContext } from '../secrets/vault.ts'
-import { createThreadFacade, type FacadeChanges } from './facade.ts'
-import { type CopiedFiles, findFiles, copyFiles } from './paths.ts'
-
-/**
- * Creates the facade: the object through which a tool, a hook or an effect (scheduled work) uses its thread.
- */
-export function openFacade(
-  context: DrainContext,
-  side: ResolvedSide,
-  { tool, config, signal, toolCallId }: FacadeUse = {},
-): Facade {
-  const { state, head, environment } = context
-  return createThreadFacade({
-    kernel: state,
-    head,
-    environment,
-    env: context.env(side, config),
-    signal: signal ?? context.signal,
-    immediate: (events) => showNow(context, events),
-    invoke: (name, args) => invoke(context, side, { name, args, signal }),
-    allowedTools: (tool?.uses ?? []).map((one) => (typeof one === 'string' ? one : one.name)),
-    toolName: tool?.name,
-    turnId: state.session?.turn?.id,
-    toolCallId,
-  })
-}
-
-/**
- * Publishes the events of `emit` and `setStatus`. Transient events are only sent to readers; the others
- * are committed at once. A status text is also written to the parent thread, in the same commit.
- */
-async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): Promise<void> {
-  const kept = events.filter((event) => !(event.type === 'custom_event' && event.isTransient))
-  const shown = events.filter((event) => !kept.includes(event))
-  if (shown.length > 0)
-    context.environment.show(context.head.id, context.redactor()?.json(shown) ?? shown)
-  if (kept.length === 0) return
-  const others = kept.flatMap((event) => statusToParent(context, event))
-  await context.commit('tell', { events: kept, others })
-}
-
-/**
- * Returns the change that writes a status text into the parent's list of subagents (Standard Agents §7.10).
- */
-export function statusToParent(context: ThreadPlace, event: RuntimeEvent): ThreadChange[] {
-  if (event.type !== 'status_changed' || event.text === undefined) return []
-  const { session, queue } = context.state
-  // An effect or an endpoint may set the status of a child that does nothing; the parent must not wait for it then.
-  const status = session || queue.length > 0 ? 'running' : 'idle'
-  return listedAs(context, { status, statusText: event.text })
-}
-
-/** Returns the change that writes the status of a child into the parent's list of subagents. */
-export function listedAs(
-  context: ThreadPlace,
-  status: {
-    readonly status: 'running' | 'idle' | 'awaiting_human'
-    readonly statusText?: string
-  },
-): ThreadChange[] {
-  const { state, head } = context
-  if (!state.parent) return []
-  const at = context.at()
-  const updated = { type: 'subagent_updated', at, reference: head.id, ...status } as const
-  const { threadId: id } = state.parent
-  const isTold = status.statusText === undefined && id !== head.rootId
-  // The parent is woken if it is itself a child, because its own parent's list may have to change too.
-  const wake = isTold && { wake: { by: context.environment.clock.now() } }
-  return [{ id, mustBeLive: true, append: [updated], ...wake }]
-}
-
-/**
- * Runs a read-only tool for another tool. The governor (policies, approvals) does not judge this call, and the
- * history does not contain it.
- */
-async function invoke(
-  context: DrainContext,
-  side: ResolvedSide,
-  {
-    name,
-    args,
-    signal = context.signal,
-  }: { name: string; args: JsonValue; signal: AbortSignal | undefined },
-): Promise<unknown> {
-  const tool = context.environment.registry.tools.get(name)
-  if (!tool?.run || tool.governance.risk !== 'read_only')
-    throw new RuntimeError(`The tool "${name}" cannot be invoked by another tool.`, {
-      code: 'TOOL_NOT_ALLOWED',
-      hint: 'Only read_only tools can; let the model call the others, so that they pass the gates.',
-    })
-  const toolCallId = context.environment.ids()
-  const { state } = openFacade(context, side, { tool, signal })
-  const names = { toolCallId, toolName: name, idempotencyKey: toolCallId }
-  return tool.run(args, { state, signal, ...names })
-}
+import type { FacadeChanges } from './facade.ts'
+import { type CopiedFiles, findFiles, copyFiles } from './copied-files.ts'
+import type { DrainContext, Facade, FacadeUse, ThreadPlace } from '../context/drain-context.ts'
+import { descendantsOf } from '../store/descendants.ts'
+import type { ThreadHead } from '../store/head.ts'
+import type { ThreadChange } from '../store/commit.ts'
 
 /** The changes that user code made through the facade (its view of the thread), in the form of a commit. */
 export type ChangesWrite = Required<Pick<Write, 'events' | 'others' | 'blobs'>> &
@@ -133,9 +38,9 @@ export async function writeOf(context: ThreadPlace, changes: FacadeChanges): Pro
   events.push({ type: 'thread_terminated', at })
   const parent = (await liveParent(context)) === undefined ? undefined : context.state.parent
   const reference = context.head.id
-  const ended = { type: 'subagent_ended', at, reference, outcome: 'terminated' } as const
+  const end = { type: 'subagent_ended', at, reference, outcome: 'terminated' } as const
   const wake = { by: context.environment.clock.now() }
-  if (parent) others.push({ id: parent.threadId, mustBeLive: true, append: [ended], wake })
+  if (parent) others.push({ id: parent.threadId, mustBeLive: true, append: [end], wake })
   return { events, others, blobs, values, head: { lifecycle: 'terminated' } }
 }
 
@@ -144,8 +49,10 @@ async function inheritedChanges(
   context: ThreadPlace,
   events: readonly RuntimeEvent[],
 ): Promise<readonly ThreadChange[]> {
-  const set = events.filter((event): event is EnvSet => event.type === 'env_set' && !event.isScoped)
-  if (set.length === 0 || context.state.children.size === 0) return []
+  const settings = events.filter(
+    (event): event is EnvSet => event.type === 'env_set' && !event.isScoped,
+  )
+  if (settings.length === 0 || context.state.children.size === 0) return []
   const { environment, head } = context
   const { store } = environment
   const parts = {
@@ -159,7 +66,7 @@ async function inheritedChanges(
     },
   }
   const changes: ThreadChange[] = []
-  for (const { name, value, valueType } of set) {
+  for (const { name, value, valueType } of settings) {
     const isSealed = value !== null && valueType === 'secret'
     const open = isSealed ? environment.vault.open(value, envContext(head.id, name)) : value
     changes.push(...(await inheritedEnv(parts, head, { name, valueType, value: open })))
@@ -255,13 +162,13 @@ export async function inheritedEnv(
   setting: EnvSetting,
 ): Promise<readonly ThreadChange[]> {
   const changes: ThreadChange[] = []
-  const reached = new Map([[head.id, head.agent]])
+  const agents = new Map([[head.id, head.agent]])
   for (const { id, parentId, lifecycle, agent } of await descendantsOf(parts, head)) {
-    const parent = parts.registry.agents.get(reached.get(parentId ?? '') ?? '')
+    const parent = parts.registry.agents.get(agents.get(parentId ?? '') ?? '')
     if (!parent || scopedNames(parent).has(setting.name)) continue
     const state = await parts.load(id)
     if (!state || state.env.get(setting.name)?.isScoped) continue
-    reached.set(id, agent)
+    agents.set(id, agent)
     if (lifecycle === 'terminated' || lifecycle === 'erased') continue
     const valueType = isSecret(parts, state, setting.name) ? 'secret' : setting.valueType
     const event = { ...setting, valueType, threadId: id, vault: parts.vault, at: parts.at() }

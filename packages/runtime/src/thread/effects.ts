@@ -4,8 +4,8 @@ import { RuntimeError } from '../contract/error.ts'
 import type { EffectState } from '../state/kernel-state.ts'
 import type { EffectSchedule, ScheduledEffect, ThreadState } from '../contract/thread-state.ts'
 import type { Registry } from '../definitions/resolved.ts'
+import { allOverlaid, type FacadeBuffer, jsonCopy } from './facade-buffer.ts'
 import type { ToolDefinition } from '../definitions/tool-definition.ts'
-import { allOverlaid, type FacadeBuffer, jsonCopy } from './values.ts'
 
 const MAX_ARGUMENT_BYTES = 256 * 1024
 /** The latest time that a JavaScript Date can represent. */
@@ -63,7 +63,7 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
     if (key !== undefined) {
       for (const [id, effect] of all()) if (effect.scheduled.key === key) remove(id)
     }
-    const scheduled = {
+    const schedule = {
       type: 'effect_scheduled' as const,
       at: buffer.at(),
       effectId: environment.ids(),
@@ -74,9 +74,9 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
       timeZone,
       key,
     }
-    events.push(scheduled)
-    pending.set(scheduled.effectId, {
-      scheduled,
+    events.push(schedule)
+    pending.set(schedule.effectId, {
+      scheduled: schedule,
       runAt,
       run: 1,
       attempts: 0,
@@ -84,17 +84,19 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
       interruptId: undefined,
       late: undefined,
     })
-    return scheduled.effectId
+    return schedule.effectId
   }
 
   return {
     scheduleEffect(name, args, when) {
-      const known = environment.registry.effects
-      if (!known.has(name))
+      const definitions = environment.registry.effects
+      if (!definitions.has(name))
         throw new RuntimeError(`There is no effect "${name}".`, {
           code: 'EFFECT_NOT_FOUND',
           hint:
-            known.size > 0 ? `Known effects: ${[...known.keys()].join(', ')}.` : 'None is defined.',
+            definitions.size > 0
+              ? `Known effects: ${[...definitions.keys()].join(', ')}.`
+              : 'None is defined.',
         })
       return schedule(name, args, when)
     },

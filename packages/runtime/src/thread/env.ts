@@ -6,7 +6,7 @@ import { type EnvEntry, type KernelState, registryOf } from '../state/kernel-sta
 import type { Side, ThreadState } from '../contract/thread-state.ts'
 import { envContext, type Vault } from '../secrets/vault.ts'
 import type { EnvSet } from '../contract/event.ts'
-import type { FacadeBuffer } from './values.ts'
+import type { FacadeBuffer } from './facade-buffer.ts'
 
 /** The variables as one side of the conversation, or one of its tools, sees them. */
 export interface EnvReader {
@@ -73,8 +73,8 @@ function readerOver(
   pending: ReadonlyMap<string, EnvEntry | null>,
 ): EnvReader {
   const { kernel, agent, side, instanceEnv, toolEnv = {}, vault, threadId } = options
-  const declared = declaredSecrets(options)
-  const opened = new Map<string, string>()
+  const secretNames = declaredSecrets(options)
+  const plainTexts = new Map<string, string>()
 
   function entryOf(name: string): EnvEntry | undefined {
     const entry = pending.get(name)
@@ -83,16 +83,16 @@ function readerOver(
 
   function open(name: string, entry: EnvEntry): string {
     if (entry.type === 'text') return entry.value
-    const known = opened.get(entry.value)
-    if (known !== undefined) return known
+    const plainText = plainTexts.get(entry.value)
+    if (plainText !== undefined) return plainText
     const value = vault.open(entry.value, envContext(threadId, name))
-    opened.set(entry.value, value)
+    plainTexts.set(entry.value, value)
     return value
   }
 
   function get(name: string): string | undefined {
-    const set = own(toolEnv, name)
-    if (set !== undefined) return set
+    const setting = own(toolEnv, name)
+    if (setting !== undefined) return setting
     const entry = entryOf(name)
     if (entry) return open(name, entry)
     return own(instanceEnv, name) ?? own(agent.definition.env, name) ?? promptValue(name)
@@ -102,25 +102,25 @@ function readerOver(
     return own((side === 'a' ? agent.a : agent.b)?.prompt.definition.env, name)
   }
 
-  const isSecret = (name: string) => declared.has(name) || entryOf(name)?.type === 'secret'
+  const isSecret = (name: string) => secretNames.has(name) || entryOf(name)?.type === 'secret'
 
   function secrets(): string[] {
-    const names = new Set([...declared, ...kernel.env.keys(), ...pending.keys()])
+    const names = new Set([...secretNames, ...kernel.env.keys(), ...pending.keys()])
     const sources = [toolEnv, instanceEnv, ...valuesOf(agent)]
-    const found = new Set<string>()
+    const secrets = new Set<string>()
     for (const name of names) {
       if (!isSecret(name)) continue
-      for (const source of sources) found.add(own(source, name) ?? '')
+      for (const source of sources) secrets.add(own(source, name) ?? '')
       for (const entry of [kernel.env.get(name), pending.get(name)]) {
         try {
-          if (entry) found.add(open(name, entry))
+          if (entry) secrets.add(open(name, entry))
         } catch {
           // A value that cannot be decrypted cannot leak, so it need not be removed from texts.
         }
       }
     }
-    found.delete('')
-    return [...found]
+    secrets.delete('')
+    return [...secrets]
   }
 
   return {
@@ -203,8 +203,8 @@ export function scopedNames(agent: ResolvedAgent): ReadonlySet<string> {
  */
 function hiddenNames(agent: ResolvedAgent): readonly string[] {
   const relations = relationsOf(agent)
-  const shown = new Set(relations.flatMap((one) => [one.nameEnv, one.descriptionEnv]))
-  return relations.flatMap(({ scopedEnv }) => scopedEnv).filter((name) => !shown.has(name))
+  const textNames = new Set(relations.flatMap((one) => [one.nameEnv, one.descriptionEnv]))
+  return relations.flatMap(({ scopedEnv }) => scopedEnv).filter((name) => !textNames.has(name))
 }
 
 function relationsOf(agent: ResolvedAgent): readonly Relation[] {
@@ -232,7 +232,7 @@ export function facadeEnv(
 ): FacadeEnv {
   const pending = new Map<string, EnvEntry | null>()
   const reader = env.over(pending)
-  const known = new Set<string>()
+  const secrets = new Set<string>()
   return {
     env: (name) => reader.require(name),
     hasEnv: (name) => reader.get(name) !== undefined,
@@ -247,11 +247,11 @@ export function facadeEnv(
       const { vault } = environment
       const event = envSet({ name, value, valueType, threadId, vault, at: at(), isScoped })
       events.push(event)
-      if (value !== null && valueType === 'secret') known.add(value)
+      if (value !== null && valueType === 'secret') secrets.add(value)
       const entry = event.value === null ? null : { type: valueType, value: event.value, isScoped }
       pending.set(name, entry)
     },
-    secrets: () => [...new Set([...reader.secrets(), ...known])],
+    secrets: () => [...new Set([...reader.secrets(), ...secrets])],
     clear: () => pending.clear(),
   }
 }

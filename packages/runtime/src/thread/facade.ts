@@ -8,14 +8,11 @@ import type { ThreadHead } from '../store/head.ts'
 import type { SubagentRegistryEntry, ThreadState } from '../contract/thread-state.ts'
 import { type EnvReader, facadeEnv } from './env.ts'
 import { facadeEffects } from './effects.ts'
-import {
-  type FacadeBuffer,
-  facadeFiles,
-  facadeUser,
-  facadeValues,
-  jsonCopy,
-  type ValueUse,
-} from './values.ts'
+import { facadeValues } from './values.ts'
+import { type ValueUse } from './value-reads.ts'
+import { type FacadeBuffer, jsonCopy } from './facade-buffer.ts'
+import { facadeFiles } from './facade-files.ts'
+import { facadeUser } from './user-values.ts'
 import { facadeMessages } from './messages.ts'
 
 const MAX_EMIT_BYTES = 256 * 1024
@@ -178,11 +175,11 @@ function facadeSession(
       },
     },
     take() {
-      const taken = { toParent, stopSession, terminates }
+      const changes = { toParent, stopSession, terminates }
       toParent = []
       stopSession = undefined
       terminates = false
-      return taken
+      return changes
     },
   }
 }
@@ -262,7 +259,7 @@ export function childRegistry(
   { children }: Pick<KernelState, 'children'>,
   { includesEnded = false }: { readonly includesEnded?: boolean } = {},
 ): SubagentRegistryEntry[] {
-  const listed = [...children.values()].filter(
+  const entries = [...children.values()].filter(
     ({ created, lifecycle }) =>
       includesEnded ||
       created.isResumable ||
@@ -270,7 +267,7 @@ export function childRegistry(
       lifecycle === 'idle' ||
       lifecycle === 'awaiting_human',
   )
-  return listed.map(({ created, lifecycle, statusText }) => {
+  return entries.map(({ created, lifecycle, statusText }) => {
     const { reference, name, title, description = '', threadName, spawnGroupId } = created
     const state = lifecycle === 'completed' && created.isResumable ? 'idle' : lifecycle
     return {

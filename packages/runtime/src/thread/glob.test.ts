@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createGlob } from './paths.ts'
+import { createGlob } from './glob.ts'
 
 test.each([
   ['/*.md', '/a.md', true],

@@ -16,16 +16,18 @@ export function cutLargeText(
   if (text.length * 3 <= maxToolResultBytes) return undefined
   const whole = Buffer.from(text)
   if (whole.length <= maxToolResultBytes) return undefined
-  const kept = whole.subarray(0, edgeOf(whole, maxFileBytes))
+  const content = whole.subarray(0, edgeOf(whole, maxFileBytes))
   const head = whole.subarray(0, edgeOf(whole, Math.floor(maxToolResultBytes * 0.6)))
   const tail = whole.subarray(edgeOf(whole, whole.length - Math.floor(maxToolResultBytes * 0.3)))
-  const left = whole.length - head.length - tail.length
+  const leftOut = whole.length - head.length - tail.length
   const file =
-    kept.length === whole.length ? 'The whole result is' : `The first ${kept.length} bytes are`
+    content.length === whole.length
+      ? 'The whole result is'
+      : `The first ${content.length} bytes are`
   return {
-    kept,
+    kept: content,
     shown: (path) => {
-      const note = `[${left} bytes are left out here. ${file} in the file ${path} of this thread.]`
+      const note = `[${leftOut} bytes are left out here. ${file} in the file ${path} of this thread.]`
       return `${head.toString()}\n\n${note}\n\n${tail.toString()}`
     },
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isTextFile, fileMediaType } from './paths.ts'
+import { isTextFile, fileMediaType } from './media-type.ts'
 
 const bytes = (text: string) => Buffer.from(text, 'latin1')
 

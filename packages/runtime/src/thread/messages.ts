@@ -15,7 +15,8 @@ import type {
   StoredMessage,
   ThreadState,
 } from '../contract/thread-state.ts'
-import { type FacadeBuffer, type FacadeFiles, jsonCopy } from './values.ts'
+import { type FacadeBuffer, jsonCopy } from './facade-buffer.ts'
+import { type FacadeFiles } from './facade-files.ts'
 
 const MAX_METADATA_BYTES = 64 * 1024
 
@@ -126,20 +127,20 @@ class PendingMessages {
   }
 
   get(id: string): StoredMessage | undefined {
-    const stored = this.added.get(id) ?? storedMessage(this.#kernel, id)
-    return stored && this.#shown(stored)
+    const message = this.added.get(id) ?? storedMessage(this.#kernel, id)
+    return message && this.#shown(message)
   }
 
   /** Returns a message that may be changed; throws for an id that does not exist or must not be changed. */
   find(id: string): StoredMessage {
-    const stored = this.get(id)
-    if (!stored)
+    const before = this.get(id)
+    if (!before)
       throw new RuntimeError(`There is no message ${id} in thread ${this.#kernel.threadId}.`, {
         code: 'MESSAGE_NOT_FOUND',
         hint: 'A queued message can be changed after it was taken into the history.',
       })
-    if (stored.message.type === 'tool_result') throw refused(id, 'holds the results of calls')
-    return stored
+    if (before.message.type === 'tool_result') throw refused(id, 'holds the results of calls')
+    return before
   }
 
   /** Whether the id is used already, also if its message is still queued. */
@@ -224,15 +225,15 @@ export function storedMessages(
   { entries }: Pick<KernelState, 'entries'>,
   last: number = Infinity,
 ): StoredMessage[] {
-  const found: StoredMessage[][] = []
+  const pages: StoredMessage[][] = []
   for (let place = entries.length - 1, count = 0; place >= 0 && count < last; place--) {
     const entry = entries[place]!
     if (entry.isRemoved) continue
     const lines = linesOf(entry)
-    found.push(lines)
+    pages.push(lines)
     if (!entry.isSilent) count += lines.length
   }
-  return found.reverse().flat()
+  return pages.reverse().flat()
 }
 
 /** Returns the message, or the message with the results of its calls, that has this id. */
@@ -250,9 +251,9 @@ export function selectMessages(
   messages: readonly StoredMessage[],
   { limit, offset = 0, order = 'asc', includeSilent = false }: MessageQuery = {},
 ): readonly StoredMessage[] {
-  const shown = includeSilent ? [...messages] : messages.filter(({ isSilent }) => !isSilent)
-  if (order === 'desc') shown.reverse()
-  return shown.slice(offset, limit === undefined ? undefined : offset + limit)
+  const visible = includeSilent ? [...messages] : messages.filter(({ isSilent }) => !isSilent)
+  if (order === 'desc') visible.reverse()
+  return visible.slice(offset, limit === undefined ? undefined : offset + limit)
 }
 
 function linesOf(entry: Entry): StoredMessage[] {

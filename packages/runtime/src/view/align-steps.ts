@@ -58,20 +58,20 @@ function commonSteps(
         left[start + row] === right[start + column]
           ? lengths[row + 1]![column + 1]! + 1
           : Math.max(lengths[row + 1]![column]!, lengths[row]![column + 1]!)
-  const found: (readonly [number, number])[] = []
+  const pairs: (readonly [number, number])[] = []
   for (let [row, column] = [0, 0]; row < rows && column < columns;) {
-    if (left[start + row] === right[start + column]) found.push([start + row++, start + column++])
+    if (left[start + row] === right[start + column]) pairs.push([start + row++, start + column++])
     else if (lengths[row + 1]![column]! >= lengths[row]![column + 1]!) row++
     else column++
   }
-  return found
+  return pairs
 }
 
 /** The text by which steps are compared: without ids and times, because these always differ between two runs. */
 function stepText(step: unknown): string {
   if (!isObject(step)) return JSON.stringify(step) ?? ''
-  const kept = Object.entries(step).filter(([name]) => !/^(?:id|at|.*Id|.*At)$/.test(name))
-  return JSON.stringify(Object.fromEntries(kept))
+  const content = Object.entries(step).filter(([name]) => !/^(?:id|at|.*Id|.*At)$/.test(name))
+  return JSON.stringify(Object.fromEntries(content))
 }
 
 function stepKind(step: unknown): string {

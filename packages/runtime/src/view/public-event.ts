@@ -36,6 +36,7 @@ function withoutSecrets(event: AnyEvent): AnyEvent {
     case 'tool_execution_end':
       return withoutCause(event)
     default:
+      event satisfies Public
       return event
   }
 }
@@ -48,3 +49,21 @@ export function withoutCause(
   const { cause: _, ...shown } = event
   return shown
 }
+
+/** Events in which clients may see everything. */
+// prettier-ignore
+type Public = Extract<AnyEvent, { type:
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_start' | 'session_end' | 'session_failing' | 'write_undone' | 'undo_decided' |
+  'message_queued' | 'message_unqueued' | 'message_added' | 'message_updated' | 'call_changed' |
+  'message_removed' | 'delivery_changed' | 'turn_start' | 'turn_end' | 'step_start' |
+  'step_reset' | 'step_failed' | 'text_delta' | 'tool_execution_start' | 'late_result' |
+  'call_reset' | 'interrupt_opened' | 'subagent_created' | 'subagent_updated' | 'subagent_ended' |
+  'agent_handoff' | 'context_compacted' | 'gate_decided' | 'error_raised' | 'model_requested' |
+  'model_answered' | 'inference_recorded' | 'usage_recorded' | 'agent_registered' | 'step_end' |
+  'reasoning_delta' | 'tool_call_delta' | 'tool_execution_progress' | 'tool_call_hidden' |
+  'file_written' | 'file_removed' | 'source_added' | 'evidence_added' | 'custom_event' |
+  'session_stop_requested' | 'immediate_done' | 'stop_requested' | 'turn_cut' |
+  'resume_requested' | 'value_set' | 'effect_scheduled' | 'effect_started' | 'effect_ended' |
+  'variables_requested' | 'variables_settled' | 'grant_revoked'
+}>

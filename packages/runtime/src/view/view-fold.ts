@@ -133,8 +133,14 @@ export class ViewFold {
       // A stopped thread is continued only by a message with `resumes`.
       if (this.#view.status !== 'stopped' || resumes === true) this.#giveWork()
       if (isSilent) return
-      const said = { at, from: 'user', userId, subagentId, attachments: attachments ?? [] } as const
-      this.#queued.set(queueId, { type: 'message', ...wordsOf(message), ...said })
+      const details = {
+        at,
+        from: 'user',
+        userId,
+        subagentId,
+        attachments: attachments ?? [],
+      } as const
+      this.#queued.set(queueId, { type: 'message', ...wordsOf(message), ...details })
     },
     message_unqueued: ({ queueId }) => {
       this.#queued.delete(queueId)
@@ -255,8 +261,8 @@ export class ViewFold {
       const before = this.#children.get(reference)
       // While a child waits for a person, its session goes on, and so its text stays.
       const goesOn = before?.status !== 'idle' && status !== 'idle'
-      const kept = goesOn ? before?.statusText : undefined
-      this.#setChild(reference, { status, statusText: statusText ?? kept })
+      const earlierText = goesOn ? before?.statusText : undefined
+      this.#setChild(reference, { status, statusText: statusText ?? earlierText })
     },
     subagent_ended: ({ reference, outcome }) =>
       this.#setChild(reference, { status: outcome, statusText: undefined }),

@@ -252,6 +252,7 @@ export class FactsFold {
         this.#grantChanges += 1
         return
       default:
+        event satisfies WithoutFacts
     }
   }
 
@@ -356,3 +357,16 @@ function requestOf({
 }: EventOf<'model_requested'>): Omit<RequestFacts, 'seq'> {
   return { logId, stepId, at, model: `${provider}/${model}` }
 }
+
+/** Events without details that Studio alone shows. */
+// prettier-ignore
+type WithoutFacts = Extract<AnyEvent, { type:
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_start' | 'session_failing' | 'write_undone' | 'undo_decided' | 'message_unqueued' |
+  'message_updated' | 'message_removed' | 'delivery_changed' | 'call_reset' | 'subagent_updated' |
+  'subagent_ended' | 'agent_handoff' | 'context_compacted' | 'error_raised' |
+  'inference_recorded' | 'usage_recorded' | 'step_end' | 'tool_call_hidden' | 'source_added' |
+  'custom_event' | 'session_stop_requested' | 'immediate_done' | 'stop_requested' | 'turn_cut' |
+  'resume_requested' | 'value_set' | 'env_set' | 'effect_scheduled' | 'effect_started' |
+  'effect_ended' | 'variables_requested' | 'variables_provided' | 'variables_settled'
+}>

@@ -140,6 +140,7 @@ export class TaskFold {
         return isSent ? [] : [this.#artifactUpdate([{ text }], { append: false, lastChunk: false })]
       }
       default:
+        event satisfies NotShown
         return []
     }
   }
@@ -185,3 +186,15 @@ function textOf(content: unknown): string {
   const blocks = content as readonly { readonly type: string; readonly text?: string }[]
   return blocks.map((block) => (block.type === 'text' ? (block.text ?? '') : '')).join('')
 }
+
+/** Events that a task does not show. */
+// prettier-ignore
+type NotShown = Extract<ReturnType<ShownEvents['push']>[number], { type:
+  'thread_created' | 'thread_updated' | 'status_changed' | 'message_updated' | 'message_removed' |
+  'delivery_changed' | 'turn_end' | 'tool_execution_start' | 'tool_execution_end' |
+  'late_result' | 'interrupt_opened' | 'interrupt_answered' | 'subagent_created' |
+  'subagent_updated' | 'subagent_ended' | 'agent_handoff' | 'gate_decided' | 'error_raised' |
+  'usage_recorded' | 'agent_registered' | 'step_end' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'tool_call_hidden' | 'file_written' | 'file_removed' |
+  'source_added' | 'evidence_added' | 'custom_event'
+}>

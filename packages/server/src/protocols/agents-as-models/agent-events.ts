@@ -1,4 +1,5 @@
 import type { ThreadIdentity } from '../../operations/thread-identity.ts'
+import type { ThreadEvent } from '@skein/threads'
 import { ErrorCode, type StreamEvent, type TokenUsage } from '@skein/ai'
 import { zeroUsage } from '@skein/ai/engine'
 import type { NumberedEvent, Runtime, SessionResult, WaitingItem } from '@skein/runtime'
@@ -98,6 +99,7 @@ class AgentAnswer {
           if (shown.outcome === 'failed') throw failed(shown.reason)
           return []
         default:
+          shown satisfies NotAnswered
           return []
       }
     })
@@ -200,3 +202,15 @@ function failed(reason: string | undefined): Error {
   const message = reason === undefined || reason === '' ? 'The run failed.' : reason
   return compatRefusal(message, { code: ErrorCode.ProviderError, statusCode: 500 })
 }
+
+/** Events that add nothing to the answer. */
+// prettier-ignore
+type NotAnswered = Extract<ThreadEvent, { type:
+  'thread_created' | 'thread_updated' | 'status_changed' | 'message_updated' | 'message_removed' |
+  'delivery_changed' | 'step_start' | 'tool_execution_start' | 'tool_execution_end' |
+  'late_result' | 'interrupt_opened' | 'interrupt_answered' | 'subagent_created' |
+  'subagent_updated' | 'subagent_ended' | 'agent_handoff' | 'gate_decided' | 'error_raised' |
+  'usage_recorded' | 'agent_registered' | 'step_end' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'tool_call_hidden' | 'file_written' | 'file_removed' |
+  'source_added' | 'evidence_added' | 'custom_event'
+}>

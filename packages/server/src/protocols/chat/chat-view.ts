@@ -65,6 +65,7 @@ export class ChatView {
       case 'tool_call_hidden':
         return []
       default:
+        view satisfies ShownAsIs
         return [view]
     }
   }
@@ -137,3 +138,13 @@ function dataEvent(
 ): ThreadEvent {
   return { type: 'custom_event', at, name, data, turnId, id }
 }
+
+/** Events that a chat shows unchanged. */
+// prettier-ignore
+type ShownAsIs = Extract<ThreadEvent, { type:
+  'thread_created' | 'thread_updated' | 'status_changed' | 'message_updated' | 'message_removed' |
+  'delivery_changed' | 'step_start' | 'step_reset' | 'text_delta' | 'tool_execution_start' |
+  'tool_execution_end' | 'late_result' | 'agent_handoff' | 'usage_recorded' | 'agent_registered' |
+  'step_end' | 'reasoning_delta' | 'tool_call_delta' | 'tool_execution_progress' |
+  'file_written' | 'file_removed' | 'source_added'
+}>

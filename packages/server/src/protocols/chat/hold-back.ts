@@ -29,6 +29,7 @@ export class HoldBack {
       case 'custom_event':
         return isVerdict(event) ? [...this.#settle(isDelivered(event)), event] : this.#keep(event)
       default:
+        event satisfies InOrder
         return this.#keep(event)
     }
   }
@@ -86,3 +87,14 @@ export function isDelivered(event: ThreadEvent): boolean {
   if (event.type !== 'custom_event' || !isVerdict(event)) return false
   return (event.data as { decision?: unknown }).decision === 'delivered'
 }
+
+/** Events without text of an answer; they keep their place behind an answer that waits. */
+// prettier-ignore
+type InOrder = Extract<ThreadEvent, { type:
+  'thread_created' | 'thread_updated' | 'status_changed' | 'message_updated' | 'message_removed' |
+  'delivery_changed' | 'turn_start' | 'turn_end' | 'tool_execution_start' | 'tool_execution_end' |
+  'late_result' | 'interrupt_opened' | 'interrupt_answered' | 'subagent_created' |
+  'subagent_updated' | 'subagent_ended' | 'agent_handoff' | 'gate_decided' | 'error_raised' |
+  'usage_recorded' | 'agent_registered' | 'step_end' | 'tool_execution_progress' |
+  'tool_call_hidden' | 'file_written' | 'file_removed' | 'source_added' | 'evidence_added'
+}>

@@ -98,16 +98,36 @@ class RowReader {
   }
 
   read(logged: LoggedEvent): void {
-    const { event } = logged
+    const { seq, event } = logged
     const at = Date.parse(event.at)
-    this.#readMessage(logged, at)
-    this.#readModel(logged, at)
-    this.#readCall(logged, at)
-    this.#readChild(logged, at)
-    if (event.type === 'turn_start') this.#agent = event.agentId.replace(/\/[ab]$/, '')
-    // Calls and requests that were cut off by the end of the session have no end event of their own.
-    if (event.type === 'session_end')
-      for (const row of [...this.#models.values(), ...this.#calls.values()]) end(row, at, 'run')
+    switch (event.type) {
+      case 'message_queued':
+      case 'message_unqueued':
+      case 'message_added':
+        return this.#readMessage(event, seq, at)
+      case 'step_start':
+      case 'model_requested':
+      case 'model_answered':
+        return this.#readModel(event, seq, at)
+      case 'tool_execution_start':
+      case 'tool_execution_end':
+      case 'late_result':
+      case 'interrupt_opened':
+      case 'interrupt_answered':
+        return this.#readCall(event, at)
+      case 'subagent_created':
+      case 'subagent_ended':
+        return this.#readChild(event, seq, at)
+      case 'turn_start':
+        this.#agent = event.agentId.replace(/\/[ab]$/, '')
+        return
+      case 'session_end':
+        // Calls and requests that were cut off by the end of the session have no end event of their own.
+        for (const row of [...this.#models.values(), ...this.#calls.values()]) end(row, at, 'run')
+        return
+      default:
+        event satisfies WithoutBar
+    }
   }
 
   /** Returns the rows. A row that has not ended extends to `now`. */
@@ -123,7 +143,10 @@ class RowReader {
     })
   }
 
-  #begin({ seq, event }: LoggedEvent, row: Pick<Begun, 'kind' | 'name'> & Partial<Begun>): Begun {
+  #begin(
+    { seq, event }: Pick<LoggedEvent, 'seq' | 'event'>,
+    row: Pick<Begun, 'kind' | 'name'> & Partial<Begun>,
+  ): Begun {
     const { threadId } = this.#thread
     const begun: Begun = {
       key: `${threadId} ${seq} ${this.#rows.length}`,
@@ -141,13 +164,16 @@ class RowReader {
     return begun
   }
 
-  #readMessage(logged: LoggedEvent, at: number): void {
-    const { event } = logged
+  #readMessage(
+    event: EventOf<'message_queued' | 'message_unqueued' | 'message_added'>,
+    seq: number,
+    at: number,
+  ): void {
     switch (event.type) {
       case 'message_queued': {
         if (event.isSilent) return
         const name = event.subagentId === undefined ? 'message' : 'report of a child'
-        const row = this.#begin(logged, { kind: 'person', name, select: event.message.id })
+        const row = this.#begin({ seq, event }, { kind: 'person', name, select: event.message.id })
         this.#queued.set(event.queueId, row)
         return
       }
@@ -158,23 +184,30 @@ class RowReader {
         if (queueId !== undefined) end(this.#queued.get(queueId), at, 'queue')
         if (event.message.type !== 'assistant') return
         for (const { toolCallId, toolName } of event.message.toolCalls ?? []) {
-          const row = this.#begin(logged, { kind: 'tool', name: toolName, select: toolCallId })
+          const row = this.#begin(
+            { seq, event },
+            { kind: 'tool', name: toolName, select: toolCallId },
+          )
           this.#calls.set(toolCallId, row)
         }
         return
       }
       default:
+        event satisfies never
     }
   }
 
-  #readModel(logged: LoggedEvent, at: number): void {
-    const { event } = logged
+  #readModel(
+    event: EventOf<'step_start' | 'model_requested' | 'model_answered'>,
+    seq: number,
+    at: number,
+  ): void {
     switch (event.type) {
       case 'step_start':
         this.#stepAt = at
         return
       case 'model_requested': {
-        const row = this.#begin(logged, { kind: 'model', name: event.model, runFrom: at })
+        const row = this.#begin({ seq, event }, { kind: 'model', name: event.model, runFrom: at })
         // Between the start of the step and the request, hooks ran or the step waited for a limit.
         if (this.#stepAt !== undefined && this.#stepAt < at) {
           row.from = this.#stepAt
@@ -190,10 +223,20 @@ class RowReader {
         return end(row, at, 'run')
       }
       default:
+        event satisfies never
     }
   }
 
-  #readCall({ event }: LoggedEvent, at: number): void {
+  #readCall(
+    event: EventOf<
+      | 'tool_execution_start'
+      | 'tool_execution_end'
+      | 'late_result'
+      | 'interrupt_opened'
+      | 'interrupt_answered'
+    >,
+    at: number,
+  ): void {
     switch (event.type) {
       case 'tool_execution_start': {
         const row = this.#calls.get(event.toolCallId)
@@ -236,14 +279,15 @@ class RowReader {
         return
       }
       default:
+        event satisfies never
     }
   }
 
-  #readChild(logged: LoggedEvent, at: number): void {
-    const { event } = logged
+  #readChild(event: EventOf<'subagent_created' | 'subagent_ended'>, seq: number, at: number): void {
     if (event.type === 'subagent_created') {
       const call = event.toolCallId === undefined ? undefined : this.#calls.get(event.toolCallId)
-      const row = call ?? this.#begin(logged, { kind: 'child', name: event.name, runFrom: at })
+      const row =
+        call ?? this.#begin({ seq, event }, { kind: 'child', name: event.name, runFrom: at })
       row.kind = 'child'
       row.childId = event.reference
       this.#children.set(event.reference, row)
@@ -277,3 +321,24 @@ export function timesOf({ stretches }: TimelineRow): Readonly<Record<Stretch['ki
   for (const { kind, from, to } of stretches) sums[kind] += to - from
   return sums
 }
+
+type EventOf<Type extends LoggedEvent['event']['type']> = Extract<
+  LoggedEvent['event'],
+  { type: Type }
+>
+
+/** Events that draw nothing on the timeline. */
+// prettier-ignore
+type WithoutBar = Extract<LoggedEvent['event'], { type:
+  'thread_created' | 'thread_updated' | 'thread_terminated' | 'thread_erased' | 'status_changed' |
+  'session_start' | 'session_failing' | 'write_undone' | 'undo_decided' | 'message_updated' |
+  'call_changed' | 'message_removed' | 'delivery_changed' | 'turn_end' | 'step_reset' |
+  'step_failed' | 'text_delta' | 'call_reset' | 'subagent_updated' | 'agent_handoff' |
+  'context_compacted' | 'gate_decided' | 'error_raised' | 'inference_recorded' |
+  'usage_recorded' | 'agent_registered' | 'step_end' | 'reasoning_delta' | 'tool_call_delta' |
+  'tool_execution_progress' | 'tool_call_hidden' | 'file_written' | 'file_removed' |
+  'source_added' | 'evidence_added' | 'custom_event' | 'session_stop_requested' |
+  'immediate_done' | 'stop_requested' | 'turn_cut' | 'resume_requested' | 'value_set' |
+  'env_set' | 'effect_scheduled' | 'effect_started' | 'effect_ended' | 'variables_requested' |
+  'variables_provided' | 'variables_settled' | 'grant_made' | 'grant_revoked'
+}>

@@ -1,7 +1,6 @@
 import type { TokenUsage } from '@skein/ai'
 import type { RuntimeEvent } from '../contract/event.ts'
 import {
-  type EffectState,
   type EndedSession,
   isAwaited,
   type KernelState,
@@ -9,6 +8,7 @@ import {
   type Session,
   spentBy,
 } from './kernel-state.ts'
+import { addCost } from './usage-sums.ts'
 
 type SessionEvent = Extract<
   RuntimeEvent,
@@ -45,8 +45,8 @@ export function foldSession(state: KernelState, event: SessionEvent): void {
       const firstEntry = state.session?.firstEntry ?? state.entries.length
       const { seq } = state
       const handedOn = handOn(state.session)
-      const ended = { id, outcome, reason, message, hint, attachments, data, firstEntry, seq }
-      state.lastSession = { ...ended, handedOn, trace: state.session?.trace }
+      const end = { id, outcome, reason, message, hint, attachments, data, firstEntry, seq }
+      state.lastSession = { ...end, handedOn, trace: state.session?.trace }
       state.session = undefined
       state.isToldAwaiting = false // the end is reported to the parent, too
       state.effectsYield = false
@@ -262,191 +262,4 @@ function foldStep(
 /** Returns the agent's name from `<agent>/<side>`. */
 function agentOf(agentId: string): string {
   return agentId.slice(0, agentId.lastIndexOf('/'))
-}
-
-/**
- * Applies events about children, files, values, variables, judgements of the governor and the status; passes other
- * events to `foldWork`. Event types that this version does not know change nothing.
- */
-export function foldService(state: KernelState, event: RuntimeEvent): void {
-  switch (event.type) {
-    case 'subagent_created':
-      state.children.set(event.reference, {
-        created: event,
-        lifecycle: 'running',
-        statusText: undefined,
-      })
-      return
-    case 'subagent_updated': {
-      const child = state.children.get(event.reference)
-      if (!child || child.lifecycle === 'terminated') return
-      // A child that is not resumable has ended with its first report, so later status events are ignored.
-      const hasReported = child.lifecycle === 'completed' || child.lifecycle === 'failed'
-      if (hasReported && !child.created.isResumable) return
-      // While a child waits for a person, its session goes on, and so its text stays.
-      const goesOn = child.lifecycle !== 'idle' && event.status !== 'idle'
-      child.statusText = event.statusText ?? (goesOn ? child.statusText : undefined)
-      child.lifecycle = event.status
-      return
-    }
-    case 'subagent_ended': {
-      const child = state.children.get(event.reference)
-      if (!child || child.lifecycle === 'terminated') return
-      child.lifecycle = event.outcome
-      child.statusText = undefined
-      return
-    }
-    case 'file_written': {
-      const { path, mediaType, sizeBytes, hash = '', at: writtenAt } = event
-      state.files.set(path, { path, mediaType, sizeBytes, hash, writtenAt })
-      state.fileHashes.add(hash)
-      return
-    }
-    case 'file_removed':
-      state.files.delete(event.path)
-      return
-    case 'value_set':
-      state.valueSeqs.set(event.key, state.seq)
-      if (event.value === null) state.values.delete(event.key)
-      else state.values.set(event.key, event.value)
-      return
-    case 'env_set': {
-      const { name, value, valueType: type, isScoped = false } = event
-      state.envSeq = state.seq
-      if (value === null) state.env.delete(name)
-      else state.env.set(name, { type, value, isScoped })
-      return
-    }
-    case 'gate_decided':
-      if (state.session) state.session.isGoverned = true
-      return
-    case 'status_changed':
-      state.status = event.status
-      state.statusText = event.text
-      state.isToldAwaiting = event.awaitsPerson === true
-      return
-    default:
-      return foldWork(state, event)
-  }
-}
-
-/** Applies events about scheduled effects, variables that children wait for, model requests, and token usage. */
-function foldWork(state: KernelState, event: RuntimeEvent): void {
-  switch (event.type) {
-    case 'effect_scheduled': {
-      // A scheduled effect that is known gets another time (`effects.runNow`). Its run stays the same, so that all its
-      // attempts have the same idempotency key.
-      const before = state.effects.get(event.effectId)
-      state.effects.set(event.effectId, {
-        scheduled: event,
-        runAt: event.runAt,
-        run: before?.run ?? 1,
-        attempts: before?.attempts ?? 0,
-        runningEpoch: before?.runningEpoch,
-        interruptId: before?.interruptId,
-        late: before?.late,
-      })
-      return
-    }
-    case 'effect_started': {
-      const effect = state.effects.get(event.effectId)
-      if (!effect) return
-      effect.attempts = event.attempt
-      effect.runningEpoch = event.epoch
-      effect.late = undefined
-      dropQuestion(state, effect)
-      return
-    }
-    case 'effect_ended': {
-      if (event.outcome === 'failed' || event.outcome === 'unknown') state.effectsYield = true
-      const effect = state.effects.get(event.effectId)
-      if (!effect) return
-      effect.runningEpoch = undefined
-      effect.late = undefined
-      dropQuestion(state, effect)
-      if (event.runAt === undefined) state.effects.delete(event.effectId)
-      else effect.runAt = event.runAt
-      if (event.isRetry) return
-      effect.attempts = 0
-      effect.run++
-      return
-    }
-    case 'variables_requested':
-      state.variables.set(event.requestId, {
-        requested: event,
-        provided: undefined,
-        reference: undefined,
-        error: undefined,
-      })
-      return
-    case 'variables_provided': {
-      const pending = state.variables.get(event.requestId)
-      if (pending) pending.provided ??= event // only the first answer is used
-      return
-    }
-    case 'grant_made':
-      if (!state.grants.has(event.grantId))
-        state.grants.set(event.grantId, { made: event, revoked: undefined })
-      return
-    case 'grant_revoked': {
-      const grant = state.grants.get(event.grantId)
-      if (grant) grant.revoked ??= event
-      return
-    }
-    case 'variables_settled': {
-      const pending = state.variables.get(event.requestId)
-      if (!pending) return
-      pending.reference = event.reference
-      pending.error = event.error
-      return
-    }
-    case 'model_answered': {
-      const { toolCallId, usage, costUsd } = event
-      if (toolCallId === undefined || !usage) return
-      addTokens(state.usage, usage)
-      return addCost(state.usage, costUsd)
-    }
-    case 'model_requested': {
-      const { logId, frame, previous, adds, side, toolCallId } = event
-      if (toolCallId !== undefined) return // the side's own requests follow each other
-      const before = state.lastLog[side]
-      const isNext = previous && before?.logId === previous.logId
-      // The list grows in place, so that the time for a request depends on what it adds, not on what it repeats.
-      const messageIds = isNext ? before.messageIds : []
-      if (isNext) messageIds.length = Math.min(messageIds.length, previous.keeps)
-      for (const one of adds) messageIds.push(typeof one === 'string' ? one : String(one['id']))
-      state.lastLog[side] = { logId, frame, messageIds }
-      return
-    }
-    case 'usage_recorded': {
-      addTokens(state.usage, event.usage)
-      addCost(state.usage, event.costUsd)
-      return
-    }
-    default:
-      return
-  }
-}
-
-/** Adds the tokens of one answer, as ThreadProtocol names them. */
-export function addTokens(usage: KernelState['usage'], used: object): void {
-  const { input_tokens, output_tokens, cache_read_tokens } = used as Record<
-    string,
-    number | null | undefined
-  >
-  usage.tokens += (input_tokens ?? 0) + (output_tokens ?? 0)
-  usage.outputTokens += output_tokens ?? 0
-  usage.cachedTokens += cache_read_tokens ?? 0
-}
-
-/** Adds the cost of one answer; an answer whose cost is not known is counted instead. */
-export function addCost(usage: KernelState['usage'], costUsd: number | undefined): void {
-  if (costUsd === undefined) usage.unpriced++
-  else usage.costUsd += costUsd
-}
-
-/** Removes the question of a scheduled effect that does not wait any more. */
-function dropQuestion({ interrupts }: KernelState, effect: EffectState): void {
-  if (effect.interruptId !== undefined) interrupts.delete(effect.interruptId)
-  effect.interruptId = undefined
 }
