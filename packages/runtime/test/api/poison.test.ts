@@ -250,6 +250,41 @@ test('a child that has reported and cannot end its own children is given up, and
   expect(child).toMatchObject({ lifecycle: 'terminated', wakeAt: null })
 })
 
+test('a thread whose session cannot be ended is given up too, and continues with a message', async () => {
+  const machine = new Machine()
+  let isBroken = true
+  machine.between = (store) =>
+    new Proxy(store, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name)
+        if (name === 'commit')
+          return (commit: Parameters<Store['commit']>[0]) =>
+            isBroken && commit.point.includes('session_end')
+              ? Promise.reject(new TypeError('the end cannot be made'))
+              : target.commit(commit)
+        return typeof member === 'function' ? member.bind(target) : member
+      },
+    })
+  const model = scripted(() => says('Hi.'))
+  const runtime = await machine.boot({ agents: [agentOf('a', model)] })
+  const { id } = await runtime.threads.create({ agent: 'a', message: 'go' })
+  await machine.run(600_000)
+  expect(machine.errors).toHaveLength(5)
+  expect(await machine.store.head(id)).toMatchObject({ lifecycle: 'failed', wakeAt: null })
+  const log = await logOf(machine.store, id)
+  expect(log.filter(({ type }) => type === 'error_raised')).toMatchObject([
+    {
+      code: 'DRAIN_FAILED',
+      hint: 'Fix the cause, then send the thread a message.',
+      cause: { message: 'the end cannot be made' },
+    },
+  ])
+  isBroken = false
+  await runtime.threads.send(id, 'again')
+  await machine.run(60_000)
+  expect(await machine.store.head(id)).toMatchObject({ lifecycle: 'idle', wakeAt: null })
+})
+
 test('a store that fails is not the fault of a thread', async () => {
   const machine = new Machine()
   let isBroken = true
@@ -348,7 +383,7 @@ test('a stop that uses an answer about a write, undoes the write and dies is end
   const [question] = await second.inbox.list()
   let release = (): void => {}
   mayClaim = new Promise((resolve) => (release = resolve))
-  await second.inbox.settle(question!, 'applied')
+  await second.inbox.settle({ ...question!, by: 'ann' }, 'applied')
   await second.threads.stop(id)
   release()
   expect(await until()).toBe(true)
