@@ -245,8 +245,10 @@ export class JournaledSession implements SessionGovernor {
     return this.#governor.recoverCall(this.requestId, callId)
   }
 
-  settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void> {
-    return this.#governor.settleInDoubt(this.requestId, callId, found)
+  async settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void> {
+    const { calls } = (await this.#governor.state(this.requestId)) ?? {}
+    if (calls?.get(callId)?.effect !== 'in_doubt') return
+    await this.#governor.settleInDoubt(this.requestId, callId, found)
   }
 
   async settleLate(callId: string, outcome: GovernedOutcome, turnId: string): Promise<boolean> {

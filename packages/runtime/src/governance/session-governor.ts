@@ -105,7 +105,7 @@ export interface SessionGovernor {
   recoverCall(callId: string): Promise<'applied' | 'absent' | 'in_doubt' | undefined>
   /**
    * Records a person's answer about a call that a crash interrupted. After `absent` the call may be admitted
-   * again.
+   * again. Records nothing if the answer is known: work that ended the session, and died, stores it with the first undo.
    */
   settleInDoubt(callId: string, found: 'applied' | 'absent'): Promise<void>
   /**

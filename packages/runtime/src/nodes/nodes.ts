@@ -316,11 +316,15 @@ export class RuntimeNode {
   }
 
   async #lookUpOne(threadId: string): Promise<void> {
-    const { store, live } = this.#parts
+    const { store, live, dispatcher, owner, timers } = this.#parts
     const head = await store.head(threadId)
     const channel = live.channel(threadId)
     if (!channel) return
     if (!head || (channel.seen && channel.seen.logId !== head.logId)) return live.end(threadId)
+    // A node may have died after it claimed a thread that has nothing to do. No node looks for such a thread, so its
+    // lease would stay for ever; claiming the thread once its lease has ended gives it back.
+    const isLeft = head.lease !== null && head.lease.owner !== owner
+    if (isLeft && isParked(head, timers.now())) dispatcher.wake(threadId)
     if (hasNews(channel, head)) this.#relay.noticed(threadId, head.seq, head.lease?.owner)
     else if (channel.deltaReaders > 0 && head.lease?.address)
       this.#relay.check(threadId, head.lease)

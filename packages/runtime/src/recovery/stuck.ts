@@ -5,6 +5,7 @@ import type { Write } from '../context/write.ts'
 import type { FailureCause, RuntimeEvent } from '../contract/event.ts'
 import { endSession, isDisposable, reportedEnd } from '../session/end-session.ts'
 import { isAwaited } from '../state/kernel-state.ts'
+import { isStoreError } from '../store/store-error.ts'
 
 /**
  * Fails a thread for which `next` returned the same action twice, although the first one changed nothing: `next`
@@ -36,6 +37,23 @@ export async function failWithoutProgress(context: DrainContext, action: string)
  * neither the agent nor the governor of the thread, because a missing agent or governor may be the cause.
  */
 export async function failStuck(context: DrainContext, cause: FailureCause): Promise<void> {
+  try {
+    await giveUp(context, cause, { endsSession: true })
+  } catch (error) {
+    if (isStoreError(error, 'FENCED') || (isStoreError(error) && error.code.startsWith('STORE_')))
+      throw error
+    // The end of the session may be what fails. The session then stays open, and the next message continues it.
+    context.dropGovernor()
+    await context.catchUp()
+    await giveUp(context, cause, { endsSession: false })
+  }
+}
+
+async function giveUp(
+  context: DrainContext,
+  cause: FailureCause,
+  { endsSession }: { readonly endsSession: boolean },
+): Promise<void> {
   const { environment, state } = context
   const { drainAttempts } = environment.limits
   const name = cause.code === undefined ? '' : `${cause.code}: `
@@ -45,11 +63,13 @@ export async function failStuck(context: DrainContext, cause: FailureCause): Pro
     at: context.at(),
     code: 'DRAIN_FAILED',
     message,
-    hint: cause.hint ?? 'Fix the cause, then resume the thread.',
+    hint:
+      cause.hint ??
+      `Fix the cause, then ${endsSession ? 'resume the thread' : 'send the thread a message'}.`,
     cause,
   }
   const ending = { outcome: 'failed', reason: 'drain_failed', message, cause } as const
-  const hadSession = state.session !== undefined
+  const hadSession = endsSession && state.session !== undefined
   const wasOver = state.terminated !== undefined
   if (hadSession) await endSession(context, ending)
   // The parent needs an answer if there was no session to end, or if one of its calls still waits for
@@ -62,12 +82,12 @@ export async function failStuck(context: DrainContext, cause: FailureCause): Pro
   const events = isOver && !context.state.terminated ? [error, reportedEnd(context)] : [error]
   const lifecycle = isOver ? 'terminated' : 'failed'
   const write: Write = { events, others, blobs, head: { lifecycle }, releases: true }
-  const giveUp = async (): Promise<void> => {
+  const park = async (): Promise<void> => {
     // A request to resume may just have arrived; its wake-up must not be removed. A child that ends here must run
     // once more to terminate its own children; if that fails too, the child is left as it is.
     const mustGoOn = context.state.resume !== undefined || (isOver && !wasOver)
     const wake = mustGoOn ? { by: environment.clock.now() } : { exactly: null }
     await context.commit('fail_stuck', { ...write, wake, expectsNoMail: true, kind: 'outcome' })
   }
-  await retryWhenLogMoved(giveUp, { thread: context })
+  await retryWhenLogMoved(park, { thread: context })
 }

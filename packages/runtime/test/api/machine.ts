@@ -21,6 +21,8 @@ export class Machine {
   readonly clock: ManualClock = manualClock(Date.UTC(2026, 0, 1))
   readonly store: Store = memoryStore({ clock: this.clock })
   readonly errors: unknown[] = []
+  /** What a test puts between the processes and the store. */
+  between: (store: Store) => Store = (store) => store
   #life = { isDead: false }
   /** Of the process that runs now. */
   timers: ManualTimers = manualTimers(this.clock)
@@ -32,7 +34,7 @@ export class Machine {
     const timers = manualTimers(this.clock)
     this.timers = timers
     const runtime = await createRuntime({
-      store: mortal(this.store, life),
+      store: mortal(this.between(this.store), life),
       clock: this.clock,
       timers,
       onError: (error) => void this.errors.push(error),

@@ -250,6 +250,41 @@ test('a child that has reported and cannot end its own children is given up, and
   expect(child).toMatchObject({ lifecycle: 'terminated', wakeAt: null })
 })
 
+test('a thread whose session cannot be ended is given up too, and continues with a message', async () => {
+  const machine = new Machine()
+  let isBroken = true
+  machine.between = (store) =>
+    new Proxy(store, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name)
+        if (name === 'commit')
+          return (commit: Parameters<Store['commit']>[0]) =>
+            isBroken && commit.point.includes('session_end')
+              ? Promise.reject(new TypeError('the end cannot be made'))
+              : target.commit(commit)
+        return typeof member === 'function' ? member.bind(target) : member
+      },
+    })
+  const model = scripted(() => says('Hi.'))
+  const runtime = await machine.boot({ agents: [agentOf('a', model)] })
+  const { id } = await runtime.threads.create({ agent: 'a', message: 'go' })
+  await machine.run(600_000)
+  expect(machine.errors).toHaveLength(5)
+  expect(await machine.store.head(id)).toMatchObject({ lifecycle: 'failed', wakeAt: null })
+  const log = await logOf(machine.store, id)
+  expect(log.filter(({ type }) => type === 'error_raised')).toMatchObject([
+    {
+      code: 'DRAIN_FAILED',
+      hint: 'Fix the cause, then send the thread a message.',
+      cause: { message: 'the end cannot be made' },
+    },
+  ])
+  isBroken = false
+  await runtime.threads.send(id, 'again')
+  await machine.run(60_000)
+  expect(await machine.store.head(id)).toMatchObject({ lifecycle: 'idle', wakeAt: null })
+})
+
 test('a store that fails is not the fault of a thread', async () => {
   const machine = new Machine()
   let isBroken = true
@@ -280,4 +315,84 @@ test('a store that fails is not the fault of a thread', async () => {
   isBroken = false
   await machine.run(60_000)
   expect(await machine.store.head(id)).toMatchObject({ lifecycle: 'idle' })
+})
+
+test('a stop that uses an answer about a write, undoes the write and dies is ended by the next process', async () => {
+  const machine = new Machine()
+  const world: string[] = []
+  let mayClaim = Promise.resolve()
+  const dies = { inPay: true, inUndo: true }
+  const pay = defineTool({
+    name: 'pay',
+    description: 'Pays.',
+    risk: 'write_high_risk',
+    rollback: () => ({ type: 'tool_call', target: 'undo', payload: {} }),
+    execute: () => {
+      world.push('pay')
+      return dies.inPay ? machine.kill() : 'paid'
+    },
+  })
+  const undo = defineTool({
+    name: 'undo',
+    description: 'Undoes.',
+    risk: 'write_low_risk',
+    idempotent: true,
+    execute: () => void world.push('undo'),
+  })
+  const model = scripted(({ messages }) =>
+    messages.at(-1)?.type === 'tool_result' ? says('Done.') : calls('pay', {}),
+  )
+  const agents = [agentOf('payer', model, [pay, undo])]
+  const boot = () => machine.boot({ agents })
+  // Claims wait while a person acts, and the process dies once it has stored the first part of an undo.
+  machine.between = (store) =>
+    new Proxy(store, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name)
+        if (name === 'claim')
+          return async (...given: Parameters<Store['claim']>) => {
+            await mayClaim
+            return target.claim(...given)
+          }
+        if (name === 'commit')
+          return async (commit: Parameters<Store['commit']>[0]) => {
+            const result = await target.commit(commit)
+            if (commit.point.includes('undo') && dies.inUndo) await machine.kill()
+            return result
+          }
+        return typeof member === 'function' ? member.bind(target) : member
+      },
+    })
+  /** Lets time pass until the process dies or something is true. Signatures are made in real time. */
+  const until = async (isTrue: () => Promise<boolean> = async () => false): Promise<boolean> => {
+    for (let turns = 0; turns < 500 && !(await isTrue()); turns++) {
+      if ((await machine.run(100)) === 'died') return true
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    return false
+  }
+  const first = await boot()
+  const { id } = await first.threads.create({ agent: 'payer', message: 'go' })
+  await until(async () => (await first.inbox.list()).length > 0)
+  await first.inbox.approve({ ...(await first.inbox.list())[0]!, by: 'ann' })
+  expect(await until()).toBe(true)
+
+  dies.inPay = false
+  const second = await boot()
+  await until(async () => (await second.inbox.list()).length > 0)
+  const [question] = await second.inbox.list()
+  let release = (): void => {}
+  mayClaim = new Promise((resolve) => (release = resolve))
+  await second.inbox.settle({ ...question!, by: 'ann' }, 'applied')
+  await second.threads.stop(id)
+  release()
+  expect(await until()).toBe(true)
+
+  dies.inUndo = false
+  await boot()
+  const isOver = async () => (await machine.store.head(id))?.wakeAt === null
+  await until(isOver)
+  expect(machine.errors).toEqual([])
+  expect(await machine.store.head(id)).toMatchObject({ lifecycle: 'stopped', wakeAt: null })
+  expect(world).toEqual(['pay', 'undo'])
 })
