@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { type Emit, EventReader, readerLeft } from './event-reader.ts'
+import { type EmitEvents, EventReader, readerLeft } from './event-reader.ts'
 
 type Events = AsyncGenerator<readonly number[], string>
-type Body = (emit: Emit<number>, log: string[]) => Promise<string>
+type Body = (emit: EmitEvents<number>, log: string[]) => Promise<string>
 
 /** The same function as a generator, written by hand, and read by an `EventReader`. */
 const kinds: Readonly<Record<string, (log: string[]) => { events: Events; isStarted(): boolean }>> =
@@ -35,7 +35,7 @@ const kinds: Readonly<Record<string, (log: string[]) => { events: Events; isStar
           log.push('end')
         }
       }
-      const events = new EventReader((emit: Emit<number>) => run(emit, log))
+      const events = new EventReader((emit: EmitEvents<number>) => run(emit, log))
       return { events, isStarted: () => isStarted }
     },
   }
