@@ -35,14 +35,14 @@ import type { Message } from './contract/message.ts'
 import type { Unchecked } from './contract/structure.ts'
 import { hasModelHooks, type Middleware } from './contract/middleware.ts'
 import { MiddlewareRun } from './turn/run-middleware.ts'
-import { type Emit, EventReader } from './contract/event-reader.ts'
+import { type EmitEvents, EventReader } from './contract/event-reader.ts'
 import { runTurn, toolHooks, type TurnTask } from './turn/run-turn.ts'
 import { StreamResult } from './turn/batch-reader.ts'
 import { withVendorCalls } from './turn/vendor-calls.ts'
 import { type ErrorOrigin, invalidRequest, invalidValue, type UPPError } from './contract/error.ts'
 import { deriveTool } from './tools/define.ts'
 import { joinPorts } from './tools/call-ports.ts'
-import { type BatchResult, executeTools, settleTools, type ToolBatch } from './tools/executor.ts'
+import { type BatchResult, settleTools, type ToolBatch } from './tools/executor.ts'
 import type { Tool, ToolUseStrategy } from './contract/tool.ts'
 import type { ToolTypes, TypesOf } from './contract/tool-types.ts'
 import type { Turn } from './contract/turn.ts'
@@ -350,7 +350,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
 
   async #runTools(
     { streaming = true, state, ...batch }: ToolRun,
-    emit: Emit<StreamEvent> | undefined,
+    emit: EmitEvents<StreamEvent> | undefined,
   ): Promise<BatchResult> {
     const { middleware = [], toolStrategy, open } = this.#options
     const { model } = this
@@ -426,7 +426,7 @@ class LLM<Data, Calls extends ToolTypes, Model extends ModelReference> implement
 }
 
 /** Starts the run of a turn, which reports its events with `emit`, if that is given. */
-type StartTurn<Result> = (emit?: Emit<StreamEvent>) => Promise<Result>
+type StartTurn<Result> = (emit?: EmitEvents<StreamEvent>) => Promise<Result>
 
 type RunOptions = Pick<
   TurnTask,

@@ -3,7 +3,7 @@ import { type MaybePromise } from '@skein/base'
  * Hands events to the reader of a run. Returns a promise if the run has to wait until the reader asks for more; it
  * rejects with `readerLeft` if the reader leaves instead.
  */
-export type Emit<Item> = (events: readonly Item[]) => MaybePromise<void>
+export type EmitEvents<Item> = (events: readonly Item[]) => MaybePromise<void>
 
 /** What `emit` rejects with when the reader has left. The run cleans up and throws it again. */
 export const readerLeft: Error = new Error('The reader of the events has left.')
@@ -27,14 +27,14 @@ export class EventReader<Item, Result> implements AsyncGenerator<
   Result,
   undefined
 > {
-  #run: ((emit: Emit<Item>) => Promise<Result>) | undefined
+  #run: ((emit: EmitEvents<Item>) => Promise<Result>) | undefined
   /** The requests of the reader in order; the run continues while there is one. */
   readonly #requests: ReaderRequest<Item, Result>[] = []
   /** Continues a run that waits for a request. */
   #resume: (() => void) | undefined
   #isOver = false
 
-  constructor(run: (emit: Emit<Item>) => Promise<Result>) {
+  constructor(run: (emit: EmitEvents<Item>) => Promise<Result>) {
     this.#run = run
   }
 

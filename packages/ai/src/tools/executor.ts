@@ -1,6 +1,6 @@
 import { linkAbort } from '@skein/base'
 import type { ToolExecutionEndEvent, ToolExecutionStartEvent } from '../contract/event.ts'
-import { type Emit, EventReader } from '../contract/event-reader.ts'
+import { type EmitEvents, EventReader } from '../contract/event-reader.ts'
 import { cancelledError } from '../contract/error.ts'
 import type { Tool, ToolCall, ToolOutcome } from '../contract/tool.ts'
 import type { Warning } from '../contract/turn.ts'
@@ -55,7 +55,7 @@ export function executeTools(
  */
 export async function settleTools(
   batch: ToolBatch,
-  emit?: Emit<ToolExecutionEvent>,
+  emit?: EmitEvents<ToolExecutionEvent>,
 ): Promise<BatchResult> {
   const execution = new Execution(batch, emit !== undefined)
   try {

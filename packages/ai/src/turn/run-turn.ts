@@ -1,6 +1,6 @@
 import { type JsonSchema, linkAbort, isPromise, type MaybePromise } from '@skein/base'
 import { AbortRace, letGo } from '../contract/abort-race.ts'
-import { type Emit, readerLeft } from '../contract/event-reader.ts'
+import { type EmitEvents, readerLeft } from '../contract/event-reader.ts'
 import { type DataCheck, mismatchError, repairText, toStructure } from './structured-answer.ts'
 import { fitRequest } from './fit-request.ts'
 import {
@@ -69,7 +69,7 @@ const MAX_PAUSES = 10
  * on demand,
  * agents run one inference at a time.
  */
-export async function runTurn(task: TurnTask, emit?: Emit<StreamEvent>): Promise<Turn> {
+export async function runTurn(task: TurnTask, emit?: EmitEvents<StreamEvent>): Promise<Turn> {
   const call = new Call(task)
   const { run, race, draft } = call
   try {
@@ -228,7 +228,7 @@ class Call {
   async runTools(
     message: AssistantMessage,
     fold: MessageFold,
-    emit: Emit<StreamEvent> | undefined,
+    emit: EmitEvents<StreamEvent> | undefined,
   ): Promise<boolean> {
     const isAtLimit = this.#isAtLimit()
     if (isPromise(isAtLimit) ? await isAtLimit : isAtLimit) return false
@@ -242,7 +242,7 @@ class Call {
   }
 
   /** Reports events after the stream hooks have changed them. */
-  show(events: readonly StreamEvent[], emit: Emit<StreamEvent>): MaybePromise<void> {
+  show(events: readonly StreamEvent[], emit: EmitEvents<StreamEvent>): MaybePromise<void> {
     const newEvents = this.run.transform(events)
     return isPromise(newEvents) ? this.race.run(newEvents).then(emit) : emit(newEvents)
   }
