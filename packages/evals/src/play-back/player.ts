@@ -161,7 +161,8 @@ export class Player {
 
   async close(): Promise<void> {
     this.played.close()
-    for (const { release } of this.#stubs) release()
+    // What still waits is dropped: if it went on, it could ask a model once more.
+    for (const { drop } of this.#stubs) drop()
     await this.runtime.stop({ graceMs: 0 })
   }
 
@@ -393,7 +394,8 @@ export class Player {
   /** Resolves when the log of the thread has reached an index, or when the player releases what waits. */
   async #reached(threadId: string, index: number, signal?: AbortSignal): Promise<void> {
     const track = this.played.tracks.get(threadId)
-    if (!track || this.played.isFree || track.place >= index || signal?.aborted) return
+    const isOver = track && (track.place >= index || (this.played.isFree && index !== Infinity))
+    if (!track || isOver || signal?.aborted) return
     this.played.changes++
     await new Promise<void>((resolve) => {
       const stub: Stub = {

@@ -139,7 +139,7 @@ class Replay {
       yield before
       return
     }
-    if (this.#sent >= maxRequests || mayAsk?.() === false) {
+    if (this.#end || this.#sent >= maxRequests || mayAsk?.() === false) {
       this.#end ??= { type: 'budget' }
       await this.#player.waitsForEver(threadId)
       return
