@@ -151,12 +151,13 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     load: async () => (await mcp()).mcp,
   },
   check: {
-    summary: 'Lists every problem with definitions, and what they would change in recorded threads.',
+    summary:
+      'Lists every problem with definitions, and what they would change in recorded threads.',
     load: async () => (await check()).check,
   },
   replay: {
     summary: 'Replays a recorded thread on changed definitions; no tool runs.',
-    load: async () => (await replay()).replay,
+    load: async () => (await replay()).replayCommand,
   },
   limits: {
     summary: 'Shows what was spent of the limits, refused and removed.',

@@ -2,7 +2,15 @@ import { calls, says, scripted } from '@skein/ai/testing'
 import { createRegistry, createRuntime, defineAgent, defineTool, memoryStore } from '@skein/runtime'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { diffRuns, diffText, listEffects, readExport, readThread, replay, runAgain } from '@skein/evals'
+import {
+  diffRuns,
+  diffText,
+  listEffects,
+  readExport,
+  readRecording,
+  replay,
+  runAgain,
+} from '@skein/evals'
 
 async function recordedDesk() {
   const ran: string[] = []
@@ -46,7 +54,7 @@ async function recordedDesk() {
   const [item] = await runtime.inbox.list({ threadId: id })
   await runtime.inbox.approve({ threadId: id, interruptId: item!.interruptId, by: 'ada' })
   await runtime.threads.settled(id)
-  const recorded = await readThread(store, id)
+  const recorded = await readRecording(store, id)
   ran.length = 0
   return { recorded, agent, runtime, ran, id }
 }
@@ -67,7 +75,12 @@ test('other instructions: the model is asked, tools and people answer from the r
     requests: { recorded: 0, sent: 4 },
   })
   expect(ran).toEqual([])
-  expect(report.facts.messages.map(({ text }) => text)).toEqual(['Look for a', 'a!', 'Pay 5', 'Done.'])
+  expect(report.facts.messages.map(({ text }) => text)).toEqual([
+    'Look for a',
+    'a!',
+    'Pay 5',
+    'Done.',
+  ])
   const fork = await runtime.threads.get(report.fork!)
   expect(fork.forkedFrom).toMatchObject({ threadId: id })
   const diff = diffRuns(recorded, await readExport(await runtime.threads.export(fork.id)))
@@ -79,7 +92,10 @@ test('other instructions: the model is asked, tools and people answer from the r
 test('a changed step: earlier requests are not sent, later equal ones neither', async () => {
   const { recorded, agent, runtime } = await recordedDesk()
   const next = agent([calls('pay', { amount: 5 }), says('Paid!')], 'You are brief.')
-  const report = await replay(recorded, { registry: createRegistry({ agents: [next.agent] }), from: 3 })
+  const report = await replay(recorded, {
+    registry: createRegistry({ agents: [next.agent] }),
+    from: 3,
+  })
   expect(report).toMatchObject({ first: { step: 3 }, requests: { recorded: 2, sent: 2 } })
   await runtime.stop()
 })

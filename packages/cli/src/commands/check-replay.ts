@@ -4,7 +4,8 @@ import { openRecordings } from '../connect/recordings.ts'
 import { type Switch, type TextOption, usageError } from '../terminal/command.ts'
 import type { Output } from '../terminal/output.ts'
 
-type TextName = 'last' | 'agent' | 'since' | 'concurrency' | 'max-cost' | 'max-requests' | 'progress'
+type TextName =
+  'last' | 'agent' | 'since' | 'concurrency' | 'max-cost' | 'max-requests' | 'progress'
 
 /** The flags of `check` that belong to `--replay`. */
 export const REPLAY_OPTIONS: { readonly [Name in TextName]: TextOption } & {
@@ -15,7 +16,11 @@ export const REPLAY_OPTIONS: { readonly [Name in TextName]: TextOption } & {
     value: 'count',
     description: 'With --replay: how many threads, those that were active last. Default 100.',
   },
-  agent: { type: 'string', value: 'name', description: 'With --replay: only threads of this agent.' },
+  agent: {
+    type: 'string',
+    value: 'name',
+    description: 'With --replay: only threads of this agent.',
+  },
   since: {
     type: 'string',
     value: 'time',
@@ -39,7 +44,8 @@ export const REPLAY_OPTIONS: { readonly [Name in TextName]: TextOption } & {
   progress: {
     type: 'string',
     value: 'file',
-    description: 'With --replay: keeps what was done here, so that a check which was killed continues.',
+    description:
+      'With --replay: keeps what was done here, so that a check which was killed continues.',
   },
   markdown: {
     type: 'boolean',
@@ -50,12 +56,17 @@ export const REPLAY_OPTIONS: { readonly [Name in TextName]: TextOption } & {
 type Values = { readonly [Name in TextName]?: string | undefined } & { readonly replay: string }
 
 /** Replays recorded threads on new definitions. */
-export async function replayed(registry: Registry, values: Values, output: Output): Promise<DeployReport> {
+export async function replayed(
+  registry: Registry,
+  values: Values,
+  output: Output,
+): Promise<DeployReport> {
   const { deployCheck } = await import('@skein/evals')
   const { replay, agent, progress, since } = values
   const store = await openRecordings(replay)
   const sinceMs = since === undefined ? undefined : Date.parse(since)
-  if (Number.isNaN(sinceMs)) throw usageError(`--since takes a time, not "${since}".`, 'E.g. 2026-01-31.')
+  if (Number.isNaN(sinceMs))
+    throw usageError(`--since takes a time, not "${since}".`, 'E.g. 2026-01-31.')
   try {
     return await deployCheck({
       store,

@@ -74,7 +74,8 @@ export const check: Command = defineCommand({
         : await replayed(definitions, { ...values, replay }, output)
     if (values.json)
       output.json({ agents, problems: findings, warnings, stranded: report, replayed: deploy })
-    else if (values.markdown && deploy) output.line((await import('@skein/evals')).deployMarkdown(deploy))
+    else if (values.markdown && deploy)
+      output.line((await import('@skein/evals')).deployMarkdown(deploy))
     else {
       for (const problem of findings) output.line(problemLine(problem))
       if (!values.strict) for (const one of warnings) output.say(`warning: ${problemLine(one)}`)
@@ -84,7 +85,8 @@ export const check: Command = defineCommand({
     if (report) show(report, { output, isJson: values.json === true })
     if (deploy && !values.json && !values.markdown)
       output.line((await import('@skein/evals')).deployText(deploy))
-    const isBad = findings.length > 0 || (report?.count ?? 0) > 0 || (deploy?.groups.length ?? 0) > 0
+    const isBad =
+      findings.length > 0 || (report?.count ?? 0) > 0 || (deploy?.groups.length ?? 0) > 0
     if (isBad) return ExitCode.Failed
     return (deploy?.unchecked ?? 0) > 0 ? ExitCode.Limit : ExitCode.Done
   },

@@ -16,7 +16,7 @@ import {
 } from '../terminal/command.ts'
 
 /** `skein replay` */
-export const replay: Command = defineCommand({
+export const replayCommand: Command = defineCommand({
   operands: [THREAD_OPERAND],
   options: {
     store: {
@@ -24,21 +24,46 @@ export const replay: Command = defineCommand({
       value: 'store',
       description: `A folder with skein.db, or the file. It is only read. Default: ${STATE_FOLDER}.`,
     },
-    folder: { type: 'string', value: 'folder', description: 'Definitions to replay on. Default: as for `dev`.' },
+    folder: {
+      type: 'string',
+      value: 'folder',
+      description: 'Definitions to replay on. Default: as for `dev`.',
+    },
     instructions: {
       type: 'string',
       value: 'text',
       description: 'Other instructions for the agent: the text, or a file that has it.',
     },
-    model: { type: 'string', value: 'name', description: 'Another model that the definitions name.' },
-    message: { type: 'string', value: 'text', description: 'Another text for the message before the step.' },
-    from: { type: 'string', value: 'step', description: 'Requests before this step are not compared. Default 1.' },
-    'max-requests': { type: 'string', value: 'count', description: 'The most requests to send. 0 sends none.' },
+    model: {
+      type: 'string',
+      value: 'name',
+      description: 'Another model that the definitions name.',
+    },
+    message: {
+      type: 'string',
+      value: 'text',
+      description: 'Another text for the message before the step.',
+    },
+    from: {
+      type: 'string',
+      value: 'step',
+      description: 'Requests before this step are not compared. Default 1.',
+    },
+    'max-requests': {
+      type: 'string',
+      value: 'count',
+      description: 'The most requests to send. 0 sends none.',
+    },
     'play-back': {
       type: 'boolean',
-      description: 'Runs the loop on recorded answers alone: the same definitions must make the same events.',
+      description:
+        'Runs the loop on recorded answers alone: the same definitions must make the same events.',
     },
-    out: { type: 'string', value: 'file', description: 'Writes the replayed thread for `skein thread import`.' },
+    out: {
+      type: 'string',
+      value: 'file',
+      description: 'Writes the replayed thread for `skein thread import`.',
+    },
     markdown: { type: 'boolean', description: 'Prints the difference as Markdown.' },
     ...JSON_OPTION,
   },
@@ -56,10 +81,12 @@ export const replay: Command = defineCommand({
       const heads = await store.list({ idPart: text, limit: 2 })
       if (heads.length !== 1)
         throw new CommandError(
-          heads.length === 0 ? `There is no thread ${text} in this store.` : `Several threads fit ${text}.`,
+          heads.length === 0
+            ? `There is no thread ${text} in this store.`
+            : `Several threads fit ${text}.`,
           { code: 'THREAD_NOT_FOUND', hint: '`skein thread list` shows the ids.' },
         )
-      const recorded = await evals.readThread(store, heads[0]!.id)
+      const recorded = await evals.readRecording(store, heads[0]!.id)
       if (values['play-back']) {
         const report = await evals.playBack(recorded, { registry })
         if (values.json) output.json(report)
@@ -89,7 +116,8 @@ export const replay: Command = defineCommand({
         },
       })
       if (values.out !== undefined && lines !== undefined) await writeFile(values.out, lines)
-      const diff = lines === undefined ? undefined : evals.diffRuns(recorded, await evals.readExport(lines))
+      const diff =
+        lines === undefined ? undefined : evals.diffRuns(recorded, await evals.readExport(lines))
       if (values.json) output.json({ ...report, fork: undefined, diff })
       else {
         output.line(summaryOf(report))
@@ -128,8 +156,12 @@ function changeOf(
   const sides = [...registry.agents.values()].flatMap(({ a, b }) => (b ? [a, b] : [a]))
   const named = sides.flatMap(({ prompt }) => prompt.models).find(({ name }) => name === model)
   if (model !== undefined && !named)
-    throw usageError(`No definition names the model "${model}".`, 'Add it as a model or a fallback of a prompt.')
-  const isFile = instructions !== undefined && instructions.length < 1000 && existsSync(instructions)
+    throw usageError(
+      `No definition names the model "${model}".`,
+      'Add it as a model or a fallback of a prompt.',
+    )
+  const isFile =
+    instructions !== undefined && instructions.length < 1000 && existsSync(instructions)
   return {
     ...(instructions !== undefined && {
       instructions: isFile ? readFileSync(instructions, 'utf8').trim() : instructions,

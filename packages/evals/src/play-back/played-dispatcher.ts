@@ -42,7 +42,8 @@ export class PlayedDispatcher implements Dispatcher {
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    for (const controller of this.running.values()) controller.abort(new Error('The played run has ended.'))
+    for (const controller of this.running.values())
+      controller.abort(new Error('The played run has ended.'))
   }
 
   async #run(threadId: string): Promise<void> {
