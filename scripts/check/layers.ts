@@ -38,7 +38,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'ai-sdk testing/vendor-server',
   ],
   cli: ['terminal', 'config', '. backup connect demo follow', 'commands'],
-  evals: ['recorded diff', 'play-back', 'replay', 'deploy-check run-again'],
+  evals: ['recorded', 'diff play-back', 'replay', 'deploy-check run-again'],
   governance: [
     'contract keys',
     'journal schema',

@@ -25,6 +25,7 @@ const diff = () => import('./commands/thread-diff.ts')
 const tail = () => import('./commands/thread-tail.ts')
 const inbox = () => import('./commands/inbox.ts')
 const check = () => import('./commands/check.ts')
+const replay = () => import('./commands/replay.ts')
 const doctor = () => import('./commands/doctor.ts')
 const api = () => import('./commands/api.ts')
 const mcp = () => import('./commands/mcp.ts')
@@ -150,8 +151,13 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
     load: async () => (await mcp()).mcp,
   },
   check: {
-    summary: 'Lists every problem with the definitions of a folder.',
+    summary:
+      'Lists every problem with definitions, and what they would change in recorded threads.',
     load: async () => (await check()).check,
+  },
+  replay: {
+    summary: 'Replays a recorded thread on changed definitions; no tool runs.',
+    load: async () => (await replay()).replayCommand,
   },
   limits: {
     summary: 'Shows what was spent under the limits, refused and removed.',

@@ -1,7 +1,7 @@
 export type {
   RecordedThread,
   RecordedHead,
-  RecordedRequest,
+  ThreadRequest,
   RequestContent,
   RecordedAnswer,
   RecordedUsage,
@@ -30,14 +30,19 @@ export type {
   StepPair,
   RunStep,
   StepChange,
-  TextPart,
+  TextPiece,
   RunDeltas,
   CountDelta,
 } from './diff/run-diff.ts'
-export { readThread, readExport, recordedThread, type RecordedSource } from './recorded/read-thread.ts'
+export {
+  readRecording,
+  readExport,
+  recordedThread,
+  type RecordedSource,
+} from './recorded/read-recording.ts'
 export { factsOf } from './recorded/facts-of.ts'
 export { playBack, type PlayBackOptions } from './play-back/play-back.ts'
-export { replay, type ReplayOptions, type PaidAnswers } from './replay/replay.ts'
+export { replay, type ReplaySettings, type PaidAnswers } from './replay/replay.ts'
 export { type AgentChange } from './replay/changed-agent.ts'
 export { deployCheck, type DeployCheckOptions } from './deploy-check/deploy-check.ts'
 export { deployMarkdown, deployText } from './deploy-check/report-text.ts'

@@ -7,7 +7,14 @@ import { deployCheck, deployMarkdown, deployText } from '@skein/evals'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Store } from '@skein/runtime'
 import { countOf } from '../../../conformance/support/counts.ts'
-import { AGENTS, bookingModel, type DeskChange, deskRegistry, effectsIn, recordThreads } from './recorded-desk.ts'
+import {
+  AGENTS,
+  bookingModel,
+  type DeskChange,
+  deskRegistry,
+  effectsIn,
+  recordThreads,
+} from './recorded-desk.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-deploy-'))
 const world = join(folder, 'world')
@@ -76,10 +83,16 @@ test('each planted change is found and grouped, and no tool runs', async () => {
 })
 
 test('a call that waited for a person: the same without a change, and a group when it no longer asks', async () => {
-  const asked = await recordThreads(world, 3, { agents: ['risk'], change: { risk: 'write_high_risk' } })
+  const asked = await recordThreads(world, 3, {
+    agents: ['risk'],
+    change: { risk: 'write_high_risk' },
+  })
   const before = effectsIn(world)
   const same = next({ risk: 'write_high_risk' })
-  expect(await deployCheck({ store: asked, registry: same.registry })).toMatchObject({ threads: 3, same: 3 })
+  expect(await deployCheck({ store: asked, registry: same.registry })).toMatchObject({
+    threads: 3,
+    same: 3,
+  })
   const { registry, sent } = next({ risk: 'write_low_risk' })
   const report = await deployCheck({ store: asked, registry })
   expect(report.groups).toMatchObject([

@@ -2,7 +2,7 @@ import { calls, says, scripted } from '@skein/ai/testing'
 import { createRegistry, createRuntime, defineAgent, defineTool, memoryStore } from '@skein/runtime'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { playBack, readThread } from '@skein/evals'
+import { playBack, readRecording } from '@skein/evals'
 
 test('a thread with a tool plays back to the same events', async () => {
   const ran: string[] = []
@@ -24,7 +24,7 @@ test('a thread with a tool plays back to the same events', async () => {
   const thread = await runtime.threads.create({ agent: 'desk' })
   await runtime.threads.run(thread.id, 'Add 1 and 2')
   await runtime.threads.run(thread.id, 'Thanks')
-  const recorded = await readThread(store, thread.id)
+  const recorded = await readRecording(store, thread.id)
   await runtime.stop()
   ran.length = 0
   const report = await playBack(recorded, { registry: createRegistry({ agents: [agent] }) })

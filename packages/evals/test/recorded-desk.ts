@@ -74,7 +74,10 @@ export function bookingModel(agent: string, modelId = 'script'): ScriptedModel {
 export async function recordThreads(
   world: string,
   count: number,
-  { agents = AGENTS, change = {} }: { readonly agents?: readonly string[]; readonly change?: DeskChange } = {},
+  {
+    agents = AGENTS,
+    change = {},
+  }: { readonly agents?: readonly string[]; readonly change?: DeskChange } = {},
 ): Promise<Store> {
   const store = memoryStore()
   const registry = deskRegistry(world, (agent) => bookingModel(agent), change)

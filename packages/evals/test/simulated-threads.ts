@@ -42,22 +42,30 @@ export async function simulatedRun(seed: number): Promise<SimulatedRun> {
   const world = await createWorld({ seed })
   const registry = createRegistry(simulatedAgents(world, world.time.scheduler.lane('played')))
   const recorded = async (id: string): Promise<RecordedThread> => {
-    const events: StoredEvent[] = logs
-      .get(id)!
-      .map((event, index) => ({ seq: index + 1, event: JSON.parse(JSON.stringify(event)) as RuntimeEvent }))
+    const events: StoredEvent[] = logs.get(id)!.map((event, index) => ({
+      seq: index + 1,
+      event: JSON.parse(JSON.stringify(event)) as RuntimeEvent,
+    }))
     const children: RecordedThread[] = []
     for (const { event } of events)
       if (event.type === 'subagent_created' && logs.has(event.reference))
         children.push(await recorded(event.reference))
     const at = Date.parse(events[0]!.event.at)
     const head = {
-      tenant: 'default', owner: null, title: null, tags: [], clientId: null,
-      createdAt: at, updatedAt: at, lifecycle: 'idle' as const,
+      tenant: 'default',
+      owner: null,
+      title: null,
+      tags: [],
+      clientId: null,
+      createdAt: at,
+      updatedAt: at,
+      lifecycle: 'idle' as const,
     }
     return recordedThread({ events, blobs, children, head })
   }
   const threads: RecordedThread[] = []
   for (const [id, [first]] of logs)
-    if (first?.type === 'thread_created' && first.parentThreadId === undefined) threads.push(await recorded(id))
+    if (first?.type === 'thread_created' && first.parentThreadId === undefined)
+      threads.push(await recorded(id))
   return { threads, registry, world }
 }

@@ -1,5 +1,3 @@
-import { statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
 import type { Registry, StrandedReport } from '@skein/runtime'
 import { examplesNotice, loadDefinitions } from '../connect/definitions.ts'
 import { missingKeys } from '../connect/agent-models.ts'
@@ -12,6 +10,8 @@ import {
 } from '../terminal/command.ts'
 import type { Output } from '../terminal/output.ts'
 import { problemLine } from '../terminal/format.ts'
+import { openRecordings } from '../connect/recordings.ts'
+import { REPLAY_OPTIONS, replayed } from './check-replay.ts'
 
 /** `skein check` */
 export const check: Command = defineCommand({
@@ -32,9 +32,19 @@ export const check: Command = defineCommand({
       type: 'boolean',
       description: 'With --against: the server pins sessions to the definitions they began with.',
     },
+    replay: {
+      type: 'string',
+      value: 'store',
+      description:
+        'Also replays recorded threads on these definitions: a folder with skein.db, or the file. It is only read, and no tool runs.',
+    },
+    ...REPLAY_OPTIONS,
     ...JSON_OPTION,
   },
-  examples: ['skein check examples/agents --json', 'skein check ./next --against .skein'],
+  examples: [
+    'skein check ./next --against .skein',
+    'skein check ./next --replay .skein --last 1000 --markdown',
+  ],
   async run({ values, operands: [folder], output }) {
     const { DefinitionError } = await import('@skein/runtime')
     const definitions = await loadDefinitions(folder).catch((error: unknown) => {
@@ -57,7 +67,15 @@ export const check: Command = defineCommand({
     // Definitions with problems cannot be deployed, so they are not compared with the running threads.
     const report =
       isBroken || against === undefined ? undefined : await compared(definitions, { against, pin })
-    if (values.json) output.json({ agents, problems: findings, warnings, stranded: report })
+    const { replay } = values
+    const deploy =
+      isBroken || replay === undefined
+        ? undefined
+        : await replayed(definitions, { ...values, replay }, output)
+    if (values.json)
+      output.json({ agents, problems: findings, warnings, stranded: report, replayed: deploy })
+    else if (values.markdown && deploy)
+      output.line((await import('@skein/evals')).deployMarkdown(deploy))
     else {
       for (const problem of findings) output.line(problemLine(problem))
       if (!values.strict) for (const one of warnings) output.say(`warning: ${problemLine(one)}`)
@@ -65,8 +83,12 @@ export const check: Command = defineCommand({
     const count = findings.length === 1 ? '1 problem' : `${findings.length} problems`
     output.say(findings.length > 0 ? count : `No problems. Agents: ${agents.join(', ') || 'none'}.`)
     if (report) show(report, { output, isJson: values.json === true })
-    const isBad = findings.length > 0 || (report?.count ?? 0) > 0
-    return isBad ? ExitCode.Failed : ExitCode.Done
+    if (deploy && !values.json && !values.markdown)
+      output.line((await import('@skein/evals')).deployText(deploy))
+    const isBad =
+      findings.length > 0 || (report?.count ?? 0) > 0 || (deploy?.groups.length ?? 0) > 0
+    if (isBad) return ExitCode.Failed
+    return (deploy?.unchecked ?? 0) > 0 ? ExitCode.Limit : ExitCode.Done
   },
 })
 
@@ -74,10 +96,8 @@ async function compared(
   registry: Registry,
   { against, pin }: { readonly against: string; readonly pin: 'none' | 'session' },
 ): Promise<StrandedReport> {
-  const { findStranded, readSqliteStore } = await import('@skein/runtime')
-  const path = resolve(against)
-  const isFolder = statSync(path, { throwIfNoEntry: false })?.isFile() !== true
-  const store = readSqliteStore(isFolder ? join(path, 'skein.db') : path)
+  const { findStranded } = await import('@skein/runtime')
+  const store = await openRecordings(against)
   try {
     return await findStranded(registry, store, { pin })
   } finally {

@@ -1,7 +1,7 @@
 import { canonicalJson, messageOf, sha256Hex } from '@skein/base'
 import type { Registry, RuntimeOptions, Store } from '@skein/runtime'
-import { addUsage, noUsage } from '../recorded/facts-of.ts'
-import { readThread } from '../recorded/read-thread.ts'
+import { addSpent, noUsage } from '../recorded/facts-of.ts'
+import { readRecording } from '../recorded/read-recording.ts'
 import { replay } from '../replay/replay.ts'
 import type { FirstDifference } from '../replay/replay-report.ts'
 import type { CheckedThread, DeployGroup, DeployReport } from './deploy-report.ts'
@@ -40,15 +40,25 @@ export interface DeployCheckOptions {
  *     const report = await deployCheck({ store: readSqliteStore('.skein/skein.db'), registry: next, last: 1000 })
  */
 export async function deployCheck(options: DeployCheckOptions): Promise<DeployReport> {
-  const { store, concurrency = 4, maxCostUsd = Infinity, maxRequests = Infinity, onThread, signal } = options
+  const {
+    store,
+    concurrency = 4,
+    maxCostUsd = Infinity,
+    maxRequests = Infinity,
+    onThread,
+    signal,
+  } = options
   const threads = await threadsToCheck(options)
-  const progress = options.progress === undefined ? undefined : await ProgressFile.open(options.progress, checkId(options))
+  const progress =
+    options.progress === undefined
+      ? undefined
+      : await ProgressFile.open(options.progress, checkId(options))
   const checked: CheckedThread[] = threads.flatMap((id) => progress?.done.get(id) ?? [])
   const budget = new Budget({ maxCostUsd, maxRequests }, checked)
   const left = threads.filter((id) => !progress?.done.has(id))
   const check = async (threadId: string): Promise<CheckedThread> => {
     try {
-      const recorded = await readThread(store, threadId)
+      const recorded = await readRecording(store, threadId)
       const report = await replay(recorded, {
         registry: options.registry,
         ...(options.runtime && { runtime: options.runtime }),
@@ -60,9 +70,20 @@ export async function deployCheck(options: DeployCheckOptions): Promise<DeployRe
       return { original, end, first, requests, spent }
     } catch (error) {
       const message = messageOf(error)
-      const first: FirstDifference = { kind: 'fails', threadId, step: 0, summary: `cannot be replayed: ${message}` }
+      const first: FirstDifference = {
+        kind: 'fails',
+        threadId,
+        step: 0,
+        summary: `cannot be replayed: ${message}`,
+      }
       const none = { recorded: 0, sent: 0 }
-      return { original: threadId, end: { type: 'failed', message }, first, requests: none, spent: noUsage }
+      return {
+        original: threadId,
+        end: { type: 'failed', message },
+        first,
+        requests: none,
+        spent: noUsage,
+      }
     }
   }
   const worker = async (): Promise<void> => {
@@ -107,7 +128,13 @@ class Budget {
   }
 }
 
-async function threadsToCheck({ store, last = 100, agent, tenant, since = 0 }: DeployCheckOptions): Promise<string[]> {
+async function threadsToCheck({
+  store,
+  last = 100,
+  agent,
+  tenant,
+  since = 0,
+}: DeployCheckOptions): Promise<string[]> {
   const ids: string[] = []
   for (let offset = 0; ids.length < last; offset += PAGE) {
     const heads = await store.list({ parentId: null, agent, tenant, limit: PAGE, offset } as never) // absent filters are undefined
@@ -123,7 +150,9 @@ const PAGE = 500
 /** Names a check by what decides about its results, so that a progress file is not continued with other definitions. */
 function checkId({ registry, agent, tenant, since }: DeployCheckOptions): string {
   const agents = [...registry.agents.values()].map(({ name, hash }) => [name, hash]).toSorted()
-  return sha256Hex(canonicalJson(JSON.parse(JSON.stringify([agents, agent ?? null, tenant ?? null, since ?? 0]))))
+  return sha256Hex(
+    canonicalJson(JSON.parse(JSON.stringify([agents, agent ?? null, tenant ?? null, since ?? 0]))),
+  )
 }
 
 function summaryOf(checked: readonly CheckedThread[], threads: number): DeployReport {
@@ -134,7 +163,7 @@ function summaryOf(checked: readonly CheckedThread[], threads: number): DeployRe
   for (const { original, first, end, ...one } of checked) {
     requests.recorded += one.requests.recorded
     requests.sent += one.requests.sent
-    spent = addUsage(spent, one.spent)
+    spent = addSpent(spent, one.spent)
     if (!first && end.type === 'done') {
       same++
       continue
@@ -147,7 +176,9 @@ function summaryOf(checked: readonly CheckedThread[], threads: number): DeployRe
     if (group.examples.length < MAX_EXAMPLES) group.examples.push(original)
     groups.set(key, group)
   }
-  const sorted = [...groups.values()].toSorted((a, b) => b.count - a.count || (a.summary < b.summary ? -1 : 1))
+  const sorted = [...groups.values()].toSorted(
+    (a, b) => b.count - a.count || (a.summary < b.summary ? -1 : 1),
+  )
   return { threads, same, groups: sorted, unchecked: threads - checked.length, requests, spent }
 }
 

@@ -10,7 +10,12 @@ import type { CheckedThread } from './deploy-report.ts'
 type Line =
   | { readonly type: 'check'; readonly id: string }
   | { readonly type: 'thread'; readonly thread: CheckedThread }
-  | { readonly type: 'answer'; readonly threadId: string; readonly key: string; readonly events: readonly StreamEvent[] }
+  | {
+      readonly type: 'answer'
+      readonly threadId: string
+      readonly key: string
+      readonly events: readonly StreamEvent[]
+    }
 
 /**
  * What a deploy check has done so far: a file of JSON lines, one for each checked thread and one for each paid answer. A

@@ -17,10 +17,16 @@ const headings: { readonly [Kind in DifferenceKind]: string } = {
 /** The report for a terminal. */
 export function deployText(report: DeployReport): string {
   const { threads, same, groups, unchecked, requests } = report
-  const lines = [`${threads} threads: ${same} the same, ${threads - same - unchecked} differ, ${unchecked} not checked.`]
+  const lines = [
+    `${threads} threads: ${same} the same, ${threads - same - unchecked} differ, ${unchecked} not checked.`,
+  ]
   for (const { kind, summary, count, examples } of groups)
-    lines.push(`${String(count).padStart(6)}  ${headings[kind]}: ${summary} (${examples.slice(0, 3).join(', ')})`)
-  lines.push(`${requests.recorded} requests answered from recordings, ${requests.sent} sent${costOf(report)}.`)
+    lines.push(
+      `${String(count).padStart(6)}  ${headings[kind]}: ${summary} (${examples.slice(0, 3).join(', ')})`,
+    )
+  lines.push(
+    `${requests.recorded} requests answered from recordings, ${requests.sent} sent${costOf(report)}.`,
+  )
   return lines.join('\n')
 }
 
@@ -36,10 +42,17 @@ export function deployMarkdown(report: DeployReport): string {
   if (groups.length > 0) {
     lines.push('| threads | first difference | what | examples |', '| ---: | --- | --- | --- |')
     for (const { kind, summary, count, examples } of groups)
-      lines.push(`| ${count} | ${headings[kind]} | ${cell(summary)} | ${examples.slice(0, 3).map((id) => `\`${id}\``).join(' ')} |`)
+      lines.push(
+        `| ${count} | ${headings[kind]} | ${cell(summary)} | ${examples
+          .slice(0, 3)
+          .map((id) => `\`${id}\``)
+          .join(' ')} |`,
+      )
     lines.push('')
   }
-  lines.push(`${requests.recorded} requests answered from recordings, ${requests.sent} sent${costOf(report)}. No tool ran.`)
+  lines.push(
+    `${requests.recorded} requests answered from recordings, ${requests.sent} sent${costOf(report)}. No tool ran.`,
+  )
   return lines.join('\n')
 }
 

@@ -3,13 +3,22 @@ import { alignSteps, threadView } from '@skein/runtime/view'
 import { factsOf } from '../recorded/facts-of.ts'
 import type { RecordedThread } from '../recorded/recorded-thread.ts'
 import type { RunFacts } from '../recorded/run-facts.ts'
-import type { CountDelta, RunDeltas, RunDiff, RunStep, StepChange, StepPair, TextPart } from './run-diff.ts'
+import type {
+  CountDelta,
+  RunDeltas,
+  RunDiff,
+  RunStep,
+  StepChange,
+  StepPair,
+  TextPiece,
+} from './run-diff.ts'
 
 /** Compares two runs, e.g. a recorded thread and its replay. */
 export function diffRuns(before: RecordedThread, after: RecordedThread): RunDiff {
-  const steps = alignSteps(stepsOf(before), stepsOf(after)).map(
-    (pair): StepPair => ({ ...pair, changes: pair.isSame ? [] : changesOf(pair) }),
-  )
+  const steps = alignSteps(stepsOf(before), stepsOf(after)).map((pair): StepPair => ({
+    ...pair,
+    changes: pair.isSame ? [] : changesOf(pair),
+  }))
   const first = steps.findIndex(({ isSame }) => !isSame)
   return {
     before: before.threadId,
@@ -51,14 +60,17 @@ function changesOf({ before, after }: Pick<StepPair, 'before' | 'after'>): StepC
 }
 
 /** Compares two texts by words. */
-export function textParts(before: string, after: string): readonly TextPart[] {
-  const parts: { in: TextPart['in']; text: string }[] = []
-  const add = (place: TextPart['in'], text: string): void => {
+export function textParts(before: string, after: string): readonly TextPiece[] {
+  const parts: { in: TextPiece['in']; text: string }[] = []
+  const add = (place: TextPiece['in'], text: string): void => {
     const last = parts.at(-1)
     if (last?.in === place) last.text += text
     else parts.push({ in: place, text })
   }
-  for (const { before: left, after: right, isSame } of alignSteps(wordsOf(before), wordsOf(after))) {
+  for (const { before: left, after: right, isSame } of alignSteps(
+    wordsOf(before),
+    wordsOf(after),
+  )) {
     if (isSame && left !== undefined) add('both', left)
     else {
       if (left !== undefined) add('before', left)
@@ -78,11 +90,19 @@ export function* jsonChanges(
   after: JsonValue | undefined,
   path: string,
 ): Generator<Extract<StepChange, { type: 'json' }>> {
-  if (before === after || (before !== undefined && after !== undefined && isSameJson(before, after))) return
+  if (
+    before === after ||
+    (before !== undefined && after !== undefined && isSameJson(before, after))
+  )
+    return
   if (isObject(before) && isObject(after) && Array.isArray(before) === Array.isArray(after)) {
     const [left, right] = [before as Record<string, JsonValue>, after as Record<string, JsonValue>]
     for (const key of new Set([...Object.keys(left), ...Object.keys(right)]))
-      yield* jsonChanges(left[key], right[key], `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+      yield* jsonChanges(
+        left[key],
+        right[key],
+        `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      )
     return
   }
   yield { type: 'json', path, before, after }
@@ -99,8 +119,14 @@ function deltasOf(before: RunFacts, after: RunFacts): RunDeltas {
     calls: after.calls.length - before.calls.length,
     durationMs: after.durationMs - before.durationMs,
     modelMs: after.modelMs - before.modelMs,
-    gates: onlyIn(before.gates.map(({ gate, result }) => `${gate}: ${result}`), after.gates.map(({ gate, result }) => `${gate}: ${result}`)),
-    evidence: onlyIn(before.evidence.map(({ kind }) => kind), after.evidence.map(({ kind }) => kind)),
+    gates: onlyIn(
+      before.gates.map(({ gate, result }) => `${gate}: ${result}`),
+      after.gates.map(({ gate, result }) => `${gate}: ${result}`),
+    ),
+    evidence: onlyIn(
+      before.evidence.map(({ kind }) => kind),
+      after.evidence.map(({ kind }) => kind),
+    ),
   }
 }
 

@@ -4,7 +4,11 @@ import type { RunDiff, RunStep, StepChange, StepPair } from './run-diff.ts'
 export function diffText({ steps, deltas, firstDivergence, isSame }: RunDiff): string {
   if (isSame) return 'The runs are the same.'
   const lines = steps.flatMap(pairLines)
-  return [`The runs differ from step ${(firstDivergence ?? 0) + 1} on.`, ...lines, deltaLine(deltas)].join('\n')
+  return [
+    `The runs differ from step ${(firstDivergence ?? 0) + 1} on.`,
+    ...lines,
+    deltaLine(deltas),
+  ].join('\n')
 }
 
 /** The difference of two runs for a pull request. */
@@ -13,7 +17,10 @@ export function diffMarkdown(diff: RunDiff): string {
   const { steps, deltas, firstDivergence } = diff
   const lines = steps.flatMap(pairLines)
   // A fence that is longer than any in the text cannot be closed by it.
-  const longest = Math.max(2, ...lines.flatMap((line) => [...line.matchAll(/`+/g)].map(([ticks]) => ticks.length)))
+  const longest = Math.max(
+    2,
+    ...lines.flatMap((line) => [...line.matchAll(/`+/g)].map(([ticks]) => ticks.length)),
+  )
   const fence = '`'.repeat(longest + 1)
   return [
     `The runs differ from step ${(firstDivergence ?? 0) + 1} on.`,
@@ -45,12 +52,28 @@ function stepLine(step: RunStep): string {
 function changeLines(change: StepChange): string[] {
   if (change.type === 'text') return []
   const { path, before, after } = change
-  return [`    ${path}: ${JSON.stringify(before) ?? 'absent'} → ${JSON.stringify(after) ?? 'absent'}`]
+  return [
+    `    ${path}: ${JSON.stringify(before) ?? 'absent'} → ${JSON.stringify(after) ?? 'absent'}`,
+  ]
 }
 
-function deltaLine({ inputTokens, outputTokens, costUsd, calls, modelMs, gates, evidence }: RunDiff['deltas']): string {
-  const cost = costUsd === null ? 'unknown cost' : `${costUsd < 0 ? '-' : '+'}$${Math.abs(costUsd).toFixed(4)}`
-  const parts = [`${signed(inputTokens + outputTokens)} tokens`, cost, `${signed(calls)} calls`, `${signed(modelMs)} ms of models`]
+function deltaLine({
+  inputTokens,
+  outputTokens,
+  costUsd,
+  calls,
+  modelMs,
+  gates,
+  evidence,
+}: RunDiff['deltas']): string {
+  const cost =
+    costUsd === null ? 'unknown cost' : `${costUsd < 0 ? '-' : '+'}$${Math.abs(costUsd).toFixed(4)}`
+  const parts = [
+    `${signed(inputTokens + outputTokens)} tokens`,
+    cost,
+    `${signed(calls)} calls`,
+    `${signed(modelMs)} ms of models`,
+  ]
   const gone = [...gates.onlyBefore, ...evidence.onlyBefore].map((entry) => `-${entry}`)
   const added = [...gates.onlyAfter, ...evidence.onlyAfter].map((entry) => `+${entry}`)
   return [parts.join(', '), ...gone, ...added].join('; ')

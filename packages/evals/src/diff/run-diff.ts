@@ -34,7 +34,7 @@ export type RunStep =
 
 /** One part of a step that differs. */
 export type StepChange =
-  | { readonly type: 'text'; readonly parts: readonly TextPart[] }
+  | { readonly type: 'text'; readonly parts: readonly TextPiece[] }
   | {
       readonly type: 'json'
       /** A JSON pointer, with the member of the step in front, e.g. `/arguments/amount`. */
@@ -44,7 +44,7 @@ export type StepChange =
     }
 
 /** A piece of a text: in both texts, or in one. */
-export interface TextPart {
+export interface TextPiece {
   readonly in: 'both' | 'before' | 'after'
   readonly text: string
 }

@@ -44,9 +44,11 @@ interface Place {
 
 function difference(produced: unknown, recorded: unknown, place: Place): string | undefined {
   const { path, name, binding } = place
-  if (produced === recorded || TIMES.has(name) || PROCESS.has(name) || isSigned(path)) return undefined
+  if (produced === recorded || TIMES.has(name) || PROCESS.has(name) || isSigned(path))
+    return undefined
+  if (isSealed(produced) && isSealed(recorded)) return undefined
   if (typeof produced === 'string' && typeof recorded === 'string')
-    return bind(produced, recorded, binding) ? undefined : path
+    return bind(timeless(produced), timeless(recorded), binding) ? undefined : path
   if (Array.isArray(produced) && Array.isArray(recorded)) {
     if (produced.length !== recorded.length) return path
     for (const [index, one] of produced.entries()) {
@@ -64,9 +66,19 @@ function difference(produced: unknown, recorded: unknown, place: Place): string 
   return undefined
 }
 
+/** A text without the times in it, e.g. of a status that says when a model is asked again. */
+function timeless(text: string): string {
+  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'a time')
+}
+
 /** Whether a member is signed with keys of the installation that recorded the thread, so that no other can make it. */
 function isSigned(path: string): boolean {
   return path === '/interrupt/request' || path === '/answer/token' || path === '/grant'
+}
+
+/** Whether a value is an encrypted secret. Each encryption of the same secret gives another text. */
+function isSealed(value: unknown): boolean {
+  return typeof value === 'string' && /^v\d+\.[\w-]+(?:\.[\w-]+)?$/.test(value)
 }
 
 /** An id that the runtime or a governor makes. */
@@ -86,7 +98,8 @@ function bind(produced: string, recorded: string, binding: IdBinding): boolean {
     rest = rest.slice(before.length)
     from = index + id.length
     const following = produced.slice(from, nextMade(produced, from, binding))
-    const until = following === '' || DIGEST.test(following) ? idLength(rest) : rest.indexOf(following)
+    const until =
+      following === '' || DIGEST.test(following) ? idLength(rest) : rest.indexOf(following)
     if (until < 0) return false
     const own = rest.slice(0, until)
     const known = binding.recorded.get(id)
@@ -94,7 +107,7 @@ function bind(produced: string, recorded: string, binding: IdBinding): boolean {
     bound.push([id, own])
     rest = rest.slice(until)
   }
-  if (from === 0) return false // the texts differ, and no id is new
+  if (from === 0) return produced === recorded // no id is new
   const tail = produced.slice(from)
   if (rest !== tail && !(DIGEST.test(tail) && DIGEST.test(rest))) return false
   for (const [id, own] of bound) binding.recorded.set(id, own)
@@ -119,7 +132,10 @@ function idLength(text: string): number {
 export function storedEvent(produced: RuntimeEvent, recorded: RuntimeEvent): RuntimeEvent {
   if (produced.type === 'interrupt_opened' && recorded.type === 'interrupt_opened') {
     if (recorded.interrupt.kind !== 'approval') return recorded
-    return { ...recorded, interrupt: { ...recorded.interrupt, request: produced.interrupt.request } }
+    return {
+      ...recorded,
+      interrupt: { ...recorded.interrupt, request: produced.interrupt.request },
+    }
   }
   if (produced.type === 'interrupt_answered' && recorded.type === 'interrupt_answered') {
     if (produced.answer.type !== 'approve' || recorded.answer.type !== 'approve') return recorded

@@ -10,7 +10,7 @@ export type PlayBackOptions = Pick<PlayerOptions, 'registry' | 'runtime'>
  * Plays a recorded thread back: the loop runs on the recorded answers, ids and times, and has to make the same events.
  * Nothing is sent, and no tool runs. A difference is a bug of the loop, or the definitions are not those of the recording.
  *
- *     const report = await playBack(await readThread(store, threadId), { registry })
+ *     const report = await playBack(await readRecording(store, threadId), { registry })
  *     if (!report.isSame) console.log(report.difference)
  */
 export async function playBack(
@@ -22,20 +22,33 @@ export async function playBack(
     await player.open()
     const stuck = await player.play()
     const events = [...player.played.tracks.values()].reduce((sum, { place }) => sum + place, 0)
-    const left = [...player.played.tracks.values()].find(({ place, events: all }) => place < all.length)
-    const difference = stuck ? differenceOf(stuck, player.errors) : left && differenceOf({ track: left, mismatch: undefined }, player.errors)
+    const left = [...player.played.tracks.values()].find(
+      ({ place, events: all }) => place < all.length,
+    )
+    const difference = stuck
+      ? differenceOf(stuck, player.errors)
+      : left && differenceOf({ track: left, mismatch: undefined }, player.errors)
     return { threadId: recorded.threadId, isSame: !difference, events, difference }
   } finally {
     await player.close()
   }
 }
 
-function differenceOf({ track, mismatch }: Stuck, errors: readonly unknown[]): NonNullable<PlayBackReport['difference']> {
+function differenceOf(
+  { track, mismatch }: Stuck,
+  errors: readonly unknown[],
+): NonNullable<PlayBackReport['difference']> {
   const recorded = mismatch?.recorded ?? track.events[track.place]?.event
   const produced = mismatch?.produced
   const threadId = mismatch?.threadId ?? track.threadId
   const seq = mismatch?.seq ?? track.place + 1
-  return { threadId, seq, recorded, produced, message: messageOf({ recorded, produced, path: mismatch?.path, error: errors.at(-1) }) }
+  return {
+    threadId,
+    seq,
+    recorded,
+    produced,
+    message: messageOf({ recorded, produced, path: mismatch?.path, error: errors.at(-1) }),
+  }
 }
 
 function messageOf({
@@ -50,8 +63,10 @@ function messageOf({
   readonly error: unknown
 }): string {
   const cause = error instanceof Error ? ` Last error: ${error.message}` : ''
-  if (!produced) return `The log has ${recorded?.type ?? 'no more event'} here, and the loop made no event.${cause}`
+  if (!produced)
+    return `The log has ${recorded?.type ?? 'no more event'} here, and the loop made no event.${cause}`
   if (!recorded) return `The loop made ${produced.type}, and the log has no more events.${cause}`
-  if (recorded.type !== produced.type) return `The log has ${recorded.type} here, and the loop made ${produced.type}.${cause}`
+  if (recorded.type !== produced.type)
+    return `The log has ${recorded.type} here, and the loop made ${produced.type}.${cause}`
   return `The event ${recorded.type} differs at ${path}.${cause}`
 }

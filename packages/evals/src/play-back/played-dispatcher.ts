@@ -8,7 +8,6 @@ export class PlayedDispatcher implements Dispatcher {
   /** The threads that are worked on. */
   readonly running: Map<string, AbortController> = new Map()
   readonly #again = new Set<string>()
-  readonly #work = new Set<Promise<void>>()
   readonly #parts: DispatcherParts
   #drain: Drain | undefined
   #isStopped = false
@@ -43,8 +42,8 @@ export class PlayedDispatcher implements Dispatcher {
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    for (const controller of this.running.values()) controller.abort(new Error('The played run has ended.'))
-    await Promise.all(this.#work)
+    for (const controller of this.running.values())
+      controller.abort(new Error('The played run has ended.'))
   }
 
   async #run(threadId: string): Promise<void> {
@@ -63,9 +62,7 @@ export class PlayedDispatcher implements Dispatcher {
           if (!this.#isStopped) onError(error)
         },
       )
-    this.#work.add(work)
     await work
-    this.#work.delete(work)
     this.running.delete(threadId)
     played.changes++
     if (this.#again.delete(threadId)) this.wake(threadId)

@@ -12,7 +12,7 @@ import type {
 import { type Answering, answeredModel } from './recorded-model.ts'
 
 /** What answers in place of the world. */
-export interface Answers {
+export interface PlayedAnswers {
   readonly model: Answering
   readonly tool: (tool: ToolDefinition) => NonNullable<ToolDefinition['run']>
   readonly effect: (effect: EffectDefinition) => EffectDefinition['run']
@@ -28,7 +28,7 @@ const SHAPING: ReadonlySet<string> = new Set([
 ])
 
 /** The same definitions with everything that reaches the world replaced. */
-export function playedRegistry(registry: Registry, answers: Answers): Registry {
+export function playedRegistry(registry: Registry, answers: PlayedAnswers): Registry {
   const models = new Map<ResolvedModel['model'], ResolvedModel['model']>()
   const tools = new Map<ToolDefinition, ToolDefinition>()
   const prompts = new Map<ResolvedPrompt, ResolvedPrompt>()

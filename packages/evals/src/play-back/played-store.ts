@@ -13,7 +13,7 @@ import {
 } from '@skein/runtime'
 import type { Clock } from '@skein/base'
 import type { RecordedThread } from '../recorded/recorded-thread.ts'
-import { madeBy } from '../recorded/read-thread.ts'
+import { madeBy } from '../recorded/read-recording.ts'
 import { eventDifference, type IdBinding, storedEvent, UUID } from './match-event.ts'
 
 /** How far the log of one thread has been played. */
@@ -27,6 +27,7 @@ export interface Track {
   /** The epoch of the last claim in the memory store. */
   ownEpoch: number
   isCreated: boolean
+  isTerminated: boolean
   /** Whether the running work has lost the thread, because its process died there. */
   isFenced: boolean
 }
@@ -87,7 +88,16 @@ export class PlayedStore {
     this.#base = memoryStore({ clock })
     this.#tolerates = tolerates
     for (const { threadId, events } of threads)
-      this.tracks.set(threadId, { threadId, events, place: 0, epoch: 0, ownEpoch: 0, isCreated: false, isFenced: false })
+      this.tracks.set(threadId, {
+        threadId,
+        events,
+        place: 0,
+        epoch: 0,
+        ownEpoch: 0,
+        isCreated: false,
+        isFenced: false,
+        isTerminated: false,
+      })
     this.store = new Proxy(this.#base, {
       get: (target, name) => {
         if (name === 'rewritesEvents') return true
@@ -152,7 +162,13 @@ export class PlayedStore {
     const change: ThreadChange =
       first?.type === 'thread_created' && !track.isCreated
         ? { id: track.threadId, create: newThread(first), append: events }
-        : { id: track.threadId, append: events }
+        : {
+            id: track.threadId,
+            append: events,
+            ...(events.some(({ type }) => type === 'thread_terminated') && {
+              head: { lifecycle: 'terminated' },
+            }),
+          }
     track.isCreated = true
     await this.#base.commit({ point: 'played', threads: [change], blobs: [] })
     track.place += count
@@ -268,11 +284,13 @@ export class PlayedStore {
   }
 
   /** Refuses what a store refuses, before the commit waits. */
-  #check({ id, fence, expectSeq }: ThreadChange): void {
+  #check({ id, fence, expectSeq, mustBeLive }: ThreadChange): void {
     const track = this.tracks.get(id)
     if (!track) return
     if (fence !== undefined && (track.isFenced || fence !== track.epoch))
       throw new StoreError(`The thread ${id} is owned by a newer claim.`, { code: 'FENCED' })
+    if (mustBeLive && track.isTerminated)
+      throw new StoreError(`The thread ${id} was terminated.`, { code: 'THREAD_TERMINATED' })
     if (!this.isFree && expectSeq !== undefined && expectSeq !== track.place)
       throw new StoreError(`The log of thread ${id} has moved.`, { code: 'LOG_MOVED' })
   }
@@ -284,7 +302,9 @@ export class PlayedStore {
   }
 
   #note(threadId: string, events: readonly RuntimeEvent[]): void {
+    const track = this.tracks.get(threadId)
     for (const event of events) {
+      if (event.type === 'thread_terminated' && track) track.isTerminated = true
       if (event.type === 'message_added' || event.type === 'message_updated')
         for (const call of madeBy(event.message)) this.raw.set(call.toolCallId, call.arguments)
     }
@@ -310,7 +330,9 @@ function nextEpoch({ events, place, epoch }: Track): number {
   return epoch + 1
 }
 
-function newThread(event: RuntimeEvent & { type: 'thread_created' }): NonNullable<ThreadChange['create']> {
+function newThread(
+  event: RuntimeEvent & { type: 'thread_created' },
+): NonNullable<ThreadChange['create']> {
   return {
     tenant: 'default',
     owner: null,

@@ -11,10 +11,10 @@ import {
   type StoredEvent,
   type ToolDefinition,
 } from '@skein/runtime'
-import { noUsage, threadsOf } from '../recorded/facts-of.ts'
-import { madeBy, saidAs, usageOf } from '../recorded/read-thread.ts'
+import { noUsage, threadTree } from '../recorded/facts-of.ts'
+import { madeBy, saidAs, recordedUsageOf } from '../recorded/read-recording.ts'
 import { mayBeInput } from '../recorded/input-events.ts'
-import type { RecordedRequest, RecordedThread } from '../recorded/recorded-thread.ts'
+import type { ThreadRequest, RecordedThread } from '../recorded/recorded-thread.ts'
 import { PlayedDispatcher } from './played-dispatcher.ts'
 import { type Mismatch, PlayedStore, type Track } from './played-store.ts'
 import { playedRegistry } from './played-registry.ts'
@@ -37,7 +37,8 @@ export interface PlayerOptions {
   /** Whether a difference is none: see `PlayedStore`. */
   readonly tolerates?: ((produced: RuntimeEvent, path: string) => boolean) | undefined
   /** Called for each request. Returns what answers it; undefined for the recorded answer. */
-  readonly ask?: ((asked: AskedRequest) => AsyncIterable<readonly StreamEvent[]> | undefined) | undefined
+  readonly ask?:
+    ((asked: AskedRequest) => AsyncIterable<readonly StreamEvent[]> | undefined) | undefined
   /** Called when a tool is about to run that has no recorded result here. */
   readonly call?: ((call: PlayedCall) => Promise<unknown>) | undefined
 }
@@ -50,7 +51,7 @@ export interface AskedRequest {
   readonly provider: string
   readonly model: string
   /** The request that the recording has at this place. */
-  readonly recorded: RecordedRequest | undefined
+  readonly recorded: ThreadRequest | undefined
 }
 
 /** A call in a played run. */
@@ -105,9 +106,11 @@ export class Player {
   readonly #dispatcher: PlayedDispatcher
   readonly #stubs = new Set<Stub>()
   readonly #thread = new AsyncLocalStorage<string>()
-  readonly #requests = new Map<string, readonly RecordedRequest[]>()
+  readonly #requests = new Map<string, readonly ThreadRequest[]>()
   readonly #claimed = new Set<string>()
   readonly #fencedAt = new Map<string, number>()
+  /** Statuses that tools of children have set, each with the id of the child. */
+  readonly #statuses = new Set<string>()
   readonly errors: unknown[] = []
   /** Requests to real models and other work outside, for which quiet waits. */
   readonly #outside = new Set<Promise<unknown>>()
@@ -115,7 +118,7 @@ export class Player {
   constructor(recorded: RecordedThread, options: PlayerOptions) {
     this.recorded = recorded
     this.#options = options
-    const threads = [...threadsOf(recorded)]
+    const threads = [...threadTree(recorded)]
     for (const { threadId, requests } of threads) this.#requests.set(threadId, requests)
     this.time = new VirtualTime(Date.parse(recorded.events[0]!.event.at))
     this.played = new PlayedStore(threads, { clock: this.time.clock, tolerates: options.tolerates })
@@ -137,7 +140,10 @@ export class Player {
       registry: playedRegistry(registry, {
         model: (request, model) => this.#answer(request, model),
         tool: (tool) => (args, context) => this.#call(tool, args, context),
-        effect: () => (_state, _args, { effectId }) => this.#effect(effectId),
+        effect:
+          () =>
+          (_state, _args, { effectId }) =>
+            this.#effect(effectId),
         handler: () => this.#handle(),
         probe: () => () => this.#probe(),
       }),
@@ -149,19 +155,25 @@ export class Player {
       owner: 'player',
       onError: (error) => this.errors.push(error),
       // The log says which requests took too long, so they fail by what it says.
-      limits: { ...runtime?.limits, modelIdleMs: Infinity, modelMs: Infinity, loopBlockedMs: Infinity },
+      limits: {
+        ...runtime?.limits,
+        modelIdleMs: Infinity,
+        modelMs: Infinity,
+        loopBlockedMs: Infinity,
+      },
     })
     await this.runtime.start()
     const root = this.played.tracks.get(this.recorded.threadId)!
     await this.played.inject(root, openingOf(root.events))
-    for (const thread of threadsOf(this.recorded))
+    for (const thread of threadTree(this.recorded))
       await this.played.addBlobs(thread.blobs, this.recorded.threadId)
     this.#dispatcher.wake(root.threadId)
   }
 
   async close(): Promise<void> {
     this.played.close()
-    for (const { release } of this.#stubs) release()
+    // What still waits is dropped: if it went on, it could ask a model once more.
+    for (const { drop } of this.#stubs) drop()
     await this.runtime.stop({ graceMs: 0 })
   }
 
@@ -171,17 +183,18 @@ export class Player {
     for (;;) {
       await this.quiet()
       if (this.played.isFree) return undefined
-      const next = this.#next()
+      const tracks = this.#open()
+      const next = tracks[0]
       if (!next) return undefined
       if (this.#moveTime(next)) continue
-      const isSure = !this.#mayComeFromTree(next)
-      if (isSure && (await this.#inject(next))) continue
-      if (this.#release(next)) continue
-      if (!isSure && (await this.#inject(next))) continue
-      if (this.#fence(next)) continue
+      // Threads whose next events have the same time wait for one another in any order.
+      const { at } = next.events[next.place]!.event
+      const now = tracks.filter(({ events, place }) => events[place]!.event.at === at)
+      if (await this.#act(now)) continue
       if (this.#hasLost() && firings++ < MAX_FIRINGS && this.time.fireNext()) continue
       const mismatches = this.played.mismatches()
-      const mismatch = mismatches.find(({ threadId }) => threadId === next.threadId) ?? mismatches[0]
+      const mismatch =
+        mismatches.find(({ threadId }) => threadId === next.threadId) ?? mismatches[0]
       return { track: this.played.tracks.get(mismatch?.threadId ?? '') ?? next, mismatch }
     }
   }
@@ -215,7 +228,9 @@ export class Player {
   }
 
   /** A recorded answer as a model sends it. */
-  async *recordedEvents(answer: Parameters<typeof eventsOfAnswer>[0]): AsyncGenerator<readonly StreamEvent[]> {
+  async *recordedEvents(
+    answer: Parameters<typeof eventsOfAnswer>[0],
+  ): AsyncGenerator<readonly StreamEvent[]> {
     yield eventsOfAnswer(answer)
   }
 
@@ -232,11 +247,11 @@ export class Player {
   /** Whether some work runs that waits for nothing the player knows. */
   #isBusy(): boolean {
     return [...this.#dispatcher.running.keys()].some(
-        (threadId) =>
-          !this.played.tracks.get(threadId)?.isFenced &&
-          !this.played.waitingOf(threadId) &&
-          !this.#hasStub(threadId),
-      )
+      (threadId) =>
+        !this.played.tracks.get(threadId)?.isFenced &&
+        !this.played.waitingOf(threadId) &&
+        !this.#hasStub(threadId),
+    )
   }
 
   /** Whether work still runs that has lost its thread. */
@@ -248,19 +263,29 @@ export class Player {
     return [...this.#stubs].some((stub) => stub.threadId === threadId)
   }
 
-  /** The thread whose next recorded event is the earliest. */
-  #next(): Track | undefined {
-    let first: Track | undefined
-    let at = ''
-    for (const track of this.played.tracks.values()) {
-      const event = track.events[track.place]?.event
+  /** Lets one of these threads move, by the smallest change that is left. */
+  async #act(tracks: readonly Track[]): Promise<boolean> {
+    for (const track of tracks)
+      if (!this.#mayComeFromTree(track) && (await this.#inject(track))) return true
+    for (const track of tracks) if (this.#release(track)) return true
+    for (const track of tracks)
+      if (this.#mayComeFromTree(track) && !this.#isSourceOpen(track)) {
+        if (await this.#inject(track)) return true
+      }
+    return tracks.some((track) => this.#fence(track))
+  }
+
+  /** The threads that have recorded events left, those with the earliest next event first. */
+  #open(): readonly Track[] {
+    const left = [...this.played.tracks.values()].filter(
       // The log of a child begins with a commit of its parent.
-      if (!event || (!track.isCreated && track.threadId !== this.recorded.threadId)) continue
-      if (first && event.at >= at) continue
-      first = track
-      at = event.at
-    }
-    return first
+      ({ events, place, isCreated, threadId }) =>
+        place < events.length && (isCreated || threadId === this.recorded.threadId),
+    )
+    const at = ({ events, place }: Track): string => events[place]!.event.at
+    return left.length < 2
+      ? left
+      : left.toSorted((a, b) => (at(a) < at(b) ? -1 : at(a) > at(b) ? 1 : 0))
   }
 
   #moveTime({ events, place }: Track): boolean {
@@ -274,12 +299,20 @@ export class Player {
     const { event } = events[place]!
     const isPlayed = (id: string | undefined): boolean => this.played.tracks.has(id ?? '')
     switch (event.type) {
-      case 'subagent_created':
       case 'subagent_updated':
+        // A tool of the child has set its status: both events are inputs.
+        if (this.#statuses.has(`${event.reference} ${event.statusText}`)) return false
+        return isPlayed(event.reference)
+      case 'subagent_created':
       case 'subagent_ended':
         return isPlayed(event.reference)
       case 'message_queued':
-        return isPlayed(event.subagentId) || (event.callers !== undefined && threadId !== this.recorded.threadId)
+        // A silent message of a child is one that a tool has sent (`notifyParent`).
+        if (event.isSilent && isPlayed(event.subagentId)) return false
+        return (
+          isPlayed(event.subagentId) ||
+          (event.callers !== undefined && threadId !== this.recorded.threadId)
+        )
       case 'interrupt_answered':
         return event.report !== undefined || event.answeredBy === undefined
       case 'stop_requested':
@@ -290,6 +323,19 @@ export class Player {
     }
   }
 
+  /** Whether the thread that has written the next event has not been played so far yet. */
+  #isSourceOpen({ events, place, threadId }: Track): boolean {
+    const { event } = events[place]!
+    const isOpen = (track: Track | undefined): boolean => {
+      const next = track?.events[track.place]?.event
+      return track?.threadId !== threadId && next !== undefined && next.at <= event.at
+    }
+    if ('reference' in event && event.type !== 'subagent_created')
+      return isOpen(this.played.tracks.get(String(event.reference)))
+    if (event.type === 'subagent_created') return false
+    return [...this.played.tracks.values()].some(isOpen)
+  }
+
   async #inject(track: Track): Promise<boolean> {
     const { events, place, threadId } = track
     const event = events[place]!.event
@@ -297,11 +343,13 @@ export class Player {
     if (event.type === 'interrupt_answered' && event.answer.type === 'approve') {
       if (await this.#approve(threadId, event)) return true
     }
-    const changed = event.type === 'interrupt_answered' && changedCall(events.slice(place, place + 3))
+    const changed =
+      event.type === 'interrupt_answered' && changedCall(events.slice(place, place + 3))
     if (changed) {
       const { interruptId, answeredBy: by = 'unknown' } = event
       const decision = { threadId, interruptId, by, with: changed }
-      if (await this.#throughApi(threadId, place, () => this.runtime.inbox.approve(decision))) return true
+      if (await this.#throughApi(threadId, place, () => this.runtime.inbox.approve(decision)))
+        return true
     }
     if (event.type === 'message_queued' && event.ifBusy && this.#dispatcher.running.has(threadId)) {
       if (await this.#cut(threadId, event)) return true
@@ -310,7 +358,10 @@ export class Player {
       if (this.#dispatcher.running.has(threadId) && (await this.#edit(threadId, event))) return true
     }
     await this.played.inject(track, 1)
-    if (event.type === 'stop_requested' && !event.afterStep) this.#dispatcher.interrupt(threadId, 'stop')
+    if (event.type === 'status_changed' && event.text !== undefined)
+      this.#statuses.add(`${threadId} ${event.text}`)
+    if (event.type === 'stop_requested' && !event.afterStep)
+      this.#dispatcher.interrupt(threadId, 'stop')
     if (event.type === 'thread_terminated') this.#dispatcher.interrupt(threadId, 'terminate')
     this.#dispatcher.wake(threadId)
     return true
@@ -355,7 +406,11 @@ export class Player {
   }
 
   /** Calls the API. Returns whether its commit has moved the log; if not, the caller injects the event. */
-  async #throughApi(threadId: string, place: number, work: () => Promise<unknown>): Promise<boolean> {
+  async #throughApi(
+    threadId: string,
+    place: number,
+    work: () => Promise<unknown>,
+  ): Promise<boolean> {
     let isDone = false
     const done = work()
       .catch((error: unknown) => void this.errors.push(error))
@@ -369,7 +424,9 @@ export class Player {
   }
 
   #release({ threadId }: Track): boolean {
-    const own = [...this.#stubs].find((stub) => stub.threadId === threadId && stub.index !== Infinity)
+    const own = [...this.#stubs].find(
+      (stub) => stub.threadId === threadId && stub.index !== Infinity,
+    )
     own?.release()
     return own !== undefined
   }
@@ -393,7 +450,8 @@ export class Player {
   /** Resolves when the log of the thread has reached an index, or when the player releases what waits. */
   async #reached(threadId: string, index: number, signal?: AbortSignal): Promise<void> {
     const track = this.played.tracks.get(threadId)
-    if (!track || this.played.isFree || track.place >= index || signal?.aborted) return
+    const isOver = track && (track.place >= index || (this.played.isFree && index !== Infinity))
+    if (!track || isOver || signal?.aborted) return
     this.played.changes++
     await new Promise<void>((resolve) => {
       const stub: Stub = {
@@ -419,7 +477,7 @@ export class Player {
     })
   }
 
-  /** Answers a request as the recording does. */
+  /** PlayedAnswers a request as the recording does. */
   async *#answer(
     request: LLMRequest,
     model: Parameters<Answering>[1],
@@ -431,7 +489,8 @@ export class Player {
       await this.#reached(threadId, summary.seq - 1, signal)
       if (summary.event.type === 'context_compacted')
         yield eventsOfAnswer(saidAs(summary.event.summary, summary.usage))
-      else throw recordedFailure({ code: 'PROVIDER_ERROR', message: summary.problem }, model.provider)
+      else
+        throw recordedFailure({ code: 'PROVIDER_ERROR', message: summary.problem }, model.provider)
       return
     }
     const recorded = this.#claim(threadId)
@@ -454,6 +513,11 @@ export class Player {
       }
       await this.#reached(threadId, seq - 1, signal)
       if (signal.aborted) throw abortedRequest(model.provider, signal.reason)
+      if (answer.type === 'failure' && request.structure && answer.usage) {
+        // The answer did not fit its schema. What was said is not in the log; nothing at all does not fit either.
+        yield eventsOfAnswer(saidAs('', answer.usage))
+        return
+      }
       if (answer.type === 'failure') throw recordedFailure(answer, model.provider)
       yield eventsOfAnswer(answer)
     } finally {
@@ -464,7 +528,8 @@ export class Player {
   /** What the recording says of a request for a summary, which the runtime makes for itself and does not log. */
   #summary(threadId: string, { messages, tools }: LLMRequest) {
     const text = messages[0]?.type === 'user' ? messages[0].text : ''
-    if (messages.length !== 1 || tools.length > 0 || !text.includes('\n\n<conversation>\n')) return undefined
+    if (messages.length !== 1 || tools.length > 0 || !text.includes('\n\n<conversation>\n'))
+      return undefined
     const stored = this.#following(
       threadId,
       (event) =>
@@ -474,7 +539,9 @@ export class Player {
     if (!stored) return undefined
     const spent = this.played.tracks.get(threadId)?.events[stored.seq]?.event
     const usage =
-      spent?.type === 'usage_recorded' ? usageOf(spent.usage as JsonObject, spent.costUsd) : noUsage
+      spent?.type === 'usage_recorded'
+        ? recordedUsageOf(spent.usage as JsonObject, spent.costUsd)
+        : noUsage
     const problem =
       stored.event.type === 'error_raised'
         ? stored.event.message.replace('The conversation could not be summarised: ', '')
@@ -483,7 +550,7 @@ export class Player {
   }
 
   /** The next recorded request of a thread that nothing else answers. */
-  #claim(threadId: string): RecordedRequest | undefined {
+  #claim(threadId: string): ThreadRequest | undefined {
     const place = this.played.tracks.get(threadId)?.place ?? 0
     const request = this.#requests
       .get(threadId)
@@ -502,7 +569,7 @@ export class Player {
     return blocks.map((block) => (isObject(block) ? String(block['text'] ?? '') : '')).join('')
   }
 
-  /** Answers a call as the recording does. */
+  /** PlayedAnswers a call as the recording does. */
   async #call(
     tool: ToolDefinition,
     parsed: unknown,
@@ -512,14 +579,19 @@ export class Player {
     if (this.played.isFree) return this.#unrecorded({ threadId, toolCallId, tool, parsed })
     const fate = this.#following(threadId, (event) => isFateOf(event, toolCallId))
     // An action that takes a write back has no events of its own.
-    const undone = fate ? undefined : this.#following(threadId, ({ type }) => type === 'write_undone')?.event
+    const undone = fate
+      ? undefined
+      : this.#following(threadId, ({ type }) => type === 'write_undone')?.event
     if (undone?.type === 'write_undone') {
       if (undone.status === 'done') return null
       throw new Error(undone.error ?? 'It could not be taken back.')
     }
     const isOwn = fate !== undefined && isOwnEnd(fate.event)
     // A tool that stopped when it was asked to, and did not say what became of its work.
-    const obeys = !isOwn && fate?.event.type === 'tool_execution_end' && !String(fate.event.result).includes('did not stop')
+    const obeys =
+      !isOwn &&
+      fate?.event.type === 'tool_execution_end' &&
+      !String(fate.event.result).includes('did not stop')
     await this.#reached(threadId, isOwn ? fate.seq - 1 : Infinity, obeys ? signal : undefined)
     if (obeys && signal?.aborted) throw signal.reason
     if (this.played.isFree) return this.#unrecorded({ threadId, toolCallId, tool, parsed })
@@ -559,14 +631,18 @@ export class Player {
       (event) => event.type === 'message_added' && event.stepId !== undefined,
     )
     await this.#reached(threadId, said ? said.seq - 1 : Infinity)
-    if (said?.event.type !== 'message_added') throw new Error('The recording has no answer of this handler.')
+    if (said?.event.type !== 'message_added')
+      throw new Error('The recording has no answer of this handler.')
     const blocks = Array.isArray(said.event.message.content) ? said.event.message.content : []
     return blocks.map((block) => (isObject(block) ? String(block['text'] ?? '') : '')).join('')
   }
 
   #probe(): boolean {
-    const end = this.#following(this.#thread.getStore() ?? '', ({ type }) => PROBED.has(type))?.event
-    if (end?.type === 'tool_execution_end' && end.settledBy === 'probe') return end.outcome === 'success'
+    const end = this.#following(this.#thread.getStore() ?? '', ({ type }) =>
+      PROBED.has(type),
+    )?.event
+    if (end?.type === 'tool_execution_end' && end.settledBy === 'probe')
+      return end.outcome === 'success'
     if (end?.type === 'call_reset') return false
     throw new Error('The recording does not know what the probe said.')
   }
@@ -586,20 +662,29 @@ function changedCall(events: readonly StoredEvent[]): JsonObject | undefined {
   return madeBy(updated.message).find(({ toolCallId }) => toolCallId === made.changedTo)?.arguments
 }
 
-const PROBED: ReadonlySet<string> = new Set(['tool_execution_end', 'call_reset', 'interrupt_opened'])
+const PROBED: ReadonlySet<string> = new Set([
+  'tool_execution_end',
+  'call_reset',
+  'interrupt_opened',
+])
 const CANCELLED = ErrorCode.Cancelled
 
 function isFateOf(event: RuntimeEvent, toolCallId: string): boolean {
   if (event.type === 'interrupt_opened')
     return event.interrupt.toolCallId === toolCallId && event.interrupt.kind !== 'approval'
-  return (event.type === 'tool_execution_end' || event.type === 'call_reset') && event.toolCallId === toolCallId
+  return (
+    (event.type === 'tool_execution_end' || event.type === 'call_reset') &&
+    event.toolCallId === toolCallId
+  )
 }
 
 /** Whether the code of the tool has brought this end about, not the runtime after a crash or a stop. */
 function isOwnEnd(event: RuntimeEvent): boolean {
   if (event.type === 'interrupt_opened') return event.interrupt.kind !== 'in_doubt'
   if (event.type !== 'tool_execution_end') return false
-  return event.settledBy === undefined && (event.outcome === 'success' || event.outcome === 'failed')
+  return (
+    event.settledBy === undefined && (event.outcome === 'success' || event.outcome === 'failed')
+  )
 }
 
 function partialEvents(text: string): StreamEvent[] {

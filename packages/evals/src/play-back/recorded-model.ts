@@ -9,10 +9,10 @@ import {
   UPPError,
 } from '@skein/ai'
 import { isObject, type JsonObject, type MessageJSON } from '@skein/base'
-import { madeBy } from '../recorded/read-thread.ts'
+import { madeBy } from '../recorded/read-recording.ts'
 import type { RecordedAnswer } from '../recorded/recorded-thread.ts'
 
-/** Answers the requests of one model. */
+/** PlayedAnswers the requests of one model. */
 export type Answering = (
   request: LLMRequest,
   model: { readonly reference: ModelReference; readonly provider: string; readonly model: string },
@@ -22,7 +22,8 @@ export type Answering = (
 export function answeredModel(reference: ModelReference, answering: Answering): ModelReference {
   const name = reference.provider.name
   const model = { reference, provider: name, model: reference.modelId }
-  const stream = (request: LLMRequest): AsyncIterable<readonly StreamEvent[]> => answering(request, model)
+  const stream = (request: LLMRequest): AsyncIterable<readonly StreamEvent[]> =>
+    answering(request, model)
   const provider = createProvider({
     name,
     llm: {
@@ -50,7 +51,9 @@ function capabilitiesOf({ provider }: ModelReference): LLMCapabilities {
 }
 
 /** The events with which a model gives a recorded answer. */
-export function eventsOfAnswer(answer: Extract<RecordedAnswer, { type: 'message' }>): StreamEvent[] {
+export function eventsOfAnswer(
+  answer: Extract<RecordedAnswer, { type: 'message' }>,
+): StreamEvent[] {
   const { message, stopReason, usage } = answer
   const { metadata } = message as { readonly metadata?: unknown } // what a vendor had sent
   return [
@@ -59,13 +62,17 @@ export function eventsOfAnswer(answer: Extract<RecordedAnswer, { type: 'message'
     {
       type: 'message_stop',
       index: 0,
-      delta: { stopReason, usage: usageOf(usage), ...(metadata !== undefined && { metadata: metadata as JsonObject }) },
+      delta: {
+        stopReason,
+        usage: tokensOf(usage),
+        ...(metadata !== undefined && { metadata: metadata as JsonObject }),
+      },
     } as StreamEvent,
   ]
 }
 
 /** The tokens of an answer, with the cost that was recorded: prices change. */
-export function usageOf({
+export function tokensOf({
   inputTokens,
   outputTokens,
   cachedTokens,
@@ -87,11 +94,19 @@ function contentEvents(message: MessageJSON): StreamEvent[] {
   const blocks = Array.isArray(message.content) ? message.content : []
   for (const block of blocks as readonly JsonObject[]) {
     const { type, text = '', metadata } = block
-    const stop = { type: 'content_block_stop', index, delta: isObject(metadata) ? { metadata } : {} }
+    const stop = {
+      type: 'content_block_stop',
+      index,
+      delta: isObject(metadata) ? { metadata } : {},
+    }
     if (type === 'text' || type === 'reasoning') {
       events.push(
         { type: 'content_block_start', index, delta: { block: type } } as StreamEvent,
-        { type: type === 'text' ? 'text_delta' : 'reasoning_delta', index, delta: { text: String(text) } } as StreamEvent,
+        {
+          type: type === 'text' ? 'text_delta' : 'reasoning_delta',
+          index,
+          delta: { text: String(text) },
+        } as StreamEvent,
         stop as StreamEvent,
       )
       index++
@@ -105,7 +120,11 @@ function contentEvents(message: MessageJSON): StreamEvent[] {
     }
     const argumentsJson = invalidArguments?.text ?? JSON.stringify(call.arguments)
     events.push(
-      { type: 'content_block_start', index, delta: { block: 'tool_call', toolCallId, toolName } } as StreamEvent,
+      {
+        type: 'content_block_start',
+        index,
+        delta: { block: 'tool_call', toolCallId, toolName },
+      } as StreamEvent,
       { type: 'tool_call_delta', index, delta: { toolCallId, toolName, argumentsJson } },
       { type: 'content_block_stop', index, delta: metadata ? { metadata } : {} } as StreamEvent,
     )
@@ -116,7 +135,11 @@ function contentEvents(message: MessageJSON): StreamEvent[] {
 
 /** The error with which a recorded request failed. */
 export function recordedFailure(
-  { code, message, hint }: { readonly code: string; readonly message: string; readonly hint?: string | undefined },
+  {
+    code,
+    message,
+    hint,
+  }: Omit<Extract<RecordedAnswer, { type: 'failure' }>, 'type' | 'durationMs'>,
   provider: string,
 ): UPPError {
   return new UPPError(message, {

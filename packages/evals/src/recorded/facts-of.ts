@@ -4,7 +4,7 @@ import type { FactCall, FactEvidence, FactGate, FactMessage, RunFacts } from './
 
 /** Returns the facts of a run, for checks and comparisons. */
 export function factsOf(thread: RecordedThread): RunFacts {
-  const tree = [...threadsOf(thread)]
+  const tree = [...threadTree(thread)]
   const end = thread.events.findLast(({ event }) => event.type === 'session_end')?.event
   const ended = end?.type === 'session_end' ? end : undefined
   const messages = messagesOf(thread)
@@ -17,12 +17,17 @@ export function factsOf(thread: RecordedThread): RunFacts {
     text: ended?.message ?? messages.findLast(({ from }) => from === 'agent')?.text ?? '',
     data: ended?.data,
     messages,
-    calls: tree.flatMap(({ threadId, calls }) => calls.map((call): FactCall => ({ ...call, threadId }))),
+    calls: tree.flatMap(({ threadId, calls }) =>
+      calls.map((call): FactCall => ({ ...call, threadId })),
+    ),
     gates: tree.flatMap(gatesOf),
     evidence: tree.flatMap(evidenceOf),
     usage,
     costUsd: usage.costUsd,
-    steps: tree.reduce((sum, { requests }) => sum + requests.filter(({ answer }) => answer).length, 0),
+    steps: tree.reduce(
+      (sum, { requests }) => sum + requests.filter(({ answer }) => answer).length,
+      0,
+    ),
     durationMs: Date.parse(last ?? '') - Date.parse(first ?? '') || 0,
     modelMs: tree
       .flatMap(({ requests }) => requests)
@@ -31,9 +36,9 @@ export function factsOf(thread: RecordedThread): RunFacts {
 }
 
 /** A thread and its descendants, each before its children. */
-export function* threadsOf(thread: RecordedThread): Iterable<RecordedThread> {
+export function* threadTree(thread: RecordedThread): Iterable<RecordedThread> {
   yield thread
-  for (const child of thread.children) yield* threadsOf(child)
+  for (const child of thread.children) yield* threadTree(child)
 }
 
 function messagesOf({ threadId, events }: RecordedThread): readonly FactMessage[] {
@@ -63,15 +68,20 @@ function evidenceOf({ threadId, events }: RecordedThread): FactEvidence[] {
 function sumOf(tree: readonly RecordedThread[]): RecordedUsage {
   let sum: RecordedUsage = noUsage
   for (const { requests } of tree)
-    for (const { answer } of requests) if (answer?.usage) sum = addUsage(sum, answer.usage)
+    for (const { answer } of requests) if (answer?.usage) sum = addSpent(sum, answer.usage)
   return sum
 }
 
 /** The start of a sum. */
-export const noUsage: RecordedUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, costUsd: 0 }
+export const noUsage: RecordedUsage = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedTokens: 0,
+  costUsd: 0,
+}
 
 /** Adds two usages; the cost is unknown if one of the two is. */
-export function addUsage(a: RecordedUsage, b: RecordedUsage): RecordedUsage {
+export function addSpent(a: RecordedUsage, b: RecordedUsage): RecordedUsage {
   return {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,

@@ -45,7 +45,7 @@ const inputs: { readonly [Type in RuntimeEvent['type']]?: RecordedInput['type'] 
 
 /** What kind of input an event may be; undefined for events that only the loop makes. */
 export function mayBeInput(event: RuntimeEvent): RecordedInput['type'] | undefined {
-  // Answers of models, and notes of the runtime to a model, are made by the loop.
+  // PlayedAnswers of models, and notes of the runtime to a model, are made by the loop.
   if (event.type === 'message_added' && event.stepId !== undefined) return undefined
   // A limit of the operator counts what other threads have spent too.
   if (event.type === 'step_failed' && event.code === 'SPENDING_LIMIT') return 'other'

@@ -14,7 +14,7 @@ export interface RecordedThread {
   /** The log. Events are numbered from 1. */
   readonly events: readonly StoredEvent[]
   /** The requests to models, in order, as they were sent, each with its answer. */
-  readonly requests: readonly RecordedRequest[]
+  readonly requests: readonly ThreadRequest[]
   /** The calls that models made, in order. */
   readonly calls: readonly RecordedCall[]
   /** What people, clients, parents and programs did to the thread, in order. */
@@ -32,7 +32,7 @@ export type RecordedHead = Pick<
 >
 
 /** One request to a model. */
-export interface RecordedRequest {
+export interface ThreadRequest {
   /** The number of the event that recorded it. */
   readonly seq: number
   readonly logId: string
@@ -75,6 +75,7 @@ export type RecordedAnswer =
       readonly type: 'failure'
       readonly code: string
       readonly message: string
+      readonly hint?: string | undefined
       readonly usage?: RecordedUsage | undefined
       readonly durationMs: number
     }

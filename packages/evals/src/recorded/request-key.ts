@@ -53,7 +53,9 @@ export function changedPart(a: RequestKey, b: RequestKey): keyof RequestKey | un
 
 /** A text by which equal requests are found. */
 export function hashOfKey(key: RequestKey): string {
-  return sha256Hex(JSON.stringify([key.model, key.instructions, key.tools, key.settings, key.history]))
+  return sha256Hex(
+    JSON.stringify([key.model, key.instructions, key.tools, key.settings, key.history]),
+  )
 }
 
 function text(value: unknown): string {
@@ -61,7 +63,14 @@ function text(value: unknown): string {
 }
 
 /** Members that say nothing to a model, or that differ in every run. */
-const LEFT_OUT: ReadonlySet<string> = new Set(['id', 'timestamp', 'metadata', 'toolCallId', 'cache_control', 'cacheControl'])
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  'id',
+  'timestamp',
+  'metadata',
+  'toolCallId',
+  'cache_control',
+  'cacheControl',
+])
 
 /** A message without ids, times and marks. Calls and results are numbered, so that they still belong together. */
 function plainMessage(message: MessageJSON): JsonObject {

@@ -1,37 +1,49 @@
 import type { LLMRequest, StreamEvent } from '@skein/ai'
 import { canonicalJson, messageOf } from '@skein/base'
 import type { RuntimeEvent, Threads, WaitingItem } from '@skein/runtime'
-import { type AskedRequest, type PlayedCall, Player, type PlayerOptions, type Stuck } from '../play-back/player.ts'
-import { addUsage, factsOf, noUsage, threadsOf } from '../recorded/facts-of.ts'
-import { readThread } from '../recorded/read-thread.ts'
-import type { RecordedRequest, RecordedThread, RecordedUsage } from '../recorded/recorded-thread.ts'
-import { changedPart, hashOfKey, keyOfRecorded, keyOfRequest, type RequestKey } from '../recorded/request-key.ts'
+import {
+  type AskedRequest,
+  type PlayedCall,
+  Player,
+  type PlayerOptions,
+  type Stuck,
+} from '../play-back/player.ts'
+import { addSpent, factsOf, noUsage, threadTree } from '../recorded/facts-of.ts'
+import { readRecording } from '../recorded/read-recording.ts'
+import type { ThreadRequest, RecordedThread, RecordedUsage } from '../recorded/recorded-thread.ts'
+import {
+  changedPart,
+  hashOfKey,
+  keyOfRecorded,
+  keyOfRequest,
+  type RequestKey,
+} from '../recorded/request-key.ts'
 import { type AgentChange, changedRegistry, withMessage } from './changed-agent.ts'
 import { forkedLines } from './forked-lines.ts'
 import type { FirstDifference, ReplayEnd, ReplayReport } from './replay-report.ts'
 import { isParsedAlike, ToolAnswers } from './tool-answers.ts'
 
 /** How a thread is replayed. */
-export interface ReplayOptions extends Pick<PlayerOptions, 'registry' | 'runtime'> {
+export interface ReplaySettings extends Pick<PlayerOptions, 'registry' | 'runtime'> {
   /** What changes of the thread's agent, besides the definitions in `registry`. */
   readonly change?: AgentChange
   /** Another text for the last message of a person before the step `from`, or before the first step. */
   readonly message?: string
   /** The step of the thread from which requests are compared, from 1. Those before it are never sent. Default 1. */
   readonly from?: number
-  /** Answers calls that the recording does not know, by the name of the tool. */
+  /** PlayedAnswers calls that the recording does not know, by the name of the tool. */
   readonly stubs?: Readonly<Record<string, (args: unknown) => unknown>>
   /** Ends the replay before a request that would be sent. */
   readonly maxRequests?: number
   /** Called before a request is sent; false ends the replay (`budget`). */
   readonly mayAsk?: () => boolean
-  /** Answers that were paid for before, and where new ones are kept. */
+  /** PlayedAnswers that were paid for before, and where new ones are kept. */
   readonly paid?: PaidAnswers
   /** Where the replayed thread is stored, as a fork of the original. Default: nowhere. */
   readonly saveTo?: Pick<Threads, 'import'>
 }
 
-/** Answers of models that were paid for, by the request. */
+/** PlayedAnswers of models that were paid for, by the request. */
 export interface PaidAnswers {
   get(key: string): readonly StreamEvent[] | undefined
   /** Resolves when the answer is stored so that a crash cannot lose it. */
@@ -42,19 +54,22 @@ export interface PaidAnswers {
  * Runs a recorded thread on other definitions. Tools never run: the recording answers their calls. A request is sent only
  * if it is none of the recorded ones.
  *
- *     const report = await replay(await readThread(store, threadId), { registry: next })
+ *     const report = await replay(await readRecording(store, threadId), { registry: next })
  *     console.log(report.first?.summary ?? 'no difference', report.requests.sent)
  */
-export async function replay(recorded: RecordedThread, options: ReplayOptions): Promise<ReplayReport> {
+export async function replay(
+  recorded: RecordedThread,
+  options: ReplaySettings,
+): Promise<ReplayReport> {
   return new Replay(recorded, options).run()
 }
 
 class Replay {
   readonly #recorded: RecordedThread
-  readonly #options: ReplayOptions
+  readonly #options: ReplaySettings
   readonly #player: Player
   readonly #tools: ToolAnswers
-  readonly #byKey = new Map<string, RecordedRequest>()
+  readonly #byKey = new Map<string, ThreadRequest>()
   readonly #steps = new Map<string, number>()
   readonly #asked = new Map<string, number>()
   #first: FirstDifference | undefined
@@ -63,12 +78,12 @@ class Replay {
   #sent = 0
   #spent: RecordedUsage = noUsage
 
-  constructor(recorded: RecordedThread, options: ReplayOptions) {
+  constructor(recorded: RecordedThread, options: ReplaySettings) {
     const { change, message, from = 1, registry, runtime } = options
     this.#options = options
     this.#recorded = message === undefined ? recorded : withMessage(recorded, message, from)
     this.#tools = new ToolAnswers(recorded)
-    for (const { requests } of threadsOf(recorded))
+    for (const { requests } of threadTree(recorded))
       for (const [index, request] of requests.entries()) {
         this.#steps.set(request.logId, index + 1)
         if (request.answer?.type === 'message')
@@ -77,7 +92,8 @@ class Replay {
     this.#player = new Player(this.#recorded, {
       registry: change ? changedRegistry(registry, recorded.agent, change) : registry,
       ...(runtime && { runtime }),
-      tolerates: (event, path) => isMeant(event, path) || (from > 1 && event.type === 'model_requested'),
+      tolerates: (event, path) =>
+        isMeant(event, path) || (from > 1 && event.type === 'model_requested'),
       ask: (asked) => this.#ask(asked),
       call: (call) => this.#call(call),
     })
@@ -89,7 +105,7 @@ class Replay {
       const stuck = await this.#player.play()
       if (stuck) await this.#diverged(stuck)
       if (this.#player.played.isFree) await this.#continue()
-      const replayed = await readThread(this.#player.played.store, this.#recorded.threadId)
+      const replayed = await readRecording(this.#player.played.store, this.#recorded.threadId)
       return {
         original: this.#recorded.threadId,
         fork: await this.#save(),
@@ -113,7 +129,12 @@ class Replay {
       if (recorded && step < (this.#options.from ?? 1)) return void this.#used++
       const part = recorded && changedPart(keyOfRecorded(recorded.content), key)
       if (recorded && !part) return void this.#used++
-      this.#differs({ kind: part ?? 'events', threadId, step, summary: summaryOf(part, recorded, key) })
+      this.#differs({
+        kind: part ?? 'events',
+        threadId,
+        step,
+        summary: summaryOf(part, recorded, key),
+      })
       this.#player.played.free()
     }
     const equal = this.#byKey.get(hashOfKey(key))
@@ -139,7 +160,7 @@ class Replay {
       yield before
       return
     }
-    if (this.#sent >= maxRequests || mayAsk?.() === false) {
+    if (this.#end || this.#sent >= maxRequests || mayAsk?.() === false) {
       this.#end ??= { type: 'budget' }
       await this.#player.waitsForEver(threadId)
       return
@@ -154,17 +175,21 @@ class Replay {
   #count(events: readonly StreamEvent[]): void {
     this.#sent++
     const stop = events.findLast(({ type }) => type === 'message_stop')
-    if (stop?.type === 'message_stop') this.#spent = addUsage(this.#spent, spentOn(stop.delta.usage))
+    if (stop?.type === 'message_stop')
+      this.#spent = addSpent(this.#spent, spentOn(stop.delta.usage))
   }
 
-  async #received(request: LLMRequest, reference: AskedRequest['reference']): Promise<StreamEvent[]> {
+  async #received(
+    request: LLMRequest,
+    reference: AskedRequest['reference'],
+  ): Promise<StreamEvent[]> {
     const model = reference.provider.handlers.llm!.bind(reference) // a model of a prompt answers with text
     const events: StreamEvent[] = []
     for await (const batch of model.stream(request)) events.push(...batch)
     return events
   }
 
-  /** Answers a call from the recording. A call that it does not know ends the replay, unless a stub answers. */
+  /** PlayedAnswers a call from the recording. A call that it does not know ends the replay, unless a stub answers. */
   async #call({ threadId, tool, raw, parsed }: PlayedCall): Promise<unknown> {
     const recorded = this.#tools.take(tool.name, raw)
     const isKnown = recorded?.outcome === 'success' || recorded?.outcome === 'failed'
@@ -198,11 +223,22 @@ class Replay {
     } else if (isApproval(recorded) && !isApproval(produced)) {
       const toolName = this.#toolOf(recorded)
       this.#differs({ ...place, kind: 'asks_no_approval', summary: `"${toolName}" asks no person` })
-    } else if (produced?.type === 'tool_execution_start' && recorded?.type === 'tool_execution_start') {
+    } else if (
+      produced?.type === 'tool_execution_start' &&
+      recorded?.type === 'tool_execution_start'
+    ) {
       this.#differs({ ...argumentsDiffer(threadId, produced.toolName), step })
       this.#end = { type: 'unknown_call', toolName: produced.toolName, raw: produced.arguments }
-    } else if (produced?.type === 'tool_execution_end' && produced.outcome !== 'success' && recorded?.type === 'tool_execution_start') {
-      this.#differs({ ...place, kind: 'arguments', summary: `"${produced.toolName}" refuses the arguments` })
+    } else if (
+      produced?.type === 'tool_execution_end' &&
+      produced.outcome !== 'success' &&
+      recorded?.type === 'tool_execution_start'
+    ) {
+      this.#differs({
+        ...place,
+        kind: 'arguments',
+        summary: `"${produced.toolName}" refuses the arguments`,
+      })
     } else if (produced?.type === 'session_end' && produced.outcome === 'failed') {
       this.#differs({ ...place, kind: 'fails', summary: `fails: ${produced.reason}` })
       this.#end = { type: 'failed', message: produced.message ?? produced.reason }
@@ -210,14 +246,15 @@ class Replay {
       const summary = `${recorded?.type ?? 'the end'} became ${produced?.type ?? 'nothing'}`
       this.#differs({ ...place, kind: 'events', summary })
       // Without another request, and without an event, there is nothing with which the run could continue.
-      if (!produced) this.#end = { type: 'failed', message: lastError(this.#player.errors) ?? summary }
+      if (!produced)
+        this.#end = { type: 'failed', message: lastError(this.#player.errors) ?? summary }
     }
     if (!this.#end) this.#player.played.free()
   }
 
   #toolOf(event: RuntimeEvent & { type: 'interrupt_opened' }): string {
     const { toolCallId } = event.interrupt
-    for (const { calls } of threadsOf(this.#recorded))
+    for (const { calls } of threadTree(this.#recorded))
       for (const call of calls) if (call.toolCallId === toolCallId) return call.toolName
     return toolCallId
   }
@@ -255,7 +292,7 @@ class Replay {
     this.#player.wake(id)
   }
 
-  /** Answers the questions that were answered in the recording. Returns whether it has answered one. */
+  /** PlayedAnswers the questions that were answered in the recording. Returns whether it has answered one. */
   async #answerOpen(open: Set<number>): Promise<boolean> {
     const { inbox } = this.#player.runtime
     const waiting = await inbox.list({ rootId: this.#recorded.threadId })
@@ -267,7 +304,8 @@ class Replay {
       const by = answered.answeredBy ?? 'unknown'
       const { answer } = answered
       if (answer.type === 'approve') await inbox.approve({ threadId, interruptId, by })
-      else if (answer.type === 'deny') await inbox.deny({ threadId, interruptId, by, reason: answer.reason ?? 'denied' })
+      else if (answer.type === 'deny')
+        await inbox.deny({ threadId, interruptId, by, reason: answer.reason ?? 'denied' })
       else await inbox.answer({ threadId, interruptId, by }, answer as never)
       hasAnswered = true
     }
@@ -275,9 +313,12 @@ class Replay {
   }
 
   /** What a person said in the recording about the same call. */
-  #decisionFor(item: WaitingItem, open: Set<number>): (RuntimeEvent & { type: 'interrupt_answered' }) | undefined {
+  #decisionFor(
+    item: WaitingItem,
+    open: Set<number>,
+  ): (RuntimeEvent & { type: 'interrupt_answered' }) | undefined {
     const { toolName, arguments: args } = item
-    for (const { events, calls } of threadsOf(this.#recorded)) {
+    for (const { events, calls } of threadTree(this.#recorded)) {
       for (const { seq, event } of events) {
         if (event.type !== 'interrupt_answered') continue
         const call = calls.find(({ approval }) => approval?.interruptId === event.interruptId)
@@ -303,7 +344,9 @@ class Replay {
   async #failed(): Promise<ReplayEnd | undefined> {
     const events = await this.#player.played.store.events(this.#recorded.threadId)
     const end = events.findLast(({ event }) => event.type === 'session_end')?.event
-    const before = this.#recorded.events.findLast(({ event }) => event.type === 'session_end')?.event
+    const before = this.#recorded.events.findLast(
+      ({ event }) => event.type === 'session_end',
+    )?.event
     if (end?.type !== 'session_end' || end.outcome !== 'failed') return undefined
     if (before?.type === 'session_end' && before.outcome === 'failed') return undefined
     return { type: 'failed', message: end.message ?? end.reason }
@@ -328,15 +371,26 @@ function isMeant(event: RuntimeEvent, path: string): boolean {
   return event.type === 'interrupt_opened' && path === '/parsed/schema'
 }
 
-function isApproval(event: RuntimeEvent | undefined): event is RuntimeEvent & { type: 'interrupt_opened' } {
+function isApproval(
+  event: RuntimeEvent | undefined,
+): event is RuntimeEvent & { type: 'interrupt_opened' } {
   return event?.type === 'interrupt_opened' && event.interrupt.kind === 'approval'
 }
 
 function argumentsDiffer(threadId: string, toolName: string): FirstDifference {
-  return { kind: 'arguments', threadId, step: 0, summary: `"${toolName}" reads its arguments differently` }
+  return {
+    kind: 'arguments',
+    threadId,
+    step: 0,
+    summary: `"${toolName}" reads its arguments differently`,
+  }
 }
 
-function summaryOf(part: keyof RequestKey | undefined, recorded: RecordedRequest | undefined, key: RequestKey): string {
+function summaryOf(
+  part: keyof RequestKey | undefined,
+  recorded: ThreadRequest | undefined,
+  key: RequestKey,
+): string {
   switch (part) {
     case undefined:
       return 'a request that was not made'
@@ -353,22 +407,32 @@ function summaryOf(part: keyof RequestKey | undefined, recorded: RecordedRequest
   }
 }
 
-function changedTools(recorded: RecordedRequest | undefined, { tools }: RequestKey): string {
+function changedTools(recorded: ThreadRequest | undefined, { tools }: RequestKey): string {
   const list = (json: string): Map<string, string> =>
     new Map(
-      (JSON.parse(json) as readonly { readonly name: string }[]).map((tool) => [tool.name, JSON.stringify(tool)]),
+      (JSON.parse(json) as readonly { readonly name: string }[]).map((tool) => [
+        tool.name,
+        JSON.stringify(tool),
+      ]),
     )
   const before = list(recorded ? keyOfRecorded(recorded.content).tools : '[]')
   const after = list(tools)
   const changes = [
     ...[...before.keys()].filter((name) => !after.has(name)).map((name) => `${name} is gone`),
     ...[...after.keys()].filter((name) => !before.has(name)).map((name) => `${name} is new`),
-    ...[...after].filter(([name, json]) => before.has(name) && before.get(name) !== json).map(([name]) => name),
+    ...[...after]
+      .filter(([name, json]) => before.has(name) && before.get(name) !== json)
+      .map(([name]) => name),
   ]
   return changes.join(', ') || 'their order'
 }
 
-function spentOn(usage: { readonly inputTokens: number; readonly outputTokens: number; readonly cacheReadTokens: number; readonly costUsd?: number }): RecordedUsage {
+function spentOn(usage: {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cacheReadTokens: number
+  readonly costUsd?: number
+}): RecordedUsage {
   const { inputTokens, outputTokens, cacheReadTokens, costUsd = null } = usage
   return { inputTokens, outputTokens, cachedTokens: cacheReadTokens, costUsd }
 }
@@ -377,4 +441,3 @@ function lastError(errors: readonly unknown[]): string | undefined {
   const error = errors.at(-1)
   return error === undefined ? undefined : messageOf(error)
 }
-

@@ -1,5 +1,5 @@
 import { canonicalJson, isObject, type JsonValue } from '@skein/base'
-import { threadsOf } from '../recorded/facts-of.ts'
+import { threadTree } from '../recorded/facts-of.ts'
 import type { RecordedCall, RecordedThread } from '../recorded/recorded-thread.ts'
 
 /** The recorded results of tools, by name and by the arguments that the model sent. */
@@ -8,7 +8,7 @@ export class ToolAnswers {
   readonly #used = new Map<string, number>()
 
   constructor(thread: RecordedThread) {
-    for (const { calls } of threadsOf(thread))
+    for (const { calls } of threadTree(thread))
       for (const call of calls) {
         const key = keyOf(call.toolName, call.raw)
         this.#calls.set(key, [...(this.#calls.get(key) ?? []), call])
@@ -31,7 +31,9 @@ export class ToolAnswers {
 /** Whether a schema makes the same of the arguments as in the recording. */
 export function isParsedAlike({ parsed }: RecordedCall, now: unknown): boolean {
   if (parsed === undefined) return true
-  return canonicalJson(parsed) === canonicalJson(JSON.parse(JSON.stringify(now ?? null)) as JsonValue)
+  return (
+    canonicalJson(parsed) === canonicalJson(JSON.parse(JSON.stringify(now ?? null)) as JsonValue)
+  )
 }
 
 function keyOf(toolName: string, raw: unknown): string {

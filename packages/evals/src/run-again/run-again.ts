@@ -1,9 +1,9 @@
 import { SkeinError } from '@skein/base'
 import type { Runtime } from '@skein/runtime'
 import { factsOf } from '../recorded/facts-of.ts'
-import { type RecordedSource, readThread } from '../recorded/read-thread.ts'
+import { type RecordedSource, readRecording } from '../recorded/read-recording.ts'
 import type { RunFacts } from '../recorded/run-facts.ts'
-import { effectsOf } from './effects-of.ts'
+import { recordedEffects } from './recorded-effects.ts'
 import type { ListedEffect } from './listed-effect.ts'
 
 /** How a thread is run again. */
@@ -31,10 +31,14 @@ export interface RunAgainReport {
 }
 
 /** The effects that running a thread again would have, if it did the same. Nothing runs. */
-export async function listEffects({ runtime, threadId, message }: RunAgainOptions): Promise<readonly ListedEffect[]> {
-  const recorded = await readThread(runtime.store, threadId)
+export async function listEffects({
+  runtime,
+  threadId,
+  message,
+}: RunAgainOptions): Promise<readonly ListedEffect[]> {
+  const recorded = await readRecording(runtime.store, threadId)
   const begin = recorded.events.find(({ event }) => isMessage(event, message))
-  return effectsOf(recorded, runtime.registry, begin?.seq)
+  return recordedEffects(recorded, runtime.registry, begin?.seq)
 }
 
 /**
@@ -54,14 +58,16 @@ export async function runAgain(options: RunAgainOptions): Promise<RunAgainReport
       },
     )
   const { threads } = runtime
-  const recorded = await readThread(runtime.store, threadId)
+  const recorded = await readRecording(runtime.store, threadId)
   const begin = recorded.events.find(({ event }) => isMessage(event, message))?.event
   if (begin?.type !== 'message_added')
-    throw new SkeinError(`Thread ${threadId} has no message to begin with.`, { code: 'INPUT_INVALID' })
+    throw new SkeinError(`Thread ${threadId} has no message to begin with.`, {
+      code: 'INPUT_INVALID',
+    })
   const said = text ?? textOfContent(begin.message.content)
   const fork = await threads.fork(threadId, { before: begin.message.id, message: said })
   await threads.settled(fork.id, { signal })
-  const facts = factsOf(await readThread(runtime.store, fork.id))
+  const facts = factsOf(await readRecording(runtime.store, fork.id))
   return { fork: fork.id, effects, facts }
 }
 

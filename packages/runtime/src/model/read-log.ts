@@ -65,7 +65,10 @@ export async function rebuildRequests(
       if (typeof add !== 'string') written.set(String(add['id']), add['message'] as JsonObject)
     const added = event.adds.map((add) => (typeof add === 'string' ? add : String(add['id'])))
     const { previous } = event
-    const keys = [...(keysByLog.get(previous?.logId ?? '') ?? []).slice(0, previous?.keeps), ...added]
+    const keys = [
+      ...(keysByLog.get(previous?.logId ?? '') ?? []).slice(0, previous?.keeps),
+      ...added,
+    ]
     keysByLog.set(event.logId, keys)
     if (!frames.has(event.frame)) {
       const bytes = await blob(event.frame)

@@ -53,7 +53,7 @@ export function verifyStore(path: string, { onRead }: ReadOptions = {}): StoreRe
 export function readSqliteStore(
   path: string,
   { onRead }: ReadOptions = {},
-): Pick<Store, 'list' | 'events' | 'close'> & {
+): Pick<Store, 'head' | 'list' | 'events' | 'blob' | 'close'> & {
   /** Yields everything that was in the store when it was opened, for a copy or a backup. */
   rows(): Iterable<StoreRow>
 } {
@@ -67,6 +67,8 @@ export function readSqliteStore(
     }
   }
   return {
+    head: (threadId) => read(() => tables.head(threadId)),
+    blob: (hash) => read(() => tables.blob(hash)),
     list: (query) => read(() => wholeList(tables.list(query))),
     events: (threadId, { after = 0, limit = Infinity } = {}) =>
       read(() => tables.events(threadId, after, limit)),

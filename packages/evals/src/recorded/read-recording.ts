@@ -1,4 +1,11 @@
-import { decodeBase64, isPlainObject, type JsonObject, type JsonValue, type MessageJSON, SkeinError } from '@skein/base'
+import {
+  decodeBase64,
+  isPlainObject,
+  type JsonObject,
+  type JsonValue,
+  type MessageJSON,
+  SkeinError,
+} from '@skein/base'
 import {
   rebuildRequests,
   type ModelLogDetail,
@@ -13,7 +20,7 @@ import type {
   RecordedCall,
   RecordedHead,
   RecordedInput,
-  RecordedRequest,
+  ThreadRequest,
   RecordedThread,
   RecordedUsage,
 } from './recorded-thread.ts'
@@ -25,10 +32,15 @@ export type RecordedSource = Pick<Store, 'head' | 'events' | 'blob'>
 const PAGE = 1000
 
 /** Reads a thread and its descendants from a store. Rejects with `THREAD_NOT_FOUND` if there is no such thread. */
-export async function readThread(store: RecordedSource, threadId: string): Promise<RecordedThread> {
+export async function readRecording(
+  store: RecordedSource,
+  threadId: string,
+): Promise<RecordedThread> {
   const head = await store.head(threadId)
   if (!head)
-    throw new SkeinError(`There is no thread ${threadId} in this store.`, { code: 'THREAD_NOT_FOUND' })
+    throw new SkeinError(`There is no thread ${threadId} in this store.`, {
+      code: 'THREAD_NOT_FOUND',
+    })
   const events: StoredEvent[] = []
   for (;;) {
     const page = await store.events(threadId, { after: events.length, limit: PAGE })
@@ -43,7 +55,7 @@ export async function readThread(store: RecordedSource, threadId: string): Promi
   const children: RecordedThread[] = []
   for (const reference of childrenIn(events)) {
     // A child may have been removed.
-    if (await store.head(reference)) children.push(await readThread(store, reference))
+    if (await store.head(reference)) children.push(await readRecording(store, reference))
   }
   return recordedThread({ events, blobs, children, head: headOf(head) })
 }
@@ -58,7 +70,8 @@ export async function readExport(lines: string): Promise<RecordedThread> {
   for (const [index, line] of rest.entries()) {
     const value = objectOf(line, index + 2)
     const { blob, base64, seq, event } = value
-    if (typeof blob === 'string' && typeof base64 === 'string') blobs.set(blob, decodeBase64(base64))
+    if (typeof blob === 'string' && typeof base64 === 'string')
+      blobs.set(blob, decodeBase64(base64))
     else if (seq === events.length + 1 && isPlainObject(event))
       events.push({ seq, event: event as unknown as RuntimeEvent }) // the runtime wrote the export
     else throw invalid(index + 2, `it is not event ${events.length + 1}`)
@@ -82,10 +95,17 @@ export async function readExport(lines: string): Promise<RecordedThread> {
 interface Parts extends Pick<RecordedThread, 'events' | 'blobs' | 'children' | 'head'> {}
 
 /** Makes a recorded thread of a log. */
-export async function recordedThread({ events, blobs, children, head }: Parts): Promise<RecordedThread> {
+export async function recordedThread({
+  events,
+  blobs,
+  children,
+  head,
+}: Parts): Promise<RecordedThread> {
   const first = events[0]?.event
   if (first?.type !== 'thread_created')
-    throw new SkeinError('The log does not begin with the event thread_created.', { code: 'IMPORT_INVALID' })
+    throw new SkeinError('The log does not begin with the event thread_created.', {
+      code: 'IMPORT_INVALID',
+    })
   const logs = await rebuildRequests(events, async (hash) => blobs.get(hash))
   return {
     threadId: first.threadId,
@@ -104,7 +124,7 @@ function requestsOf(
   events: readonly StoredEvent[],
   logs: readonly ModelLogDetail[],
   children: readonly RecordedThread[],
-): readonly RecordedRequest[] {
+): readonly ThreadRequest[] {
   const places = new Map<string, number>()
   const answers = new Map<string, RuntimeEvent & { type: 'model_answered' }>()
   const messages = new Map<string, MessageJSON>()
@@ -112,7 +132,8 @@ function requestsOf(
     if (event.type === 'model_requested') places.set(event.logId, seq)
     if (event.type === 'model_answered') answers.set(event.logId, event)
     if (event.type === 'message_added') messages.set(event.message.id, event.message)
-    if (event.type === 'inference_recorded' && event.message) messages.set(event.message.id, event.message)
+    if (event.type === 'inference_recorded' && event.message)
+      messages.set(event.message.id, event.message)
   }
   return logs.map((log) => ({
     seq: places.get(log.logId) ?? 0,
@@ -132,7 +153,9 @@ function requestsOf(
       structure: log.structure,
       messages: log.messages as unknown as readonly MessageJSON[], // `rebuildRequests` converts messages
     },
-    answer: answerOf(answers.get(log.logId), messages) ?? ownAnswer(log, answers.get(log.logId), { events, children }),
+    answer:
+      answerOf(answers.get(log.logId), messages) ??
+      ownAnswer(log, answers.get(log.logId), { events, children }),
   }))
 }
 
@@ -146,30 +169,44 @@ function ownAnswer(
   { events, children }: Pick<Parts, 'events' | 'children'>,
 ): RecordedAnswer | undefined {
   if (!answered || answered.error) return undefined
-  const place = events.findIndex(({ event }) => event.type === 'model_answered' && event.logId === logId)
-  const usage = usageOf(answered.usage, answered.costUsd)
-  const spoken = (text: string): RecordedAnswer => ({ ...saidAs(text, usage), durationMs: answered.durationMs })
+  const place = events.findIndex(
+    ({ event }) => event.type === 'model_answered' && event.logId === logId,
+  )
+  const usage = recordedUsageOf(answered.usage, answered.costUsd)
+  const spoken = (text: string): RecordedAnswer => ({
+    ...saidAs(text, usage),
+    durationMs: answered.durationMs,
+  })
   if (toolCallId !== undefined) {
     const end = events.find(
-      ({ event }, index) => index > place && event.type === 'tool_execution_end' && event.toolCallId === toolCallId,
+      ({ event }, index) =>
+        index > place && event.type === 'tool_execution_end' && event.toolCallId === toolCallId,
     )?.event
     const result = end?.type === 'tool_execution_end' ? end.result : undefined
     return spoken(typeof result === 'string' ? result : JSON.stringify(result ?? ''))
   }
   // The child is created in the commit that has the request.
-  const made = [
-    ...events.slice(place),
-    ...events.slice(0, place).toReversed(),
-  ].find(({ event }) => event.type === 'subagent_created')?.event
-  const child = made?.type === 'subagent_created' && children.find(({ threadId }) => threadId === made.reference)
-  const first = child ? child.events.find(({ event }) => event.type === 'message_queued')?.event : undefined
+  const made = [...events.slice(0, place).toReversed(), ...events.slice(place)].find(
+    ({ event }) => event.type === 'subagent_created',
+  )?.event
+  const child =
+    made?.type === 'subagent_created' &&
+    children.find(({ threadId }) => threadId === made.reference)
+  const first = child
+    ? child.events.find(({ event }) => event.type === 'message_queued')?.event
+    : undefined
   if (first?.type !== 'message_queued') return undefined
   const blocks = Array.isArray(first.message.content) ? first.message.content : []
-  return spoken(blocks.map((block) => (isPlainObject(block) ? String(block['text'] ?? '') : '')).join(''))
+  return spoken(
+    blocks.map((block) => (isPlainObject(block) ? String(block['text'] ?? '') : '')).join(''),
+  )
 }
 
 /** An answer that only says something. */
-export function saidAs(text: string, usage: RecordedUsage): Extract<RecordedAnswer, { type: 'message' }> {
+export function saidAs(
+  text: string,
+  usage: RecordedUsage,
+): Extract<RecordedAnswer, { type: 'message' }> {
   const message = { type: 'assistant', content: [{ type: 'text', text }] } as unknown as MessageJSON // no id: it is not stored
   return { type: 'message', message, stopReason: 'end_turn', usage, durationMs: 0 }
 }
@@ -180,16 +217,22 @@ function answerOf(
 ): RecordedAnswer | undefined {
   if (!answered) return undefined
   const { error, messageId, durationMs, firstTokenMs, finishReason, costUsd } = answered
-  const usage = usageOf(answered.usage, costUsd)
-  if (error) return { type: 'failure', code: error.code, message: error.message, usage, durationMs }
+  const usage = recordedUsageOf(answered.usage, costUsd)
+  if (error) return { type: 'failure', ...error, usage: answered.usage && usage, durationMs }
   const message = messages.get(messageId ?? '')
   if (!message) return undefined
-  const stopReason = (finishReason ?? 'end_turn') as Extract<RecordedAnswer, { type: 'message' }>['stopReason']
+  const stopReason = (finishReason ?? 'end_turn') as Extract<
+    RecordedAnswer,
+    { type: 'message' }
+  >['stopReason']
   return { type: 'message', message, stopReason, usage, durationMs, firstTokenMs }
 }
 
 /** Converts a usage of the log. */
-export function usageOf(usage: JsonObject | undefined, costUsd: number | undefined): RecordedUsage {
+export function recordedUsageOf(
+  usage: JsonObject | undefined,
+  costUsd: number | undefined,
+): RecordedUsage {
   const count = (name: string): number => Number(usage?.[name] ?? 0)
   return {
     inputTokens: count('input_tokens'),
@@ -289,7 +332,16 @@ function hashesIn(events: readonly StoredEvent[]): ReadonlySet<string> {
   return hashes
 }
 
-function headOf({ tenant, owner, title, tags, clientId, createdAt, updatedAt, lifecycle }: ThreadHead): RecordedHead {
+function headOf({
+  tenant,
+  owner,
+  title,
+  tags,
+  clientId,
+  createdAt,
+  updatedAt,
+  lifecycle,
+}: ThreadHead): RecordedHead {
   return { tenant, owner, title, tags, clientId, createdAt, updatedAt, lifecycle }
 }
 
