@@ -4,7 +4,7 @@ import type {
   RuntimeMessageAdded,
   StoredEvent,
 } from '../contract/event.ts'
-import { checkVersion } from '../contract/upcast.ts'
+import { checkVersion } from '../store/upcast.ts'
 import { foldCall, newCall } from './calls.ts'
 import { doPart } from '../store/next-turn.ts'
 import type { Store } from '../store/store.ts'
