@@ -17,7 +17,7 @@ import { RuntimeError } from './contract/error.ts'
 import { defaultLimits, type RuntimeLimits } from './contract/limits.ts'
 import type { Runtime } from './contract/runtime-api.ts'
 import type { ThreadState } from './contract/thread-state.ts'
-import { upcastingStore } from './contract/upcast.ts'
+import { upcastingStore } from './store/upcast.ts'
 import { noPrice, unpriced } from './definitions/load/check-budgets.ts'
 import { createRegistry } from './definitions/load/registry.ts'
 import {

@@ -15,7 +15,7 @@ import {
   type PendingVariables,
   sideOf,
 } from './state/kernel-state.ts'
-import { upcastingStore } from './contract/upcast.ts'
+import { upcastingStore } from './store/upcast.ts'
 import type { Registry, ResolvedAgent, ResolvedSide } from './definitions/resolved.ts'
 import type { ToolDefinition } from './definitions/tool-definition.ts'
 import { sentArguments } from './state/calls.ts'

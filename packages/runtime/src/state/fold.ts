@@ -5,9 +5,6 @@ import type {
   StoredEvent,
 } from '../contract/event.ts'
 import type { EventOf } from '../contract/event-of.ts'
-import { checkVersion } from '../contract/upcast.ts'
-import { newCall } from './calls.ts'
-import { foldCall } from './fold-call.ts'
 import { doPart } from '../store/next-turn.ts'
 import type { Store } from '../store/store.ts'
 import {
@@ -29,6 +26,9 @@ import {
   type KernelState,
 } from './kernel-state.ts'
 import { messageFromJSON } from '@skein/ai'
+import { newCall } from './calls.ts'
+import { checkVersion } from '../store/upcast.ts'
+import { foldCall } from './fold-call.ts'
 
 /** Computes the state of a thread from its log. Pure: the same events give the same state in any process. */
 export function foldKernel(events: Iterable<StoredEvent>): KernelState {

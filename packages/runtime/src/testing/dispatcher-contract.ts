@@ -211,7 +211,9 @@ const virtualCases: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
     await rig.end(1)
     same(rig.ids, 'aa', 'the drains after the second')
   },
-  'a message that came after the drain had looked is not forgotten, with or without a wake': async (rig) => {
+  'a message that came after the drain had looked is not forgotten, with or without a wake': async (
+    rig,
+  ) => {
     await rig.dispatcher.start(rig.drain)
     rig.dispatcher.wake('a')
     await rig.timers.advance(0)

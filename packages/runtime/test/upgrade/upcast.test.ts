@@ -16,7 +16,7 @@ import {
   upcastingStore,
   type EventVersions,
   type Upcaster,
-} from '../../src/contract/upcast.ts'
+} from '../../src/store/upcast.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 const at0 = Date.parse(at)

@@ -5,7 +5,7 @@ import type { Call } from '../operations/operation.ts'
 import { accountOf } from '../operations/principal.ts'
 import type { RuntimeNode } from '@skein/runtime/serving'
 import type { HttpLimits } from '../http/services.ts'
-import { pieceEnd } from './tree-stream.ts'
+import { pieceEnd } from './thread-stream.ts'
 import { OpenStreams } from './open-streams.ts'
 
 /** The source of a stream, and the connection it is sent on. */

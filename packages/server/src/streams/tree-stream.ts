@@ -1,8 +1,8 @@
-import type { ThreadIdentity } from '../operations/thread-identity.ts'
-import { encodeSse, SkeinError } from '@skein/base'
+import { SkeinError } from '@skein/base'
 import type { NumberedEvent, Runtime } from '@skein/runtime'
 import type { SubscribeOptions } from '@skein/runtime/serving'
 import { MergeQueue } from './merge-queue.ts'
+import { END_EVENT, encodedEvent } from './thread-stream.ts'
 import {
   LATER,
   SKIPPED,
@@ -10,7 +10,7 @@ import {
   parsePosition,
   type TreePosition,
 } from './tree-position.ts'
-import { publicEventJson } from '../operations/event-json.ts'
+import type { ThreadIdentity } from '../operations/thread-identity.ts'
 
 /** An event of a thread or of one of its descendants, with its path in the tree. */
 export interface TreeEvent extends NumberedEvent {
@@ -55,7 +55,7 @@ export async function* treeStream(
   for await (const event of new Tree(runtime, root, position, options).read()) {
     const { threadId, path, id, position } = event
     const place = JSON.stringify({ threadId, path, id }).slice(0, -1)
-    yield* encoded({ ...event, id: position }, [`${place},"event":`, '}'])
+    yield* encodedEvent({ ...event, id: position }, [`${place},"event":`, '}'])
   }
   if (!options.signal.aborted) yield END_EVENT
 }
@@ -241,56 +241,4 @@ class Tree {
 
 function isGone(error: unknown): boolean {
   return SkeinError.is(error) && error.code === 'THREAD_NOT_FOUND'
-}
-
-/**
- * Tells the client that no more events follow: the thread was removed, or it has come to rest and the client asked
- * for `untilParked`.
- */
-const END_EVENT: string = encodeSse({ event: 'stream_end', data: '{}' })
-
-/** Yields the numbered events of one thread as server-sent events. */
-export async function* threadStream(
-  runtime: Runtime,
-  threadId: string,
-  options: SubscribeOptions,
-): AsyncGenerator<string, void, undefined> {
-  for await (const numbered of runtime.subscribe(threadId, options)) yield* encoded(numbered)
-  if (!options.signal?.aborted) yield END_EVENT
-}
-
-/**
- * The maximum number of characters that are written to a connection in one piece. A large event is written in pieces,
- * each of which waits until the client has read, so that no event waits in memory as a whole.
- */
-const PIECE_LENGTH = 16 * 1024
-
-/** Returns where the piece that begins at `start` ends. It does not cut a character in two. */
-export function pieceEnd(text: string, start = 0): number {
-  const end = start + PIECE_LENGTH
-  if (end >= text.length) return text.length
-  const isPair = text.codePointAt(end - 1)! > 0xffff // both halves of a surrogate pair
-  return isPair ? end - 1 : end
-}
-
-/**
- * Encodes an event as a server-sent event, with texts before and after its JSON. The JSON of a large event comes in
- * slices: it is shared by all readers, so that a slow reader holds one slice and no copy.
- */
-function* encoded(
-  { id, event }: NumberedEvent,
-  [before, after]: readonly [string, string] = ['', ''],
-): Generator<string, void, undefined> {
-  const json = publicEventJson(event)
-  if (json.length <= PIECE_LENGTH) {
-    yield encodeSse({ id, event: event.type, data: `${before}${json}${after}` })
-    return
-  }
-  yield encodeSse({ id, event: event.type, data: before }).trimEnd()
-  for (let start = 0; start < json.length;) {
-    const end = pieceEnd(json, start)
-    yield json.slice(start, end)
-    start = end
-  }
-  yield `${after}\n\n`
 }

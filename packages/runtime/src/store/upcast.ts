@@ -1,7 +1,7 @@
 import { isPlainObject } from '@skein/base'
-import { RuntimeError } from './error.ts'
-import { EVENT_VERSION, type RuntimeEvent, type StoredEvent } from './event.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from './store.ts'
+import { RuntimeError } from '../contract/error.ts'
+import { EVENT_VERSION, type RuntimeEvent, type StoredEvent } from '../contract/event.ts'
 
 /**
  * Converts events of version `from` to the next version. It is called for every event of a thread whose log
