@@ -27,7 +27,7 @@ export async function failWithoutProgress(context: DrainContext, action: string)
   }
   const head = { lifecycle: 'failed' } as const
   const write: Write = { kind: 'outcome', events: [error], head, wake: { exactly: null } }
-  const last: Write = { ...write, expectsNoMail: true, releases: true }
+  const last: Write = { ...write, requiresUnchangedLog: true, releases: true }
   return unlessLogMoved(context, () => context.commit('park', last))
 }
 
@@ -66,7 +66,12 @@ export async function failStuck(context: DrainContext, cause: FailureCause): Pro
     // must run once more to terminate its own children.
     const mustGoOn = context.state.resume !== undefined || isOver
     const wake = mustGoOn ? { by: environment.clock.now() } : { exactly: null }
-    await context.commit('fail_stuck', { ...write, wake, expectsNoMail: true, kind: 'outcome' })
+    await context.commit('fail_stuck', {
+      ...write,
+      wake,
+      requiresUnchangedLog: true,
+      kind: 'outcome',
+    })
   }
   await retryWhenLogMoved(giveUp, { thread: context })
 }

@@ -11,7 +11,7 @@ import { envContext } from '../secrets/vault.ts'
 import type { FacadeChanges } from './facade.ts'
 import { type CopiedFiles, findFiles, copyFiles } from './copied-files.ts'
 
-/** The changes that user code made through the facade (its view of the thread), in the form of a commit. */
+/** The changes that user code made through the facade, in the form of a commit. */
 export type ChangesWrite = Required<Pick<Write, 'events' | 'others' | 'blobs'>> &
   Pick<Write, 'head' | 'values'>
 
