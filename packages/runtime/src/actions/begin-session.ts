@@ -9,7 +9,7 @@ import { takeQueue } from '../session/take-queue.ts'
 import { sideOf } from '../state/kernel-state.ts'
 import { listedAs } from '../thread/parent-list.ts'
 
-/** Starts a session with the queued messages. `side` (A or B) is the side of the conversation that answers them. */
+/** Starts a session with the queued messages. `side` is the side of the conversation that answers them. */
 export async function beginSession(context: DrainContext, side: Side): Promise<void> {
   const { environment, agent, state } = context
   const at = context.at()
@@ -27,7 +27,13 @@ export async function beginSession(context: DrainContext, side: Side): Promise<v
   // If the parent sent the message, its list of children already says that this child is running.
   const isAsked = state.queue.some(({ metadata }) => metadata?.['from'] === 'parent')
   const others = isAsked || state.session ? [] : listedAs(context, { status: 'running' })
-  const write: Write = { kind: 'begin', events, others, head, expectsNoMail: messages.length > 0 }
+  const write: Write = {
+    kind: 'begin',
+    events,
+    others,
+    head,
+    requiresUnchangedLog: messages.length > 0,
+  }
   if (await unlessLogMoved(context, () => context.commit('session_start', write)))
     await afterStored(context, answering, messages)
 }

@@ -17,7 +17,7 @@ import { listedAs } from '../thread/parent-list.ts'
 /**
  * Ends the running turn because a message asked for it (`ifBusy`), and begins the turn in which `side` of the
  * conversation answers the message. Calls that had started have ended by now; calls that have not started do
- * not run, and questions to people about them are withdrawn. The session goes on, so a parent that waits for
+ * not run, and questions to people about them are withdrawn. The session continues, so a parent that waits for
  * the session still gets an answer, and nothing that was done is undone. With `drops`, models are no longer
  * shown what was said in the session.
  */
@@ -52,11 +52,11 @@ export async function cutTurn(context: DrainContext, side: Side, drops: boolean)
   ]
   const waiting = waitingAfter(state, ends, context.environment.clock.now())
   const head = { lifecycle: 'running', waiting } as const
-  // The calls that were cut wait for nobody any more, so the parent's list must not say that this child waits
+  // The calls that were cut wait for no one any more, so the parent's list must not say that this child waits
   // for a person.
   const listing = state.isToldAwaiting ? listedAs(context, { status: 'running' }) : []
   const others = [...stopAwaited(context), ...listing]
-  const write: Write = { kind: 'outcome', events, others, head, expectsNoMail: true }
+  const write: Write = { kind: 'outcome', events, others, head, requiresUnchangedLog: true }
   if (await unlessLogMoved(context, () => context.commit('turn_cut', write)))
     await afterStored(context, answering, messages)
 }

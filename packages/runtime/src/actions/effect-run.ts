@@ -105,7 +105,7 @@ function asTool(
 ): ToolDefinition {
   const { name } = effect.scheduled
   const { description = name, risk = 'write_low_risk', probe, timeoutMs } = definition ?? {}
-  // `retry` is about attempts that failed. Whether one of which nobody knows what it did may be repeated is declared.
+  // `retry` is about attempts that failed. Whether an attempt with an unknown outcome may be repeated is declared.
   const { idempotent = false } = definition ?? {}
   const look =
     probe &&

@@ -111,7 +111,7 @@ export async function askAboutRun(
 ): Promise<void> {
   const { clock, ids, limits } = context.environment
   const { effectId } = run.effect.scheduled
-  // Only approvals expire. The question whether the scheduled effect happened stays open until somebody answers it.
+  // Only approvals expire. The question whether the scheduled effect happened stays open until someone answers it.
   const expires = kind === 'approval' ? clock.now() + limits.interruptTtlMs : undefined
   const question: RuntimeEvent = {
     type: 'interrupt_opened',

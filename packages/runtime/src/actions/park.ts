@@ -16,7 +16,7 @@ const LONG_WAIT_MS = 60_000
 
 /**
  * Commits that the thread waits until `wakeAt`, and returns true: the work on it ends. Returns false if
- * another writer has appended to the log meanwhile: the work goes on.
+ * another writer has appended to the log meanwhile: the work continues.
  */
 export async function park(
   context: DrainContext,
@@ -42,7 +42,7 @@ export async function park(
     others: notice.others,
     head: { lifecycle, waiting, ...usage },
     wake: { exactly: wakeAt },
-    expectsNoMail: true,
+    requiresUnchangedLog: true,
     kind: 'outcome',
     releases: true,
   }

@@ -68,7 +68,7 @@ export async function runStrategy(context: DrainContext, side: ResolvedSide): Pr
   }
   const open = openCalls(state)
   // A call that waited may have got its answer while another call of this run was still running. If the log
-  // has any new event, `next` decides again whether the thread parks (waits) or the strategy is run again.
+  // has any new event, `next` decides again whether the thread parks or the strategy is run again.
   if (state.seq !== seq && open.some(({ interruptId }) => interruptId !== undefined)) return
   if (open.some((call) => isWaiting(state, call))) {
     const message = `The agent of ${side.label} did nothing with an answer that its call waited for.`
@@ -124,7 +124,7 @@ class StrategyReplay {
   #fault: { readonly error: unknown } | undefined
   /** Calls of this run that were started and have neither ended nor begun to wait. */
   readonly #running = new Set<CallState>()
-  /** The running calls that the gate (policy, approval) has judged. */
+  /** The running calls that the gate has judged. */
   readonly #admitted = new Set<CallState>()
   /** Calls that were not started, because an earlier call of the same message waits for a person or a child. */
   readonly #held = new Set<CallState>()
@@ -233,7 +233,7 @@ class StrategyReplay {
 
   /**
    * Ends the run from inside a request of the strategy. The returned promise never settles, so the
-   * strategy does not go on; the run is aborted at once.
+   * strategy does not continue; the run is aborted immediately.
    */
   #end(end: RunEnd): Promise<never> {
     this.#leave(end)

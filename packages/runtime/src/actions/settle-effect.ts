@@ -36,7 +36,7 @@ export async function settleEffect(context: DrainContext, effectId: string): Pro
     const decision = await answerInDoubt({ tool, callId, governor, request, answer })
     if (decision.type !== 'rerun')
       return endFound(context, run, decision, { settledBy: 'person', cutOff })
-    // For the governor, which allows or denies runs, the next attempt is another call that needs its own approval.
+    // For the governor the next attempt is another call that needs its own approval.
     const error = `${CUT_OFF[cutOff]} while it ran. A person found that it had no effect.`
     return endRun(context, run, { outcome: 'failed', error, retryAfterMs: 0 })
   }

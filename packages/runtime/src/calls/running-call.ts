@@ -140,7 +140,7 @@ export class RunningCall implements CallPorts {
   // 1. The gate judges the call.
 
   /**
-   * Asks the governor, which allows or denies calls, about tools with user code. The runtime's own tools are
+   * Asks the governor about tools with user code. The runtime's own tools are
    * always allowed, because they only plan a commit.
    */
   async #admit(call: ToolCall): Promise<ToolAdmission> {
@@ -202,7 +202,7 @@ export class RunningCall implements CallPorts {
       events: [startEvent],
       // If a grant is revoked after the governor has read it, the call must not start: this commit is refused.
       // The same holds for a write if the thread was stopped, terminated or cut before this commit.
-      expectsNoMail: !this.#onlyReads,
+      requiresUnchangedLog: !this.#onlyReads,
     }
     try {
       const isStarted = await unlessLogMoved(drain, () => drain.commit('call_start', write))

@@ -7,7 +7,7 @@ import { findCall } from '../state/calls.ts'
 import { governedCall } from './admit-call.ts'
 
 /**
- * Tells the governor, which judges calls, that the question about this call is withdrawn, so that a later
+ * Tells the governor that the question about this call is withdrawn, so that a later
  * approval of it cannot be used.
  */
 export async function withdraw(
@@ -24,7 +24,7 @@ export async function withdraw(
 
 /**
  * Denies a call whose approval was used before, so that its start could not be committed. The governor is
- * opened again from the log and told of the denial; otherwise the call would go on waiting for an approval.
+ * opened again from the log and gets the denial; otherwise the call would keep waiting for an approval.
  */
 export async function refuseReplayed(context: DrainContext, call: ToolCall): Promise<void> {
   context.dropGovernor()

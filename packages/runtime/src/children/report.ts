@@ -80,7 +80,8 @@ export interface ParentReport {
 
 /**
  * Returns the text of a report. The parent's model gets it whole only up to the size of a tool's result
- * (`maxToolResultBytes`); of a larger one it gets the beginning, the end and the name of a file of the parent with all of it.
+ * (`maxToolResultBytes`); of a larger one it gets the beginning, the end and the name of a file of the parent with
+ * all of it.
  */
 function fitBody(
   context: DrainContext,

@@ -67,7 +67,7 @@ async function stateOf(store: Store, threadId: string): Promise<KernelState | un
   return fold.state
 }
 
-/** How many events of a thread are read at once. */
+/** How many events of a thread are read in one request. */
 const PAGE = 500
 
 /** Whether the session that a thread had at the event `seq` has ended since; also if the thread is gone. */

@@ -4,9 +4,9 @@ import type { Commit, ThreadChange } from '../store/commit.ts'
 
 /*
  * Held writes (docs/decisions/0016-durable-writes.md). Some writes tell nothing that the next commit of the
- * same work could not tell as well: nobody acts between an answer and the start of its first call. Such a write is
+ * same work could not tell as well: nothing acts between an answer and the start of its first call. Such a write is
  * held: its events change the folded state now, and they are stored together with the next commit, in the same order.
- * The commit expects that nobody has appended in between. If somebody has, the log is read again, each held write is
+ * The commit expects that no other writer has appended in between. If one has, the log is read again, each held write is
  * committed by itself, and what was decided since is decided again.
  */
 

@@ -30,7 +30,7 @@ import { StoreError, isStoreError } from '../store/store-error.ts'
 
 /** What a writer needs of the thread that it writes. */
 export interface WrittenThread extends PlannedThread {
-  /** Takes what the open governor (which judges calls) wants stored with the next commit. */
+  /** Takes what the open governor wants stored with the next commit. */
   takeGovernance(): GovernanceWrites | undefined
   /** Called when decisions of the governor were not stored: it has to be opened again from the log. */
   dropGovernor(): void
@@ -45,7 +45,7 @@ export interface WrittenThread extends PlannedThread {
 export class LogWriter {
   readonly #thread: WrittenThread
   readonly #planner: WritePlanner
-  /** Whether another drain (run of this work) has claimed the thread; the store then rejects commits from here. */
+  /** Whether another drain has claimed the thread; the store then rejects commits from here. */
   isFenced = false
   /** Whether the last commit has also given back the lease, the right to work on the thread. */
   isReleased = false
@@ -77,8 +77,8 @@ export class LogWriter {
   }
 
   /**
-   * Writes a commit after all earlier commits have finished, so that the records of the governor (which
-   * applies the policies) are stored in the order in which it made them.
+   * Writes a commit after all earlier commits have finished, so that the records of the governor are stored in the
+   * order in which it made them.
    */
   async commit(point: string, write: Write): Promise<void> {
     try {
@@ -165,7 +165,7 @@ export class LogWriter {
     } catch (error) {
       const rest = await this.#withoutParent(write, error)
       if (rest) return await this.#append(point, { ...rest, governance })
-      // The governor (which applies the policies) has made decisions that are not in the log. So it is dropped
+      // The governor has made decisions that are not in the log. So it is dropped
       // here, and opened again from the log when it is needed.
       this.#thread.dropGovernor()
       throw error
@@ -203,7 +203,7 @@ export class LogWriter {
     const own = this.#planned(point, { ...write, governance, joinsNext: undefined }, isGuarded)
     const held = this.#held
     const combined = held ? mergePlanned(held, own) : own
-    const isRetried = (isGuarded || setsLifecycle(write)) && !write.expectsNoMail && !held
+    const isRetried = (isGuarded || setsLifecycle(write)) && !write.requiresUnchangedLog && !held
     const store = () => this.#store(combined.commit)
     const storeNow = (): Promise<CommitResult | undefined> =>
       isRetried ? resultUnlessMoved(store).then((end) => end?.result) : store()
@@ -249,7 +249,7 @@ export class LogWriter {
     if (write.values?.user && isValueRefused)
       return this.#append(point, await this.#afterValueRefused(given, error))
     // Committed alone, the write is right whatever others have appended, unless it demands an unchanged log.
-    if (!held || !isStoreError(error, 'LOG_MOVED') || write.expectsNoMail) throw error
+    if (!held || !isStoreError(error, 'LOG_MOVED') || write.requiresUnchangedLog) throw error
     return point === '' ? undefined : this.#append(point, given)
   }
 
@@ -280,7 +280,7 @@ export class LogWriter {
    * committed by itself, because it changes other threads or has records of the governor that cannot be made again.
    */
   async #hold(point: string, write: Write): Promise<boolean> {
-    const { joinsNext, expectsNoMail, others = [], governance, onLost } = write
+    const { joinsNext, requiresUnchangedLog, others = [], governance, onLost } = write
     const hasRecords = governance && governance.events.length + governance.audit.length > 0
     if (!joinsNext || others.length > 0 || (hasRecords && joinsNext !== true)) return false
     if (!this.#held) {
@@ -288,8 +288,10 @@ export class LogWriter {
       // demands an unchanged log, so it is refused only if more events arrive before it.
       const { seq } = this.state
       await this.catchUp()
-      if (expectsNoMail && this.state.seq !== seq)
-        throw new StoreError(`Thread ${this.#thread.head.id} has mail.`, { code: 'LOG_MOVED' })
+      if (requiresUnchangedLog && this.state.seq !== seq)
+        throw new StoreError(`The log of thread ${this.#thread.head.id} has changed.`, {
+          code: 'LOG_MOVED',
+        })
     }
     const own = this.#planned(point, write, false)
     const redo = (): Promise<boolean> => {
@@ -329,7 +331,7 @@ export class LogWriter {
 
   /**
    * Compares the values that the write relies on with the log as far as it was read. Returns the write, or its
-   * `onConflict` replacement, and whether the commit must be refused if somebody writes to the log in between.
+   * `onConflict` replacement, and whether the commit must be refused if another writer appends to the log in between.
    */
   #checked(given: Write): { readonly write: Write; readonly isGuarded: boolean } {
     const { events = [], values, onConflict } = given

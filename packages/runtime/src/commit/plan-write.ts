@@ -62,14 +62,15 @@ export class WritePlanner {
     const marksDue = !wake && !isDue && (head.wakeAt ?? Infinity) > clock.now()
     if (marksDue) wake = { by: clock.now() }
     // A lifecycle is set only by a write that knows whether the thread was terminated.
-    const isFixed = write.expectsNoMail || write.joinsNext || isGuarded || setsLifecycle(write)
+    const isFixed =
+      write.requiresUnchangedLog || write.joinsNext || isGuarded || setsLifecycle(write)
     const change: ThreadChange = {
       id: head.id,
       fence: epoch,
       append: events,
       head: {
         lifecycle: before.length > 0 ? 'running' : undefined,
-        // Open questions are counted at once: a person can answer while other calls of the message still run.
+        // Open questions are counted immediately: a person can answer while other calls of the message still run.
         waiting: asksPeople(events) ? waitingAfter(state, events, clock.now()) : undefined,
         ...write.head,
         ...(state.terminated && setsLifecycle(write) && { lifecycle: 'terminated' }),

@@ -60,7 +60,7 @@ export function createCommit({
     outage?.end()
     for (const [id, events] of appended(commit.threads, result)) live.publish(id, events)
     for (const { id, append = [], wake } of commit.threads) {
-      // The running work on the thread (its drain) is interrupted first, because it is no longer needed; then the
+      // The running drain is interrupted first, because it is no longer needed; then the
       // thread is woken.
       if (append.some(({ type }) => type === 'thread_terminated'))
         dispatcher.interrupt(id, 'terminate')

@@ -23,17 +23,17 @@ export interface DrainContext {
   readonly environment: KernelEnvironment
   /** The state of the thread after the last commit. */
   readonly state: KernelState
-  /** The row of the thread in the store when this work (drain) claimed it: id, tenant, owner, place in the tree. */
+  /** The row of the thread in the store when this drain claimed it: id, tenant, owner, place in the tree. */
   readonly head: ThreadHead
   readonly epoch: number
   readonly signal: AbortSignal
   readonly agent: ResolvedAgent
-  /** The trace spans of this work on the thread (drain); undefined without telemetry. */
+  /** The trace spans of this drain; undefined without telemetry. */
   readonly trace: DrainTrace | undefined
   /** The current time as events store it (ISO 8601). */
   at(): string
   /**
-   * Commits the outcome of an action (one unit of the work on the thread), together with the pending records of
+   * Commits the outcome of an action, together with the pending records of
    * the governor (which judges the calls of a session). The store rejects the commit if another drain has
    * claimed the thread in the meantime.
    */

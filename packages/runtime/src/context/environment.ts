@@ -16,7 +16,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { LoopWatch } from '../telemetry/watchdog.ts'
 
 /**
- * The services that the work on threads (drains) and the API use. None of them holds the state of a thread.
+ * The services that drains and the API use. None of them holds the state of a thread.
  */
 export interface KernelEnvironment {
   readonly registry: Registry

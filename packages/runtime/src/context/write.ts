@@ -9,7 +9,7 @@ export type CommitWrite = (point: string, write: Write) => Promise<void>
 /**
  * What a write says, which decides how it is stored:
  *
- * - `begin`: only that something begins. It is written at once but not synced by itself, so it survives the death of
+ * - `begin`: only that something begins. It is written immediately but not synced by itself, so it survives the death of
  *   the process, and a failure of the machine only if a later commit was synced.
  * - `outcome`: that something was done. It resets the thread's count of failed attempts, because the thread is not
  *   stuck.
@@ -17,13 +17,13 @@ export type CommitWrite = (point: string, write: Write) => Promise<void>
  */
 export type WriteKind = 'begin' | 'outcome' | 'change'
 
-/** What one action (unit of the work on a thread) commits at once. */
+/** What one action commits together. */
 export interface Write {
   /** Default `change`. */
   readonly kind?: WriteKind
   readonly events?: readonly RuntimeEvent[]
   /**
-   * Records that the governor (which judges calls) wants committed at once; if absent, the pending records of
+   * Records that the governor wants committed immediately; if absent, the pending records of
    * the open governor are committed.
    */
   readonly governance?: GovernanceWrites
@@ -50,13 +50,13 @@ export interface Write {
   /** Returns the write that replaces this one if it is refused with `STATE_CONFLICT`. */
   readonly onConflict?: (error: unknown) => Omit<Write, 'values' | 'governance' | 'onLost'>
   /** Makes the store reject the commit when another writer has appended to the log meanwhile. */
-  readonly expectsNoMail?: boolean
-  /** Gives the lease (the right to work on the thread) back with this commit, because the work ends. */
+  readonly requiresUnchangedLog?: boolean
+  /** Gives the lease back with this commit, because the work ends. */
   readonly releases?: boolean
   /**
-   * Lets the write join the next commit of the same work (drain): its events change the state now, and are
+   * Lets the write join the next commit of the same drain: its events change the state now, and are
    * stored together with the next ones. Only for a write on which nothing outside this work relies until then.
-   * Before an action (unit of work) that does not begin with a commit, the write is committed by itself.
+   * Before an action that does not begin with a commit, the write is committed by itself.
    *
    * If another writer appends to the log in between, `true` commits the same write again. A function is
    * called instead: it commits what is right then, with the `commit` that it gets, and returns whether the

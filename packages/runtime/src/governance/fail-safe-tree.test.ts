@@ -256,7 +256,7 @@ describe('a write that is not undone is named, and a person is asked', () => {
     async (found, left, status) => {
       const world: World = []
       const { runtime, id, result, waiting } = await withWrite(lost(world), {}, world)
-      expect(result.text).toContain('nobody knows whether it happened')
+      expect(result.text).toContain('it is unknown whether it happened')
       expect(world).toEqual(['c1'])
       expect(waiting).toMatchObject([
         { kind: 'in_doubt', toolName: 'write', question: { undo: 'in_doubt' } },

@@ -35,12 +35,12 @@ function isUnderWay(event: RuntimeEvent): boolean {
   }
 }
 
-/** What the node (process) that works on a thread sends to other nodes where the thread is read. */
+/** What the node that works on a thread sends to other nodes where the thread is read. */
 export interface LiveFrame extends DraftPart {
   /** The number of the last event of the log that the sender has published. */
   readonly seq: number
   /**
-   * The number of the event after which the draft (text not yet in the log) began; no event up to `seq` has ended it.
+   * The number of the event after which the draft began; no event up to `seq` has ended it.
    */
   readonly base: number
   /** Counts commits like `Channel.version`. A frame may differ from the previous frame in this number alone. */
@@ -60,7 +60,7 @@ export class Channel {
   version = 0
   /** Like `version`, but not increased by commits from the middle of a running session (`isUnderWay`). */
   turns = 0
-  /** Number of the last published event that ended a draft (the text of a running step). */
+  /** Number of the last published event that ended a draft. */
   endedAt = 0
   isRemoved = false
   /** How many readers want deltas. Other nodes send the text of a running step here only if this is above 0. */
@@ -68,10 +68,10 @@ export class Channel {
   /** The log and the state of the thread when they were last read from the store for readers of this process. */
   seen: { readonly logId: number; readonly state: string } | undefined
   readonly draft: LiveDraft
-  readonly #bells = new Set<() => void>()
+  readonly #listeners = new Set<() => void>()
   /** Which events were last read from the store because other nodes wrote them: after number `from`, up to `to`. */
   #pulled = { from: 0, to: 0 }
-  /** Whether the draft (streamed text) is a copy of that of another node. */
+  /** Whether the draft is a copy of that of another node. */
   #isReplica = false
   #recent: StoredEvent[] = []
   /**
@@ -84,7 +84,7 @@ export class Channel {
   }
 
   get readers(): number {
-    return this.#bells.size
+    return this.#listeners.size
   }
 
   /** Whether the channel can be dropped: it has no readers, and no text that is not in the log. */
@@ -97,13 +97,13 @@ export class Channel {
     return (this.draft.isEmpty || this.#isReplica) && this.#sources.size === 0
   }
 
-  join(bell: () => void, wantsDeltas = false): void {
-    this.#bells.add(bell)
+  subscribe(listener: () => void, wantsDeltas = false): void {
+    this.#listeners.add(listener)
     if (wantsDeltas) this.deltaReaders++
   }
 
-  leave(bell: () => void, wantsDeltas = false): void {
-    this.#bells.delete(bell)
+  unsubscribe(listener: () => void, wantsDeltas = false): void {
+    this.#listeners.delete(listener)
     if (wantsDeltas) this.deltaReaders--
     if (this.readers === 0) this.#recent = []
   }
@@ -113,7 +113,7 @@ export class Channel {
     this.version++
     if (events.length === 0 || events.some(({ event }) => !isUnderWay(event))) this.turns++
     for (const stored of events) this.#add(stored, isOwn)
-    this.ring()
+    this.notify()
   }
 
   /**
@@ -142,7 +142,7 @@ export class Channel {
     this.#recent = []
     this.version++
     this.turns++
-    this.ring()
+    this.notify()
   }
 
   /** Returns what has changed since the last frame that was sent; undefined if nothing has. */
@@ -164,7 +164,7 @@ export class Channel {
     if (this.firstSeq > frame.base + 1) this.firstSeq = frame.base + 1
     this.#isReplica = true
     const isJoined = this.draft.join(frame)
-    this.ring()
+    this.notify()
     return isJoined
   }
 
@@ -174,11 +174,11 @@ export class Channel {
       if (event.type === 'step_reset') this.draft.restart()
       this.draft.add(event)
     }
-    this.ring()
+    this.notify()
   }
 
-  ring(): void {
-    for (const bell of this.#bells) bell()
+  notify(): void {
+    for (const listener of this.#listeners) listener()
   }
 
   /** Returns the events after the given number; undefined if some of them are no longer in memory. */
@@ -218,29 +218,29 @@ export class Channel {
 }
 
 /**
- * A signal from one writer to one waiting reader. If it rings while the reader does not wait, the next
- * wait ends at once.
+ * A signal from one writer to one waiting reader. If it is notified while the reader does not wait, the next
+ * wait ends immediately.
  */
-export class Bell {
-  #hasRung = false
+export class NewsSignal {
+  #isNotified = false
   #listener: (() => void) | undefined
 
-  readonly ring = (): void => {
-    this.#hasRung = true
+  readonly notify = (): void => {
+    this.#isNotified = true
     this.#listener?.()
     this.#listener = undefined
   }
 
   /**
-   * Forgets earlier rings. Call it before checking for news: if it were called afterwards, a ring
+   * Forgets earlier notifications. Call it before checking for news: if it were called afterwards, a notification
    * during the check would be lost.
    */
-  mute(): void {
-    this.#hasRung = false
+  reset(): void {
+    this.#isNotified = false
   }
 
-  rung(): Promise<void> {
-    if (this.#hasRung) return Promise.resolve()
+  notified(): Promise<void> {
+    if (this.#isNotified) return Promise.resolve()
     return new Promise((resolve) => {
       this.#listener = resolve
     })

@@ -4,7 +4,7 @@ import type { NumberedEvent, SubscribeOptions } from '../contract/subscription.t
 import type { Store } from '../store/store.ts'
 import type { ThreadHead } from '../store/head.ts'
 import type { Timers } from '../dispatch/dispatcher.ts'
-import { beginsToShow, Bell, Channel, type LiveFrame } from './channel.ts'
+import { beginsToShow, NewsSignal, Channel, type LiveFrame } from './channel.ts'
 import { AbortGate } from './abort-gate.ts'
 import { endsDraft, type ShownEvent } from './live-draft.ts'
 import { readThread } from './read-thread.ts'
@@ -74,7 +74,7 @@ interface FrameOptions {
 interface LiveBusOptions {
   readonly store: Store
   readonly clock: Clock
-  /** Events read from the store at once. Default 500. */
+  /** Events read from the store in one request. Default 500. */
   readonly pageSize?: number
   /** How many characters of a running step are kept for late readers. Default 4 Mi. */
   readonly maxDraftSize?: number
@@ -122,7 +122,7 @@ class Bus implements LiveBus {
 
   /**
    * Publishes events of a thread to which other nodes write too. If this process works on the thread, they
-   * are published at once, because streamed text follows. Other events wait until the events before them
+   * are published immediately, because streamed text follows. Other events wait until the events before them
    * were read from the store, because one of those may end the streamed text of another node.
    */
   #publishAmongNodes(threadId: string, channel: Channel, events: readonly StoredEvent[]): void {
@@ -152,8 +152,8 @@ class Bus implements LiveBus {
 
   frames(threadId: string, { signal, lingerMs, timers }: FrameOptions): AsyncIterable<LiveFrame> {
     return closable(signal, (gate) =>
-      this.#reading([threadId], gate, ([channel], bell) =>
-        readFrames(channel, { bell, gate, lingerMs, timers }),
+      this.#reading([threadId], gate, ([channel], news) =>
+        readFrames(channel, { news, gate, lingerMs, timers }),
       ),
     )
   }
@@ -176,7 +176,7 @@ class Bus implements LiveBus {
     if (!channel) return
     channel.isRemoved = true
     this.#channels.delete(threadId)
-    channel.ring()
+    channel.notify()
   }
 
   subscribe(threadId: string, options: SubscribeOptions = {}): AsyncIterable<NumberedEvent> {
@@ -186,10 +186,10 @@ class Bus implements LiveBus {
       this.#reading(
         [threadId],
         gate,
-        ([channel], bell, join) => {
+        ([channel], news, join) => {
           if (includesDeltas) this.remote?.reading(threadId)
           return readThread(
-            { threadId, store, clock, pageSize, channel, bell, gate, join },
+            { threadId, store, clock, pageSize, channel, news, gate, join },
             options,
           )
         },
@@ -203,7 +203,7 @@ class Bus implements LiveBus {
     { signal }: { readonly signal?: AbortSignal } = {},
   ): AsyncIterable<void> {
     return closable(signal, (gate) =>
-      this.#reading(threadIds, gate, (channels, bell) => readTurns(channels, bell, gate)),
+      this.#reading(threadIds, gate, (channels, news) => readTurns(channels, news, gate)),
     )
   }
 
@@ -221,27 +221,27 @@ class Bus implements LiveBus {
     gate: AbortGate,
     read: (
       channels: readonly [Channel, ...Channel[]],
-      bell: Bell,
+      news: NewsSignal,
       join: (threadId: string) => Channel,
     ) => AsyncIterable<T>,
     wantsDeltas = false,
   ): AsyncGenerator<T, void> {
-    const bell = new Bell()
+    const news = new NewsSignal()
     const subscriptions: { readonly id: string; readonly channel: Channel }[] = []
     const join = (id: string): Channel => {
       const channel = this.#channel(id)
-      channel.join(bell.ring, wantsDeltas && subscriptions.length === 0)
+      channel.subscribe(news.notify, wantsDeltas && subscriptions.length === 0)
       subscriptions.push({ id, channel })
       return channel
     }
     const [first, ...others] = threadIds
     const channels = [join(first), ...others.map(join)] as const
     try {
-      yield* read(channels, bell, join)
+      yield* read(channels, news, join)
     } finally {
       gate.close()
       for (const [index, { id, channel }] of subscriptions.entries()) {
-        channel.leave(bell.ring, wantsDeltas && index === 0)
+        channel.unsubscribe(news.notify, wantsDeltas && index === 0)
         if (channel.deltaReaders === 0) this.remote?.left(id)
         this.#forget(id, channel)
       }
@@ -262,7 +262,7 @@ class Bus implements LiveBus {
 }
 
 interface FrameReading {
-  readonly bell: Bell
+  readonly news: NewsSignal
   readonly gate: AbortGate
   readonly lingerMs: number
   readonly timers: Timers
@@ -271,11 +271,11 @@ interface FrameReading {
 /** Yields the changes of a channel as frames for another node. Changes during a read are merged into one frame. */
 async function* readFrames(
   channel: Channel,
-  { bell, gate, lingerMs, timers }: FrameReading,
+  { news, gate, lingerMs, timers }: FrameReading,
 ): AsyncGenerator<LiveFrame, void> {
   let last: LiveFrame | undefined
   while (!gate.isClosed && !channel.isRemoved) {
-    bell.mute()
+    news.reset()
     const frame = channel.frame(last)
     if (frame) {
       last = frame
@@ -285,9 +285,9 @@ async function* readFrames(
     let isOver = false
     const handle = timers.set(lingerMs, () => {
       isOver = channel.isQuiet
-      bell.ring()
+      news.notify()
     })
-    await gate.through(bell.rung())
+    await gate.through(news.notified())
     timers.clear(handle)
     if (isOver) return
   }
@@ -295,17 +295,17 @@ async function* readFrames(
 
 async function* readTurns(
   channels: readonly [Channel, ...Channel[]],
-  bell: Bell,
+  news: NewsSignal,
   gate: AbortGate,
 ): AsyncGenerator<void, void> {
   let version = -1
   while (!gate.isClosed && !channels[0].isRemoved) {
-    bell.mute()
+    news.reset()
     const count = channels.reduce((sum, { turns }) => sum + turns, 0)
     if (version !== count) {
       version = count
       yield
-    } else await gate.through(bell.rung())
+    } else await gate.through(news.notified())
   }
 }
 
@@ -342,14 +342,14 @@ interface HeadReader {
 }
 
 async function* readRings(readers: Set<HeadReader>, gate: AbortGate): AsyncGenerator<void, void> {
-  const bell = new Bell()
-  const reader: HeadReader = { note: bell.ring }
+  const news = new NewsSignal()
+  const reader: HeadReader = { note: news.notify }
   readers.add(reader)
   try {
     while (!gate.isClosed) {
-      bell.mute()
+      news.reset()
       yield
-      await gate.through(bell.rung())
+      await gate.through(news.notified())
     }
   } finally {
     readers.delete(reader)

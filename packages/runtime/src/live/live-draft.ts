@@ -31,9 +31,9 @@ interface Run {
   size: number
 }
 
-/** The streamed text that one node (process) sends to another. The first `after` pieces are left out: it has them. */
+/** The streamed text that one node sends to another. The first `after` pieces are left out: it has them. */
 export interface DraftPart {
-  /** 0 if this is the whole draft (streamed text), which then replaces the copy at the other node. */
+  /** 0 if this is the whole draft, which then replaces the copy at the other node. */
   readonly after: number
   readonly count: number
   /** Pieces up to this number were dropped. */
@@ -48,7 +48,7 @@ export interface DraftPart {
 const MAX_MERGED = 16 * 1024
 
 /**
- * Whether a stored event replaces the draft (streamed text), because the answer is stored, a call has
+ * Whether a stored event replaces the draft, because the answer is stored, a call has
  * its result, or a new step begins. Everything that the draft contained can then be read in the log.
  */
 export function endsDraft(event: ShownEvent): boolean {
@@ -73,7 +73,7 @@ export function endsDraft(event: ShownEvent): boolean {
  * with the length of the text and not with the number of deltas.
  */
 export class LiveDraft {
-  /** Number of pieces since the draft (streamed text) began; part of the event ids that readers receive. */
+  /** Number of pieces since the draft began; part of the event ids that readers receive. */
   count = 0
   /** Number of pieces in all drafts so far; tells which pieces came after a reader connected. */
   order = 0
@@ -182,7 +182,7 @@ export class LiveDraft {
   }
 
   /**
-   * Ends the draft (streamed text), because the log now has its content. When one call ends, the
+   * Ends the draft, because the log now has its content. When one call ends, the
    * progress of other running calls is kept.
    */
   end(event: ShownEvent): void {

@@ -4,8 +4,8 @@ import type { StoredEvent } from '../contract/event.ts'
 import type { NumberedEvent, SubscribeOptions } from '../contract/subscription.ts'
 import type { Store } from '../store/store.ts'
 import { endsDraft, isWords } from './live-draft.ts'
-import type { Bell, Channel } from './channel.ts'
 import type { AbortGate } from './abort-gate.ts'
+import type { Channel, NewsSignal } from './channel.ts'
 import { descendantsOf } from '../store/descendants.ts'
 import { isParked } from '../store/head.ts'
 
@@ -15,9 +15,9 @@ interface Reading {
   readonly clock: Clock
   readonly pageSize: number
   readonly channel: Channel
-  readonly bell: Bell
+  readonly news: NewsSignal
   readonly gate: AbortGate
-  /** Returns the channel of another thread; from now on that channel rings the bell of this reader too. */
+  /** Returns the channel of another thread; from now on that channel notifies the signal of this reader too. */
   join(threadId: string): Channel
 }
 
@@ -44,19 +44,19 @@ const FROM_OUTSIDE: ReadonlySet<NumberedEvent['event']['type']> = new Set([
 ] as const)
 
 /**
- * Reads one thread: first the log after the reader's position, then the draft (unstored deltas) of the running step,
+ * Reads one thread: first the log after the reader's position, then the draft of the running step,
  * then new events of both. Stored events always come first, because deltas make sense only after the log before them.
  */
 export async function* readThread(
   reading: Reading,
   options: SubscribeOptions,
 ): AsyncGenerator<NumberedEvent, void> {
-  const { channel, bell, gate } = reading
+  const { channel, news, gate } = reading
   const reader = new Reader(reading, options)
   await reader.mustExist()
   await reader.findDraftEnd()
   while (!gate.isClosed && !channel.isRemoved) {
-    bell.mute()
+    news.reset()
     const events = await reader.log()
     for (const stored of events) {
       const takenBack = await reader.takeBack(stored)
@@ -69,7 +69,7 @@ export async function* readThread(
     const frame = reader.shown()
     if (frame) yield frame
     else if (await reader.isDone()) return
-    else await gate.through(bell.rung())
+    else await gate.through(news.notified())
   }
 }
 
@@ -118,7 +118,7 @@ class Reader {
   }
 
   /**
-   * Finds out whether the reader's position lies after the event that ends the draft (streamed text). That event
+   * Finds out whether the reader's position lies after the event that ends the draft. That event
    * may be stored but not yet published; a reader that resumes after it must not receive the same text again.
    */
   async findDraftEnd(): Promise<void> {
@@ -191,7 +191,7 @@ class Reader {
   }
 
   /**
-   * Returns the next piece of the draft (streamed text); undefined if the reader has already received,
+   * Returns the next piece of the draft; undefined if the reader has already received,
    * from the store, the event that ended it.
    */
   shown(): NumberedEvent | undefined {
@@ -217,7 +217,7 @@ class Reader {
     if (!head) return true
     if (head.seq > this.cursor.seq) {
       this.#isBehind = true
-      this.#reading.bell.ring()
+      this.#reading.news.notify()
       return false
     }
     if (untilCaughtUp) return true
@@ -231,7 +231,7 @@ class Reader {
       if (unknown.length > 0) {
         // Check again: a descendant that was not watched until now may have changed after it was read.
         this.#checked = -1
-        this.#reading.bell.ring()
+        this.#reading.news.notify()
         return false
       }
       isAtRest = below.every((one) => isParked(one, now))

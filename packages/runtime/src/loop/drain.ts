@@ -21,7 +21,7 @@ import { next } from './next.ts'
 import { nameOfAction, perform } from './perform.ts'
 import { ThreadContext } from './thread-context.ts'
 
-/** What all drains (stretches of work on a thread) of a process share. */
+/** What all drains of a process share. */
 export interface DrainParts {
   readonly leases: LeaseKeeper
   readonly gate: TrialGate
@@ -30,7 +30,7 @@ export interface DrainParts {
 }
 
 /**
- * Returns the function that works on a thread (drains it): it claims the thread, computes its state from its log,
+ * Returns the function that drains a thread: it claims the thread, computes its state from its log,
  * asks `next` for an action and performs it, until nothing is left to do. It ends without an error when another
  * drain has claimed the thread meanwhile, because the store then accepts no more commits of the earlier one.
  */
@@ -58,15 +58,15 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
         if (isKept) memory?.put(threadId, logId, writer.fold)
         return end
       } catch (error) {
-        // Fail. Once another process or drain (run of this work) has claimed the thread, any error here is only a
+        // Fail. Once another process or drain has claimed the thread, any error here is only a
         // consequence of that, so it is not reported.
         if (writer.isFenced || isStoreError(error, 'FENCED')) return undefined
         failure = error
         rememberRedactor(error, (text) => drain.context.redactor()?.text(text) ?? text)
-        if (signal.aborted || !isChargeable(error)) throw error
+        if (signal.aborted || !isStrike(error)) throw error
         // The lease was lost: the process that holds it now continues the thread.
         if (lease.signal.aborted) return undefined
-        return await drain.charge(error)
+        return await drain.countStrike(error)
       } finally {
         // Leave.
         if (!isKept) memory?.drop(threadId, logId, fold)
@@ -87,7 +87,7 @@ export function createDrain(environment: KernelEnvironment, parts: DrainParts): 
  * Whether an error counts against its thread, which fails after several such errors. Failures of the
  * store are not the thread's fault, and a log of a later version is left to a program that can read it.
  */
-function isChargeable(error: unknown): boolean {
+function isStrike(error: unknown): boolean {
   if (isStoreError(error)) return !error.code.startsWith('STORE_')
   return !(error instanceof RuntimeError && error.code === 'LOG_VERSION')
 }
@@ -214,7 +214,7 @@ class ThreadDrain {
 
   /**
    * Whether the work has to end without performing the action. After a stop or a termination, only actions that end
-   * something are still performed, and after a shutdown none, because every other action would be aborted at once.
+   * something are still performed, and after a shutdown none, because every other action would be aborted immediately.
    */
   #mustLeave({ type }: KernelAction): boolean {
     const { signal } = this.context
@@ -227,7 +227,7 @@ class ThreadDrain {
    * Counts an error of the work against its thread, and rethrows the error so that the work is tried
    * again later. After `drainAttempts` such errors without progress, the thread fails instead.
    */
-  async charge(error: unknown): Promise<DrainEnd> {
+  async countStrike(error: unknown): Promise<DrainEnd> {
     const { context, quarantine } = this
     const attempts = quarantine.attempts + 1
     try {

@@ -1,6 +1,6 @@
 import type { Clock } from '@skein/base'
 
-/** How long, and for how many actions, work on threads may go on before timers and sockets get their turn. */
+/** How long, and for how many actions, work on threads may continue before timers and sockets get their turn. */
 const MAX_BUSY_MS = 10
 const MAX_BUSY_ACTIONS = 100
 

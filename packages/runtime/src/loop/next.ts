@@ -22,7 +22,7 @@ export interface NextOptions {
   /** The agent of the thread; undefined if this process has no definition of that agent. */
   readonly agent: ResolvedAgent | undefined
   /**
-   * The number of the drain (run of the work on this thread) that calls `next`. A call that was started under
+   * The number of the drain that calls `next`. A call that was started under
    * another number and still counts as running was left by a process that died.
    */
   readonly epoch: number
@@ -89,7 +89,7 @@ export function next(state: KernelState, options: NextOptions): KernelAction {
 }
 
 /**
- * Returns the action for the first effect (scheduled work) that is due, was cut off by a crash, or got its answer.
+ * Returns the action for the first effect that is due, was cut off by a crash, or got its answer.
  * `mustYield` is true if this effect, or another one since the last session, failed or crashed: messages are then
  * answered first. Otherwise an effect that fails or kills the process again and again would block them for ever.
  */
@@ -102,7 +102,7 @@ function nextEffect(
   )
   for (const [effectId, { runAt, runningEpoch, interruptId, attempts, late }] of byTime) {
     const isCutOff = runningEpoch !== undefined || late !== undefined
-    // This same run of the work was interrupted while it ran the effect (scheduled work), so only the next run
+    // This same run of the work was interrupted while it ran the effect, so only the next run
     // of the work decides what became of the effect.
     if (runningEpoch === epoch) continue
     const open = interruptId === undefined ? undefined : interrupts.get(interruptId)
@@ -137,7 +137,7 @@ export function needsAgent(
   if (session || startsSession(state) || providedRequest(state) !== undefined) return true
   const wakeAt = nextTime(state, now)
   if (wakeAt !== null && wakeAt <= now) return true
-  // An effect (scheduled work) that waited for a person's answer and got it is due at once; `wakeAt` does not say so.
+  // An effect that waited for a person's answer and got it is due immediately; `wakeAt` does not say so.
   if (nextEffect(state, { epoch, now })) return true
   // A new thread needs its agent, because the agent may have hooks or children that start with the thread.
   return lastSession === undefined && immediateFor === undefined && stop === 'none'
@@ -246,7 +246,7 @@ function waitsForImmediate({ children }: KernelState): boolean {
 }
 
 /**
- * Returns the earliest time when an effect (scheduled work) is due, or when a question to a person or a request
+ * Returns the earliest time when an effect is due, or when a question to a person or a request
  * for variables expires; null if there is no such time.
  */
 function nextTime(state: KernelState, now: number): number | null {

@@ -67,8 +67,14 @@ export async function commitAnswer(
       costUsd: costUsd + (answer.costUsd ?? 0),
     }
     const joinsNext = joins ? (again: CommitWrite) => store(again, false) : undefined
-    // `expectsNoMail`: another writer may just have edited a message of the request, so the log must be unchanged.
-    const write: Write = { kind: 'outcome', events, blobs: log.blobs, head, expectsNoMail: true }
+    // `requiresUnchangedLog`: another writer may just have edited a message of the request, so the log must be unchanged.
+    const write: Write = {
+      kind: 'outcome',
+      events,
+      blobs: log.blobs,
+      head,
+      requiresUnchangedLog: true,
+    }
     await commit('answer', { ...write, joinsNext })
     return true
   }

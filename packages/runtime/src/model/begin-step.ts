@@ -32,7 +32,7 @@ export async function beginStep(
   const events: RuntimeEvent[] = [...messages, ...registryNote(context, side)]
   if (isOver) events.push(...stepEnd(context))
   if (before?.epoch === epoch) {
-    const write: Write = { kind: 'begin', events, expectsNoMail: messages.length > 0 }
+    const write: Write = { kind: 'begin', events, requiresUnchangedLog: messages.length > 0 }
     if (
       events.length > 0 &&
       !(await unlessLogMoved(context, () => context.commit('take_queue', write)))
@@ -48,7 +48,7 @@ export async function beginStep(
   if (wasWaiting) events.push({ type: 'status_changed', at, status: 'running' })
   events.push(stepStart(context, { turnId: turn.id, side: side.side, before }))
   const head = wasWaiting ? ({ lifecycle: 'running' } as const) : undefined
-  const write: Write = { kind: 'begin', events, head, expectsNoMail: messages.length > 0 }
+  const write: Write = { kind: 'begin', events, head, requiresUnchangedLog: messages.length > 0 }
   if (!(await unlessLogMoved(context, () => context.commit('step_start', write)))) return undefined
   await afterStored(context, side, messages)
   return { turn: state.session!.turn!, step: state.session!.turn!.step! }
@@ -56,7 +56,7 @@ export async function beginStep(
 
 /**
  * Returns a note that lists the subagents, if the list has changed since the model last received it, or if the model
- * no longer sees that note: a summary stands in its place, or the prompt leaves out earlier sessions.
+ * no longer sees that note: a summary replaces it, or the prompt leaves out earlier sessions.
  */
 function registryNote(context: DrainContext, side: ResolvedSide): readonly RuntimeEvent[] {
   const { state } = context

@@ -8,7 +8,7 @@ import { generateForRuntime } from './runtime-request.ts'
 import { viewOf } from './view.ts'
 
 /**
- * If the conversation is long, has its older messages summarised: from then on the model of this side (A or B) is
+ * If the conversation is long, has its older messages summarised: from then on the model of this side is
  * shown the summary in place of these messages. The log keeps all messages.
  */
 export async function compactIfLong(context: DrainContext, side: ResolvedSide): Promise<void> {

@@ -15,7 +15,7 @@ import { prepareRequest } from './prepare-request.ts'
 import type { StrategyRequest } from './asking.ts'
 
 /**
- * Runs one step of a side (A or B) of the conversation: takes queued messages, asks the model, commits the answer.
+ * Runs one step of a side of the conversation: takes queued messages, asks the model, commits the answer.
  * `asked` is set for an `agent()`: the request of its strategy; it takes queued messages only after its turn.
  */
 export async function infer(

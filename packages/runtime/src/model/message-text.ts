@@ -20,7 +20,7 @@ export function estimateViewTokens(messages: readonly Message[]): number {
     let own = estimates.get(message)
     if (own === undefined) {
       const media = mediaOf(message).length + filesIn(message)
-      // Media count as `MEDIA_TOKENS` each, whatever the number of their bytes; the text beside them
+      // Media count as `MEDIA_TOKENS` each, whatever the number of their bytes; the text next to them
       // counts by its length.
       const lines = media === 0 ? 0 : toLines(message).length / 4
       own = media === 0 ? lengthOf(message) / 4 : media * MEDIA_TOKENS + lines

@@ -3,7 +3,7 @@ import type { MessageJSON } from '@skein/base'
 import type { DrainContext } from '../context/drain-context.ts'
 
 /**
- * Gives every call of an answer an id that no other call of the thread has: results, interrupts (waits)
+ * Gives every call of an answer an id that no other call of the thread has: results, interrupts
  * and evidence refer to calls by id, but some servers number the calls of each answer from 0.
  * `@skein/ai` has already made the ids within one message differ.
  */

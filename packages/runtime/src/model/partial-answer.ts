@@ -20,7 +20,7 @@ export async function keepPartial(
   await context.commit('partial_answer', { events: [...log.events, answer], blobs: log.blobs })
 }
 
-/** Like `keepPartial`, but a new message ended the turn: work goes on, so the cost of the answer is recorded. */
+/** Like `keepPartial`, but a new message ended the turn: work continues, so the cost of the answer is recorded. */
 export async function keepCut(
   context: DrainContext,
   asking: Asking,

@@ -9,7 +9,7 @@ import { viewOf } from './view.ts'
 import { repairedMessages } from './repaired-messages.ts'
 
 /**
- * Returns the messages of a request: the conversation as this side of it (A or B) sees it, processed by the
+ * Returns the messages of a request: the conversation as this side sees it, processed by the
  * hooks, without secrets.
  */
 export async function modelMessages(
@@ -20,7 +20,7 @@ export async function modelMessages(
 }
 
 /**
- * Returns the conversation as this side of it (A or B) sees it. If this view does not end with a message that
+ * Returns the conversation as this side sees it. If this view does not end with a message that
  * the model can answer, the note "Go on." is first added to the conversation.
  */
 export async function answerableView(

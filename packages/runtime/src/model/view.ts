@@ -15,7 +15,7 @@ import { remembered, sameAs } from './message-copies.ts'
 import { openingOf } from './repaired-messages.ts'
 
 /**
- * Returns the conversation as one side (A or B) sees it: its own messages have the role `assistant`, all others
+ * Returns the conversation as one side sees it: its own messages have the role `assistant`, all others
  * the role `user`. Calls and results of the other side are left out. Pure. The same entries give the same
  * message objects, because the encoders of vendor formats cache the encoded form of a message by its identity.
  */
@@ -112,7 +112,7 @@ function startOf(state: KernelState, side: Side, key: readonly unknown[]): ViewS
   return (startsBySide[side] = new ViewStart(key, key[1] as number)) // the index of the first entry
 }
 
-/** Returns the note that stands for messages the user took back; the calls that had started follow it. */
+/** Returns the note that replaces messages the user took back; the calls that had started follow it. */
 function droppedNote(dropped: Message): Message {
   const { id, timestamp } = dropped
   const text =

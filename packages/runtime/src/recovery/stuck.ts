@@ -28,7 +28,7 @@ export async function failWithoutProgress(context: DrainContext, action: string)
   }
   const head = { lifecycle: 'failed' } as const
   const write: Write = { kind: 'outcome', events: [error], head, wake: { exactly: null } }
-  const last: Write = { ...write, expectsNoMail: true, releases: true }
+  const last: Write = { ...write, requiresUnchangedLog: true, releases: true }
   return unlessLogMoved(context, () => context.commit('park', last))
 }
 
@@ -87,7 +87,12 @@ async function giveUp(
     // once more to terminate its own children; if that fails too, the child is left as it is.
     const mustGoOn = context.state.resume !== undefined || (isOver && !wasOver)
     const wake = mustGoOn ? { by: environment.clock.now() } : { exactly: null }
-    await context.commit('fail_stuck', { ...write, wake, expectsNoMail: true, kind: 'outcome' })
+    await context.commit('fail_stuck', {
+      ...write,
+      wake,
+      requiresUnchangedLog: true,
+      kind: 'outcome',
+    })
   }
   await retryWhenLogMoved(park, { thread: context })
 }

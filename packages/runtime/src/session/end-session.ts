@@ -94,8 +94,9 @@ export async function endSession(context: DrainContext, ending: SessionEnding): 
     ...(outcome === 'stopped' ? stopAwaited(context) : []),
   ]
   const lifecycle = isOver ? 'terminated' : outcome === 'completed' ? 'idle' : outcome
-  // The session's calls no longer wait. What people are asked about calls with an unknown outcome and about writes stays, and
-  // so do the questions of effects (scheduled work) and requests for variables, unless the thread is over.
+  // The session's calls no longer wait. What people are asked about calls with an unknown outcome and about writes
+  // stays, and
+  // so do the questions of effects and requests for variables, unless the thread is over.
   const isLast = isOver || state.terminated !== undefined
   const stays = openForPeople(state).filter(({ isDetached, effectId }) =>
     isOver ? false : isDetached || (!isLast && effectId !== undefined),
@@ -175,7 +176,7 @@ async function waitsForStops(context: DrainContext, ending: SessionEnding): Prom
     ]
     const head = { lifecycle: 'stopping' } as const
     // The commit must not be made again with the same changes: a subagent may have taken the message meanwhile.
-    const write: Write = { kind: 'outcome', events, others, head, expectsNoMail: true }
+    const write: Write = { kind: 'outcome', events, others, head, requiresUnchangedLog: true }
     if (await unlessLogMoved(context, () => context.commit('session_failing', write))) return true
   }
   return false
@@ -237,7 +238,7 @@ export function reportedEnd(context: DrainContext): RuntimeEvent {
 }
 
 /**
- * Tells the governor, which judges calls and results, that its session failed. A session that is given up has to end
+ * Tells the governor that its session failed. A session that is given up has to end
  * even if the governor cannot be opened, e.g. without its agent; the audit log then shows the request as open.
  */
 async function failGoverned(

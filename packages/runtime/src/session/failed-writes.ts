@@ -25,9 +25,9 @@ const STATUS_TEXT: Readonly<Record<UndoStatus, string>> = {
   failed: 'not undone, because undoing it failed; a person was asked',
   skipped: 'not undone, because its tool declares no rollback',
   manual: 'not undone; a person was asked to undo it',
-  impossible: 'not undone, because it cannot be undone; a person was told',
-  in_doubt: 'nobody knows whether it happened, so it was not undone; a person was asked',
-  unknown: 'undone or not, nobody knows; a person was asked',
+  impossible: 'not undone, because it cannot be undone; a person was notified',
+  in_doubt: 'it is unknown whether it happened, so it was not undone; a person was asked',
+  unknown: 'it is unknown whether it was undone; a person was asked',
 }
 
 /** Returns the questions about writes that were not undone, for the inbox. */

@@ -7,8 +7,8 @@ import { callIdOf } from '../state/calls.ts'
 import type { SessionGovernor } from '../governance/session-governor.ts'
 
 /**
- * Returns the event that ends a call without an outcome with the result that it has reported late. The governor, which
- * judges calls, records the result with its next writes.
+ * Returns the event that ends a call without an outcome with the result that it has reported late. The governor
+ * records the result with its next writes.
  */
 export async function endLate(
   context: DrainContext,

@@ -126,7 +126,7 @@ async function endStarted(
       idempotencyKey: `${head.id}/${callId}`,
     },
   })
-  // It could run again safely, but it does not, and nobody knows what the first run has done.
+  // It could run again safely, but it does not, and what the first run has done is unknown.
   if (decision.type === 'rerun' && tool.governance.idempotent)
     return [{ ...base, outcome: 'unknown', result: `${why} ${UNKNOWN}` }]
   if (decision.type !== 'ask') return [endFound(base, decision, { why, settledBy: 'probe' })]

@@ -28,7 +28,7 @@ export interface FoldCache {
   /** Resolves to undefined when there is no such thread. */
   load(threadId: string): Promise<LoadedThread | undefined>
   forget(threadId: string): void
-  /** Lends the cached folds to drains (the code that works on threads), which go on adding events to them. */
+  /** Lends the cached folds to drains, which continue to add events to them. */
   readonly memory: FoldMemory
   /** The number of threads in the cache at the moment. */
   readonly size: number
@@ -38,7 +38,7 @@ export interface FoldCache {
 interface FoldCacheOptions {
   /** The maximum number of threads in the cache. Default 256. */
   readonly max?: number
-  /** The number of events that are read from the store at once. Default 1000. */
+  /** The number of events that are read from the store in one request. Default 1000. */
   readonly pageSize?: number
 }
 

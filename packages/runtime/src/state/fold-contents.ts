@@ -33,7 +33,7 @@ export function foldContents(state: KernelState, event: ContentsEvent): void {
       // A child that is not resumable has ended with its first report, so later status events are ignored.
       const hasReported = child.lifecycle === 'completed' || child.lifecycle === 'failed'
       if (hasReported && !child.created.isResumable) return
-      // While a child waits for a person, its session goes on, and so its text stays.
+      // While a child waits for a person, its session continues, so its text stays.
       const goesOn = child.lifecycle !== 'idle' && event.status !== 'idle'
       child.statusText = event.statusText ?? (goesOn ? child.statusText : undefined)
       child.lifecycle = event.status

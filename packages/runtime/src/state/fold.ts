@@ -70,7 +70,7 @@ export class KernelFold {
 /** The part of a store from which the events of a log and the snapshots of its state are read. */
 export type FoldSource = Pick<Store, 'events' | 'snapshots'>
 
-/** How many events are read at once. */
+/** How many events are read in one request. */
 const PAGE = 1000
 
 /** A log of a thread. */
@@ -109,8 +109,8 @@ export async function catchUpFold(
 }
 
 /**
- * Stores a snapshot of a thread state if its log has grown enough since the last one. Nobody waits for it: the state
- * is encoded at once, and a snapshot that cannot be written is taken again later, as a whole.
+ * Stores a snapshot of a thread state if its log has grown enough since the last one. Nothing waits for it: the state
+ * is encoded immediately, and a snapshot that cannot be written is taken again later, as a whole.
  */
 export function saveFold(fold: KernelFold, { snapshots }: FoldSource, log: LogName): void {
   if (!snapshots || fold.ahead > 0) return

@@ -25,13 +25,13 @@ export type KernelAction =
   | { readonly type: 'decide_undo'; readonly interruptId: string }
   /** Decides what became of calls that were running when a process died, or whose results came late. */
   | { readonly type: 'settle_in_doubt'; readonly calls: readonly CallState[] }
-  /** Closes an interrupt (a call that waits for an answer) that nobody answered in time. */
+  /** Closes an interrupt that no one answered in time. */
   | { readonly type: 'expire'; readonly interruptId: string }
   /** Creates a child thread that was waiting for variables, now that a person has provided them. */
   | { readonly type: 'boot_child'; readonly requestId: string }
   | { readonly type: 'run_effect'; readonly effectId: string }
   /**
-   * Decides what became of an effect (scheduled work) that ran when a process died, or applies a
+   * Decides what became of an effect that ran when a process died, or applies a
    * person's answer about it.
    */
   | { readonly type: 'settle_effect'; readonly effectId: string }

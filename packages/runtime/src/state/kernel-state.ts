@@ -59,7 +59,7 @@ export interface KernelState {
    */
   readonly queuedIds: Map<string, number>
   /**
-   * Messages about calls whose outcome the model was told is unknown, and of which more is known now. They wait for
+   * Messages about calls that ended as unknown for the model, and of which more is known now. They wait for
    * the next request to the model, and do not cause one.
    */
   readonly news: MessageQueued[]
@@ -171,7 +171,7 @@ export interface CallState {
   /** Whether the call was started at some time, also if it then began to wait or a crash reset it. */
   mayHaveRun: boolean
   outcome: Exclude<ToolOutcome, { type: 'deferred' }> | undefined
-  /** Whether the call was running when a process died, so that nobody knows if it had an effect. */
+  /** Whether the call was running when a process died, so that it is unknown whether it had an effect. */
   isUnknown: boolean
   interruptId: string | undefined
   isHidden: boolean

@@ -13,7 +13,7 @@ import {
 } from '@skein/ai'
 import type { CallState, Entry, KernelState } from './kernel-state.ts'
 
-/** A part with entries. The ids for finding a message are beside the entries, which are decoded only when used. */
+/** A part with entries. The ids for finding a message are next to the entries, which are decoded only when used. */
 export interface PackedEntries {
   readonly ids: readonly string[]
   /** The id of each entry's results; 0 if there are none, 1 if it is the usual one (see `resultsId`). */
@@ -37,7 +37,7 @@ export function packEntries(entries: readonly Entry[]): PackedEntries {
 }
 
 /**
- * Lets the entries of a state be decoded part by part, when an entry of the part is first used: whoever opens a long
+ * Lets the entries of a state be decoded part by part, when an entry of the part is first used: a program that opens a long
  * thread mostly wants its last messages. When all parts are decoded, the plain list replaces the proxy.
  */
 export function decodeLater(

@@ -8,7 +8,7 @@ import type { ThreadHead } from '../store/head.ts'
 import { type OpenSpan, parseTraceparent, type Telemetry } from './telemetry.ts'
 
 /**
- * The spans and measurements of one drain (one stretch of work on a thread), made from the events that it commits.
+ * The spans and measurements of one drain, made from the events that it commits.
  *
  * A span lives no longer than its drain: a thread may wait for days and continue in another process, and no SDK
  * keeps a span that long. So a session has one `invoke_agent` span per drain. The first of these spans is written

@@ -211,7 +211,7 @@ const fill = (slot, text) => {
   const at = slot * SLOT_BYTES
   names[at] = new TextEncoder().encodeInto(text, names.subarray(at + 1, at + SLOT_BYTES)).written
 }
-// Pauses the main thread, reads the slot of the running code and its place, and lets it go on.
+// Pauses the main thread, reads the slot of the running code and its place, and lets it continue.
 const look = (seen) =>
   new Promise((resolve) => {
     const session = new Session()
@@ -262,7 +262,7 @@ const watch = async () => {
       const suspects = (slot >= 0 ? [slot] : open).map(nameAt)
       const what = suspects.length === 1 ? suspects[0] : 'one of ' + suspects.join(', ')
       const where = place === '' ? '' : ' (' + place + ')'
-      const text = 'skein: the event loop stands still since ' + blockedMs + ' ms: ' + what + where
+      const text = 'skein: the event loop has been blocked for ' + blockedMs + ' ms: ' + what + where
       fill(SLOTS, slot >= 0 ? suspects[0] : '')
       fill(SLOTS + 1, place)
       if (Atomics.load(numbers, 0) === seen) Atomics.store(numbers, 1, 1)

@@ -13,7 +13,7 @@ import { descendantsOf } from '../store/descendants.ts'
 import type { ThreadHead } from '../store/head.ts'
 import type { ThreadChange } from '../store/commit.ts'
 
-/** The changes that user code made through the facade (its view of the thread), in the form of a commit. */
+/** The changes that user code made through the facade, in the form of a commit. */
 export type ChangesWrite = Required<Pick<Write, 'events' | 'others' | 'blobs'>> &
   Pick<Write, 'head' | 'values'>
 

@@ -11,10 +11,10 @@ const MAX_ARGUMENT_BYTES = 256 * 1024
 /** The latest time that a JavaScript Date can represent. */
 const MAX_TIME = 8.64e15
 
-/** The name of an effect (scheduled work) that runs a tool (`queueTool`) begins with this text. */
+/** The name of an effect that runs a tool (`queueTool`) begins with this text. */
 const QUEUED_TOOL = 'tool:'
 
-/** Returns the tool that an effect (scheduled work) with this name runs; undefined if the effect runs no tool. */
+/** Returns the tool that an effect with this name runs; undefined if the effect runs no tool. */
 export function queuedTool(
   { tools, effects }: Pick<Registry, 'tools' | 'effects'>,
   name: string,
@@ -30,7 +30,7 @@ type EffectMembers = Pick<
 
 interface FacadeEffects extends EffectMembers {
   /**
-   * Schedules the run of a tool as an effect (scheduled work) that is due at once. The caller has checked that the
+   * Schedules the run of a tool as an effect that is due immediately. The caller has checked that the
    * tool may be queued.
    */
   queueTool(name: string, args: JsonValue): string
@@ -111,7 +111,7 @@ export function facadeEffects(buffer: FacadeBuffer): FacadeEffects {
   }
 }
 
-/** Returns the effects (scheduled work) of a thread in the form that users see, the next one first. */
+/** Returns the effects of a thread in the form that users see, the next one first. */
 export function scheduledEffects(
   effects: ReadonlyMap<string, EffectState>,
   name?: string,

@@ -25,7 +25,7 @@ export interface ThreadFacadeOptions {
   readonly environment: KernelEnvironment
   readonly env: EnvReader
   readonly signal: AbortSignal
-  /** Commits events and shows them to readers at once; used by `emit` and `setStatus`. */
+  /** Commits events and shows them to readers immediately; used by `emit` and `setStatus`. */
   readonly immediate: (events: readonly RuntimeEvent[]) => Promise<void>
   /** Runs another tool for `invokeTool`. If it is missing, `invokeTool` always throws. */
   readonly invoke?: (name: string, args: JsonValue) => Promise<unknown>
@@ -39,7 +39,7 @@ export interface ThreadFacadeOptions {
 
 /**
  * The changes that user code made through the facade, the state object that it was given. They are
- * committed together with the outcome of that code: a tool, a hook or an effect (scheduled work).
+ * committed together with the outcome of that code: a tool, a hook or an effect.
  */
 export interface FacadeChanges {
   readonly events: readonly RuntimeEvent[]
@@ -67,7 +67,7 @@ export interface ThreadFacade {
 }
 
 /**
- * Creates the state object of a thread for tools, hooks, effects (scheduled work) and endpoints. Their writes are
+ * Creates the state object of a thread for tools, hooks, effects and endpoints. Their writes are
  * buffered: their own reads see them, but the thread changes only when the changes are committed.
  */
 export function createThreadFacade(options: ThreadFacadeOptions): ThreadFacade {
@@ -188,7 +188,7 @@ type LiveMembers = Pick<ThreadState, 'setStatus' | 'emit' | 'invokeTool' | 'queu
 
 /**
  * Creates the methods of a thread's state that do not wait for the end of the user's code: `setStatus`,
- * `emit` and `invokeTool` act at once, `queueTool` runs a tool later.
+ * `emit` and `invokeTool` act immediately, `queueTool` runs a tool later.
  */
 function liveMembers(
   options: ThreadFacadeOptions,

@@ -170,7 +170,7 @@ function toMessage(
   if (!isMessage(content)) throw badContent('is neither a text nor a message')
   if (content.type === 'tool_result') throw badContent('holds results of calls')
   if (content.type === 'assistant' && content.toolCalls?.length) {
-    throw badContent('has calls that nobody would run')
+    throw badContent('has calls that would never run')
   }
   return content
 }

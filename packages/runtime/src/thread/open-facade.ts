@@ -7,7 +7,7 @@ import { createThreadFacade } from './facade.ts'
 import { statusToParent } from './parent-list.ts'
 
 /**
- * Creates the facade: the object through which a tool, a hook or an effect (scheduled work) uses its thread.
+ * Creates the facade: the object through which a tool, a hook or an effect uses its thread.
  */
 export function openFacade(
   context: DrainContext,
@@ -32,7 +32,7 @@ export function openFacade(
 
 /**
  * Publishes the events of `emit` and `setStatus`. Transient events are only sent to readers; the others
- * are committed at once. A status text is also written to the parent thread, in the same commit.
+ * are committed immediately. A status text is also written to the parent thread, in the same commit.
  */
 async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): Promise<void> {
   const lasting = events.filter((event) => !(event.type === 'custom_event' && event.isTransient))
@@ -45,7 +45,7 @@ async function showNow(context: DrainContext, events: readonly RuntimeEvent[]): 
 }
 
 /**
- * Runs a read-only tool for another tool. The governor (policies, approvals) does not judge this call, and the
+ * Runs a read-only tool for another tool. The governor does not judge this call, and the
  * history does not contain it.
  */
 async function invoke(

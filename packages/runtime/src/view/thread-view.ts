@@ -86,7 +86,7 @@ export interface ViewCall {
   /** What the model sent, if the tool has made other arguments of it. */
   readonly sentArguments?: unknown
   /**
-   * `requested` before the call runs, `waiting` while somebody has to answer, `running`, then the outcome of the call.
+   * `requested` before the call runs, `waiting` while someone has to answer, `running`, then the outcome of the call.
    */
   readonly state: 'requested' | 'waiting' | 'running' | LoggedOutcome
   readonly result?: unknown

@@ -259,7 +259,7 @@ export class ViewFold {
     },
     subagent_updated: ({ reference, status, statusText }) => {
       const before = this.#children.get(reference)
-      // While a child waits for a person, its session goes on, and so its text stays.
+      // While a child waits for a person, its session continues, so its text stays.
       const goesOn = before?.status !== 'idle' && status !== 'idle'
       const earlierText = goesOn ? before?.statusText : undefined
       this.#setChild(reference, { status, statusText: statusText ?? earlierText })
@@ -470,8 +470,8 @@ const UNDO_NOTE: Readonly<Record<EventOf<'write_undone'>['status'], string>> = {
   skipped: 'not undone: it has no rollback.',
   manual: 'not undone: a person has to do that.',
   impossible: 'not undone: that is impossible.',
-  in_doubt: 'not undone: nobody knows whether it happened.',
-  unknown: 'undone or not: nobody knows.',
+  in_doubt: 'not undone: it is unknown whether it happened.',
+  unknown: 'it is unknown whether it was undone.',
 }
 
 /** A time that people read, to the minute. */
