@@ -12,7 +12,15 @@ import { calls, checkTranscript, says, scripted } from '@skein/ai/testing'
 import { anthropicMessages, chatDialect, openaiChat } from '@skein/ai/wires'
 import { isPlainObject, type JsonValue, manualClock } from '@skein/base'
 import { z } from 'zod'
-import { createRuntime, defineAgent, defineHook, definePrompt, defineTool, type HookDefinition, type RuntimeEvent } from '../index.ts'
+import {
+  createRuntime,
+  defineAgent,
+  defineHook,
+  definePrompt,
+  defineTool,
+  type HookDefinition,
+  type RuntimeEvent,
+} from '../index.ts'
 import type { HookName } from '../definitions/hooks.ts'
 import { manualTimers } from '../testing/simulation.ts'
 import { repairedMessages } from '../model/repaired-messages.ts'
