@@ -3,8 +3,10 @@ import { type Ended, skein } from './kit.ts'
 import { project } from './project.ts'
 
 /** The world of the programs here: a bank and a mail server that answer everything. */
-export const WORLD = `export default () => (request) =>
-  new URL(request.url).hostname.endsWith('.test') ? Response.json({ ok: true }) : undefined
+export const WORLD = `export default () => (request) => {
+  if (request.headers.has('x-fail')) throw new Error('it broke')
+  return new URL(request.url).hostname.endsWith('.test') ? Response.json({ ok: true }) : undefined
+}
 `
 
 /** Runs `skein crashtest` for `app.js` in a project of its own. */

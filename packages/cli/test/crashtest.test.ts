@@ -217,6 +217,11 @@ describe('what cannot be tested is said', { timeout: 120_000 }, () => {
       hint: '--world <file>, leave it out with --ignore, or allow it with --allow-host api.example.com.',
     },
     {
+      program: `await fetch('https://bank.test/fails', { method: 'POST', headers: { 'x-fail': '1' } })`,
+      says: 'error: The module of --world failed: it broke',
+      hint: '',
+    },
+    {
       program: `await fetch('https://api.openai.com/v1/responses', { method: 'POST' })`,
       says: 'calls a model, and nothing answers: POST https://api.openai.com/v1/responses',
       hint: '--model-script <file>',

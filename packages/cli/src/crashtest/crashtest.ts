@@ -1,6 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { messageOf } from '@skein/base'
 import { CommandError, ExitCode, usageError } from '../terminal/command.ts'
 import { choosePoints, crashPoints } from './choose-points.ts'
 import { type ComparedEffect, compareEffects } from './compare-effects.ts'
@@ -145,7 +146,9 @@ function checkBaseline(run: PointRun, setting: Setting): void {
 }
 
 /** Throws if the program wanted to reach something that nothing answers. */
-function checkReach({ refused, unanswered }: PointRun): void {
+function checkReach({ refused, unanswered, worldError }: PointRun): void {
+  if (worldError !== undefined)
+    throw usageError(`The module of --world failed: ${messageOf(worldError)}`)
   const [model] = unanswered
   if (model !== undefined)
     throw usageError(

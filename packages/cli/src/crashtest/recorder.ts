@@ -58,6 +58,8 @@ export class Recorder {
   readonly refused: Set<string> = new Set()
   /** Requests to models that nothing answers. */
   readonly unanswered: Set<string> = new Set()
+  /** The first error that the world threw. */
+  worldError: unknown
   readonly #options: RecorderOptions
   readonly #server: http.Server
   #start: RecordedStart | undefined
@@ -155,7 +157,7 @@ export class Recorder {
     signal: AbortSignal,
   ): Promise<Answer> {
     const { method, url, headers, body } = request
-    const { rules, world } = this.#options
+    const { rules } = this.#options
     const { host, hostname } = new URL(url)
     const isReachable = isThisMachine(hostname) || rules.allowedHosts.includes(hostname)
     const isIgnored = rules.ignored.some((pattern) => fitsRequest(pattern, request))
@@ -171,11 +173,20 @@ export class Recorder {
       this.unanswered.add(`${method} ${url}`)
       return text(400, 'skein crashtest: nothing answers models.') // a status that clients do not retry
     }
-    const response = await world(new Request(url, init))
+    const response = await this.#askWorld(new Request(url, init))
     if (response) return fromResponse(response)
     if (isReachable) return fromMessage(await forward(request, signal))
     this.refused.add(`${method} ${url}`)
     return text(403, `skein crashtest: nothing on this machine answers ${method} ${url}.`)
+  }
+
+  async #askWorld(request: Request): Promise<Response | undefined> {
+    try {
+      return await this.#options.world(request)
+    } catch (error) {
+      this.worldError ??= error
+      return new Response('skein crashtest: the world failed.', { status: 500 })
+    }
   }
 
   /** Notes a request that was answered, if it changed the world. */

@@ -52,6 +52,8 @@ export interface PointRun {
   readonly isPreloaded: boolean
   readonly refused: readonly string[]
   readonly unanswered: readonly string[]
+  /** What the world module threw, if it did. */
+  readonly worldError: unknown
   /** Where requests went that the recorder did not see. */
   readonly unseen: readonly string[]
 }
@@ -120,6 +122,7 @@ export async function runPoint(
         isPreloaded: notes.pids().length > 0,
         refused: [...recorder.refused, ...allNotes.flatMap((one) => one.names('refused'))],
         unanswered: [...recorder.unanswered],
+        worldError: recorder.worldError,
         unseen: [...new Set(allNotes.flatMap((one) => one.names('unseen')))],
       }
     }
