@@ -37,7 +37,13 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'gateway vendors client-tools server-tools',
     'ai-sdk testing/vendor-server',
   ],
-  cli: ['terminal', 'config', '. backup connect demo follow', 'commands'],
+  cli: [
+    'terminal',
+    'config',
+    '. backup connect demo follow crashtest/preload',
+    'crashtest',
+    'commands',
+  ],
   evals: ['recorded', 'diff play-back', 'replay', 'deploy-check run-again'],
   governance: [
     'contract keys',

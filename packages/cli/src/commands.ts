@@ -14,6 +14,7 @@ export interface Group {
 
 const dev = () => import('./commands/dev.ts')
 const demo = () => import('./commands/demo.ts')
+const crashtest = () => import('./commands/crashtest.ts')
 const completion = () => import('./commands/completion.ts')
 const serve = () => import('./commands/serve.ts')
 const chat = () => import('./commands/chat.ts')
@@ -55,6 +56,10 @@ export const COMMANDS: Readonly<Record<string, Leaf | Group>> = {
   demo: {
     summary: 'Kills an agent in the middle of a payment, and shows what happens. Needs no key.',
     load: async () => (await demo()).demo,
+  },
+  crashtest: {
+    summary: 'Kills a program at every boundary, starts it again, and says what happened twice.',
+    load: async () => (await crashtest()).crashtestCommand,
   },
   thread: {
     summary: 'Lists, shows and controls threads.',

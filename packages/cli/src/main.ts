@@ -127,7 +127,7 @@ function parseWords(
     const values = result.values as Input['values'] // `parseArgs` checked them against `options`
     const positionals = result.positionals
     const missing = operands.filter(({ isOptional }) => !isOptional)[positionals.length]
-    const extra = positionals[operands.length]
+    const extra = operands.at(-1)?.isRest === true ? undefined : positionals[operands.length]
     if (missing && !('help' in values)) return `<${missing.name}> is missing.`
     if (extra !== undefined && !('help' in values)) {
       const phrase = [positionals[operands.length - 1], extra].filter((word) => word !== undefined)
@@ -256,9 +256,10 @@ function usageOf(name: string, { operands }: Command): string {
 }
 
 function wordsOf(name: string, operands: Command['operands']): string {
-  const words = operands.map(({ name: operand, isOptional }) =>
-    isOptional ? `[${operand}]` : `<${operand}>`,
-  )
+  const words = operands.map(({ name: operand, isOptional, isRest }) => {
+    const word = isRest ? `${operand}…` : operand
+    return isOptional ? `[${word}]` : `<${word}>`
+  })
   return ['skein', name, ...words].join(' ')
 }
 

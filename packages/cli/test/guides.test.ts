@@ -14,6 +14,13 @@ const pages = globSync('{guides,migrate}/*.md', { cwd: docs })
 /** Fences that neither name a file nor are run here, and what runs them. */
 const runElsewhere = new Map([
   ['npm create skein@latest my-app', 'packages/create-skein/test/new-user.packed.test.ts'],
+  [
+    [
+      'skein crashtest "npm start" --ready http://127.0.0.1:3000/health \\',
+      `  --send 'POST http://127.0.0.1:3000/refunds {"order":"O-7"}'`,
+    ].join('\n'),
+    'packages/cli/test/crashtest.test.ts',
+  ],
 ])
 
 test('a guide shows nothing that no one runs', () => {
@@ -42,6 +49,7 @@ function projectOfTheExamples(): string {
   const folder = tempFolder()
   for (const name of readdirSync(exampleAgents))
     symlinkSync(join(exampleAgents, name), join(folder, name))
+  symlinkSync(join(exampleAgents, '..', 'crashtest'), join(folder, 'crashtest'))
   return folder
 }
 

@@ -62,6 +62,7 @@ export class Transcript {
       .replaceAll(this.#cwd, '/home/you/my-app')
       .replaceAll(/"(createdAt|updatedAt|wakeAt)":"[^"]+"/g, '"$1":"2026-11-15T08:06:40.000Z"')
       .replaceAll(/\d+ (?:s|min) ago/g, '1 s ago')
+      .replaceAll(/of \d+ crash points were/g, 'of 64 crash points were')
       .replaceAll(/digest [\da-f]{12}/g, 'digest 3fa9c1d2e4f5')
       .replaceAll(/· \d+\.\d s ·/g, '· 0.5 s ·')
       .replaceAll(` by ${userInfo().username}\n`, ' by you\n')

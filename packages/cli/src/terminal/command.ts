@@ -28,6 +28,8 @@ export interface Operand {
   readonly name: string
   readonly description: string
   readonly isOptional?: boolean
+  /** Whether it may be several words. Only the last operand can be. */
+  readonly isRest?: boolean
 }
 
 /** The values of the flags that the user gave. */
