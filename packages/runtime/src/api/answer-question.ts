@@ -9,6 +9,7 @@ import { waitingCount, type OpenInterrupt } from '../state/kernel-state.ts'
 import type { Commit } from '../store/commit.ts'
 import { jsonCopy } from '../thread/values.ts'
 
+/** Records the answer to a question of the kind `kind`; only the first answer counts. */
 export async function answerQuestion(
   context: ApiContext,
   { threadId, interruptId, by }: QuestionPlace,
