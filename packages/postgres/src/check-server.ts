@@ -3,6 +3,7 @@ import { StoreError } from '@skein/runtime'
 /** The oldest version of PostgreSQL that understands the SQL of the schema (NULLS NOT DISTINCT). */
 const OLDEST = 15
 
+/** Throws unless the server is new enough and its database stores UTF-8. */
 export function checkServer(facts: Readonly<Record<string, unknown>>): void {
   const { major, encoding } = facts
   if (Number(major) < OLDEST)

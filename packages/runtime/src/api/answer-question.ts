@@ -10,6 +10,7 @@ import type { Commit } from '../store/commit.ts'
 import { waitingCount } from '../state/questions.ts'
 import { jsonCopy } from '../thread/facade-buffer.ts'
 
+/** Records the answer to a question of the kind `kind`; only the first answer counts. */
 export async function answerQuestion(
   context: ApiContext,
   { threadId, interruptId, by }: QuestionPlace,

@@ -74,6 +74,7 @@ async function grantOf(
   return { events: [made], ...writes }
 }
 
+/** Creates the error for an approval that cannot include a standing grant. */
 export function notGrantable(interruptId: string, why: string): RuntimeError {
   return new RuntimeError(`${interruptId} cannot be approved for a time: ${why}.`, {
     code: 'ANSWER_INVALID',

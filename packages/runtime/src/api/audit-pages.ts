@@ -5,8 +5,10 @@ import type { AuditReader } from '../governance/audit-export.ts'
 /** How many lines a page of an audit log has unless the caller says otherwise, and how many at most. */
 export const AUDIT_PAGE = 500
 
+/** The largest number of lines that a page of an audit log may have. */
 export const MOST_AUDIT_LINES = 5000
 
+/** Returns the reader of audit logs and the root of the tree; throws if the runtime has no governance. */
 export async function auditOf(
   context: ApiContext,
   threadId: string,

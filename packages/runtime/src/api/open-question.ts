@@ -17,6 +17,7 @@ export function checkSeenDigest({ interrupt }: OpenInterrupt, { interruptId, dig
   })
 }
 
+/** Throws if the policy excludes the person from approving. */
 export function checkNotExcluded({ excluded }: ApprovalRequest, interruptId: string, by: string): void {
   if (!excluded.includes(by)) return
   throw new RuntimeError(`${by} may not approve ${interruptId}.`, {
@@ -25,12 +26,14 @@ export function checkNotExcluded({ excluded }: ApprovalRequest, interruptId: str
   })
 }
 
+/** A question of a thread, and who answers it. */
 export interface QuestionPlace {
   readonly threadId: string
   readonly interruptId: string
   readonly by?: string
 }
 
+/** Creates the event that records an answer. */
 export function answerEvent(
   context: ApiContext,
   { interruptId, by }: { readonly interruptId: string; readonly by?: string },
@@ -40,6 +43,7 @@ export function answerEvent(
   return { type: 'interrupt_answered', at: context.at(), interruptId, answer, ...answeredBy }
 }
 
+/** Finds a question that can still be answered as one of the kind `kind`; otherwise throws what is wrong. */
 export function openQuestion(
   { clock }: ApiContext,
   state: KernelState,
@@ -73,6 +77,7 @@ export function openQuestion(
   return open
 }
 
+/** Creates the error for a question that has its answer. */
 export function answeredBefore(threadId: string, interruptId: string): RuntimeError {
   return new RuntimeError(`The request ${interruptId} of thread ${threadId} was answered before.`, {
     code: 'ALREADY_ANSWERED',

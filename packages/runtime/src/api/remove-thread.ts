@@ -14,6 +14,7 @@ export async function removeThread(context: ApiContext, threadId: string): Promi
   }
 }
 
+/** Notifies readers and other nodes that a thread was removed or erased. */
 export function tellRemoved({ live, node }: ApiContext, head: ThreadHead): void {
   live.removed(head)
   node?.removed(head)

@@ -26,6 +26,7 @@ export async function unsendMessage(
   return result
 }
 
+/** Creates the event that takes a message out of the queue. */
 export function unqueued(context: ApiContext, queueId: string): RuntimeEvent {
   return { type: 'message_unqueued', at: context.at(), queueId }
 }

@@ -22,7 +22,7 @@ export function isAgentLike(value: object): boolean {
 }
 
 /** The key under which a subagent keeps the agent that it was made of. */
-export const subagentSource: symbol = Symbol.for('skein.subagent-of')
+const subagentSource: symbol = Symbol.for('skein.subagent-of')
 
 /** Returns the agent that `asSubagent` made this agent of; undefined for any other agent. */
 export function sourceOf(agent: object): object | undefined {

@@ -60,4 +60,4 @@ const SUBAGENT_OPTIONS: OptionNames = {
 export const silentHandler: SideHandler = () => undefined
 
 /** The subagents that were made without options, by their agents: an agent that two prompts list is one subagent. */
-export const plainSubagents: WeakMap<AgentDefinition, AgentDefinition> = new WeakMap()
+const plainSubagents: WeakMap<AgentDefinition, AgentDefinition> = new WeakMap()

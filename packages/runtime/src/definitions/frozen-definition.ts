@@ -8,7 +8,7 @@ export function frozenDefinition<T>(value: T): T {
   return copy(value, new Map()) as T // a copy has the same type
 }
 
-export function copy(value: unknown, seen: Map<object, unknown>): unknown {
+function copy(value: unknown, seen: Map<object, unknown>): unknown {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   if (seen.has(value)) return seen.get(value)
   if (Array.isArray(value)) {

@@ -6,6 +6,7 @@ import type { KernelState } from '../state/kernel-state.ts'
 /** A second issuer name for the same key, because grants may be valid longer than tokens. */
 export const RUNTIME_GRANTS = 'runtime-grants'
 
+/** One hour in milliseconds. */
 export const HOUR_MS = 3_600_000
 
 /** A person's signed consent to a tool in a thread. It is plain data; store it where you like. */

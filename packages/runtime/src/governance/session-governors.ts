@@ -130,7 +130,7 @@ export function createSessionGovernors(options: SessionGovernorsOptions): Sessio
   }
 }
 
-export async function invert(
+async function invert(
   {
     undo,
     session,

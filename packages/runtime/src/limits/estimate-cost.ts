@@ -49,6 +49,7 @@ export function highestCost(
   return { nanoUsd, tokens: totalTokens, inferences: 1 }
 }
 
+/** Estimates the tokens of a request that has not been sent. */
 export function inputTokensOf({ messages, system = '', tools }: LLMRequest): number {
   const rest = tools.map(({ name, description, parameters }) => [name, description, parameters])
   const others = (system.length + JSON.stringify(rest).length) / 3
@@ -80,6 +81,7 @@ function outputTokensOf(
   return definition?.capabilities?.maxOutputTokens ?? modelLimit ?? DEFAULT_OUTPUT_TOKENS
 }
 
+/** The number of characters that an event adds to the output. */
 export function lengthOf({ delta }: StreamEvent): number {
   const { text = '', argumentsJson = '' } = delta as {
     readonly text?: string

@@ -6,8 +6,10 @@ export const MEASURES = ['nanoUsd', 'tokens', 'inferences'] as const
 
 type Measure = (typeof MEASURES)[number]
 
+/** An amount of each measure. */
 export type Amounts = Readonly<Record<Measure, number>>
 
+/** Costs are counted in whole billionths of a dollar. */
 export const NANO = 1e9
 
 /** The tenant and the user that an inference is counted for. */

@@ -8,6 +8,7 @@ import type { ThreadHead } from '../store/head.ts'
 /** The names of all records of reservations begin with this text. */
 export const RECORDS = 'limit kept '
 
+/** The prefix of the counters that record the reservations of a thread. */
 export function recordsOf(threadId: string): string {
   return `${RECORDS}${JSON.stringify(threadId)} `
 }
@@ -22,6 +23,7 @@ export function recordOf(
   return `${recordsOf(id)}${JSON.stringify([epoch, number, accounts])}`
 }
 
+/** Reads the name of a counter that records a reservation. */
 export function parsedRecord(name: string): {
   readonly epoch: number
   readonly held: readonly Held[]

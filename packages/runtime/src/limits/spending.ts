@@ -27,6 +27,7 @@ interface Reservation {
   readonly inputTokens: number
 }
 
+/** What a reservation holds of one account. */
 export interface Held {
   readonly account: Pick<SpendingAccount, 'prefix' | 'max'>
   readonly amounts: Amounts

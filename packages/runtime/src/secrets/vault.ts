@@ -39,6 +39,7 @@ const FORMAT = 'v2.'
 /** The format of values that were encrypted before keys had ids. To decrypt such a value, every key is tried. */
 const WITHOUT_ID = 'v1.'
 
+/** The length of a key of AES-256. */
 export const KEY_BYTES = 32
 
 const NONCE_BYTES = 12

@@ -59,6 +59,7 @@ export function calledTools(
   return all
 }
 
+/** Returns the latest end of a grant, with the grants that the events make. */
 export function grantEnd(before: number | null, events: readonly RuntimeEvent[]): number | null {
   let last = before
   for (const event of events)
@@ -66,6 +67,7 @@ export function grantEnd(before: number | null, events: readonly RuntimeEvent[])
   return last
 }
 
+/** Returns where a thread was forked from, if its first event says so. */
 export function forkIn([first]: readonly RuntimeEvent[]): ThreadHead['forkedFrom'] {
   const from = first?.type === 'thread_created' ? first.metadata?.['forked_from'] : undefined
   if (!isPlainObject(from) || typeof from['thread_id'] !== 'string') return null

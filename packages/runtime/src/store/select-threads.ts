@@ -91,6 +91,7 @@ function byChange(a: Place, b: Place): number {
   return a.change - b.change || byId(a, b)
 }
 
+/** Orders by id. */
 export function byId(a: { readonly id: string }, b: { readonly id: string }): number {
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0
 }

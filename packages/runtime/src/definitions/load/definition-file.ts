@@ -12,6 +12,7 @@ export interface DefinitionFile {
   readonly stem: string
 }
 
+/** Creates a problem of a file as a whole. */
 export function toProblem(file: string, message: string): Problem {
   return { subject: file, field: '', message, file }
 }

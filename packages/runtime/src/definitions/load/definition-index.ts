@@ -31,6 +31,7 @@ export interface Reads {
   readonly endpoint: ReadEndpoint
 }
 
+/** The name of a kind of definition. */
 export type DefinitionKind = keyof Reads
 
 /** Adds an entry to the list of its kind. Reports a name that belongs to another definition. */
@@ -57,10 +58,12 @@ export function addDefinition<Read>(
   report(at(place, nameField(kind)), `two different ${kind}s are called "${name}"${where}${hint}`)
 }
 
+/** Creates an index without definitions. */
 export function emptyIndex<Read>(): DefinitionIndex<Read> {
   return { all: [], byName: new Map(), byObject: new Map() }
 }
 
+/** The field that names a definition of this kind. */
 export function nameField(kind: DefinitionKind): string {
   return kind === 'hook' ? 'id' : kind === 'endpoint' ? 'path' : 'name'
 }

@@ -66,4 +66,4 @@ function roundOf(url: string): string | null {
 }
 
 /** The URL parameter that makes Node load a module again. */
-export const PARAMETER = 'skein-reload'
+const PARAMETER = 'skein-reload'
