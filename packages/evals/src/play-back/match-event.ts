@@ -74,9 +74,14 @@ function difference(produced: unknown, recorded: unknown, place: Place): string 
   return undefined
 }
 
-/** A text without the times in it, e.g. of a status that says when a model is asked again. */
+/**
+ * A text without the times in it, e.g. of a status that says when a model is asked again, and without the hashes of ids
+ * that are in the paths of attachments.
+ */
 function timeless(text: string): string {
-  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'a time')
+  return text
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'a time')
+    .replace(/(\/attachments\/[^\s"]*-)[0-9a-f]{8}(?=[.\s",]|$)/g, '$1hash')
 }
 
 /** Whether a member is signed with keys of the installation that recorded the thread, so that no other can make it. */
