@@ -71,9 +71,14 @@ function mediaType(value: Readonly<Record<string, unknown>>): string | undefined
   return MEDIA.has(type) ? String(mimeType) : undefined
 }
 
+/** The log names the file of a medium in a text, and leaves its contents out. */
+function isNoMedium(item: unknown): boolean {
+  return !isObject(item) || mediaType(item) === undefined
+}
+
 /** Data of the application, with the types of media in place of their contents. */
 function withoutMedia(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutMedia)
+  if (Array.isArray(value)) return value.filter(isNoMedium).map(withoutMedia)
   if (!isObject(value)) return value
   const media = mediaType(value)
   if (media !== undefined) return { media }
@@ -105,9 +110,9 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'cacheControl',
 ])
 
-/** A value without ids, times and marks. Of media only the kind and the type count: logs name files by their hash. */
+/** A value without ids, times and marks. Media are left out, as in the log. */
 function plain(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plain)
+  if (Array.isArray(value)) return value.filter(isNoMedium).map(plain)
   if (!isObject(value)) return value
   const media = mediaType(value)
   if (media !== undefined) return { media }
