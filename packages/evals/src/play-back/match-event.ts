@@ -19,6 +19,12 @@ const TIMES: ReadonlySet<string> = new Set([
 /** Members about processes: the span of telemetry, the stack of an error. */
 const PROCESS: ReadonlySet<string> = new Set(['trace', 'cause', 'epoch'])
 
+/**
+ * Members that say how the messages of a request are stored, as a difference to an earlier request, which depends on what
+ * a process still had in memory. The player compares the messages themselves.
+ */
+const ENCODING: ReadonlySet<string> = new Set(['previous', 'adds'])
+
 /** The ids that were made in a played run, and the recorded ids that they stand for. */
 export interface IdBinding {
   /** Whether this id was made by the run. */
@@ -58,7 +64,9 @@ function difference(produced: unknown, recorded: unknown, place: Place): string 
     return undefined
   }
   if (!isObject(produced) || !isObject(recorded)) return path
+  const isRequest = path === '' && produced['type'] === 'model_requested'
   for (const key of new Set([...Object.keys(produced), ...Object.keys(recorded)])) {
+    if (isRequest && ENCODING.has(key)) continue
     const inner = { binding, name: key, path: `${path}/${key}` }
     const found = difference(produced[key], recorded[key], inner)
     if (found !== undefined) return found
@@ -66,9 +74,14 @@ function difference(produced: unknown, recorded: unknown, place: Place): string 
   return undefined
 }
 
-/** A text without the times in it, e.g. of a status that says when a model is asked again. */
+/**
+ * A text without the times in it, e.g. of a status that says when a model is asked again, and without the hashes of ids
+ * that are in the paths of attachments.
+ */
 function timeless(text: string): string {
-  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'a time')
+  return text
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'a time')
+    .replace(/(\/attachments\/[^\s"]*-)[0-9a-f]{8}(?=[.\s",]|$)/g, '$1hash')
 }
 
 /** Whether a member is signed with keys of the installation that recorded the thread, so that no other can make it. */

@@ -1,4 +1,5 @@
 import type { RuntimeEvent } from '@skein/runtime'
+import { threadTree } from '../recorded/facts-of.ts'
 import type { RecordedThread } from '../recorded/recorded-thread.ts'
 import type { PlayBackReport } from './play-back-report.ts'
 import { Player, type PlayerOptions, type Stuck } from './player.ts'
@@ -25,13 +26,35 @@ export async function playBack(
     const left = [...player.played.tracks.values()].find(
       ({ place, events: all }) => place < all.length,
     )
-    const difference = stuck
-      ? differenceOf(stuck, player.errors)
-      : left && differenceOf({ track: left, mismatch: undefined }, player.errors)
+    const place = stuck ?? (left && { track: left, mismatch: undefined })
+    const difference = place
+      ? differenceOf(place, player.errors)
+      : requestDifference(player.otherRequests.values().next().value, recorded)
     return { threadId: recorded.threadId, isSame: !difference, events, difference }
   } finally {
     await player.close()
   }
+}
+
+/** A request that was answered as recorded although it is another one. */
+function requestDifference(
+  other: { readonly threadId: string; readonly seq: number; readonly part: string } | undefined,
+  recorded: RecordedThread,
+): PlayBackReport['difference'] {
+  if (!other) return undefined
+  const { threadId, seq, part } = other
+  for (const thread of threadTree(recorded)) {
+    const event = thread.events[seq - 1]?.event
+    if (thread.threadId === threadId && event)
+      return {
+        threadId,
+        seq,
+        recorded: event,
+        produced: undefined,
+        message: `The ${part} of the request differs.`,
+      }
+  }
+  return undefined
 }
 
 function differenceOf(

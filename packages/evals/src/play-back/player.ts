@@ -14,6 +14,7 @@ import {
 import { noUsage, threadTree } from '../recorded/facts-of.ts'
 import { madeBy, saidAs, recordedUsageOf } from '../recorded/read-recording.ts'
 import { mayBeInput } from '../recorded/input-events.ts'
+import { changedPart, keyOfRecorded, keyOfRequest } from '../recorded/request-key.ts'
 import type { ThreadRequest, RecordedThread } from '../recorded/recorded-thread.ts'
 import { PlayedDispatcher } from './played-dispatcher.ts'
 import { type Mismatch, PlayedStore, type Track } from './played-store.ts'
@@ -111,6 +112,12 @@ export class Player {
   readonly #fencedAt = new Map<string, number>()
   /** Statuses that tools of children have set, each with the id of the child. */
   readonly #statuses = new Set<string>()
+  /** Requests that differ from the recorded ones, by the id of the recorded one. */
+  readonly otherRequests: Map<
+    string,
+    { readonly threadId: string; readonly seq: number; readonly part: string }
+  > = new Map()
+  readonly #nextIds: string[] = []
   readonly errors: unknown[] = []
   /** Requests to real models and other work outside, for which quiet waits. */
   readonly #outside = new Set<Promise<unknown>>()
@@ -133,7 +140,7 @@ export class Player {
   /** Starts the runtime and creates the root thread. */
   async open(): Promise<void> {
     const { registry, runtime } = this.#options
-    const ids: IdSource = () => this.played.made(uuidV7())
+    const ids: IdSource = () => this.#nextIds.shift() ?? this.played.made(uuidV7())
     this.runtime = await createRuntime({
       secretKey: new Uint8Array(32),
       ...runtime,
@@ -347,7 +354,9 @@ export class Player {
       event.type === 'interrupt_answered' && changedCall(events.slice(place, place + 3))
     if (changed) {
       const { interruptId, answeredBy: by = 'unknown' } = event
-      const decision = { threadId, interruptId, by, with: changed }
+      const decision = { threadId, interruptId, by, with: changed.arguments }
+      // The token is signed for the call with its id.
+      this.#nextIds.push(changed.toolCallId)
       if (await this.#throughApi(threadId, place, () => this.runtime.inbox.approve(decision)))
         return true
     }
@@ -494,6 +503,7 @@ export class Player {
       return
     }
     const recorded = this.#claim(threadId)
+    if (recorded && !this.#options.ask) this.#compare(request, { recorded, threadId, model })
     try {
       const own = this.#options.ask?.({ threadId, request, recorded, ...model })
       if (own) {
@@ -523,6 +533,24 @@ export class Player {
     } finally {
       if (recorded) this.#claimed.delete(recorded.logId)
     }
+  }
+
+  /** Remembers the first request that is not the recorded one. */
+  #compare(
+    request: LLMRequest,
+    {
+      recorded,
+      threadId,
+      model,
+    }: {
+      readonly recorded: ThreadRequest
+      readonly threadId: string
+      readonly model: Parameters<Answering>[1]
+    },
+  ): void {
+    const part = changedPart(keyOfRecorded(recorded.content), keyOfRequest(request, model))
+    if (part) this.otherRequests.set(recorded.logId, { threadId, seq: recorded.seq, part })
+    else this.otherRequests.delete(recorded.logId)
   }
 
   /** What the recording says of a request for a summary, which the runtime makes for itself and does not log. */
@@ -655,11 +683,13 @@ export class Player {
 }
 
 /** The arguments with which a person has replaced those of a call, if the next events say so. */
-function changedCall(events: readonly StoredEvent[]): JsonObject | undefined {
+function changedCall(
+  events: readonly StoredEvent[],
+): ReturnType<typeof madeBy>[number] | undefined {
   const made = events.find(({ event }) => event.type === 'call_changed')?.event
   const updated = events.find(({ event }) => event.type === 'message_updated')?.event
   if (made?.type !== 'call_changed' || updated?.type !== 'message_updated') return undefined
-  return madeBy(updated.message).find(({ toolCallId }) => toolCallId === made.changedTo)?.arguments
+  return madeBy(updated.message).find(({ toolCallId }) => toolCallId === made.changedTo)
 }
 
 const PROBED: ReadonlySet<string> = new Set([

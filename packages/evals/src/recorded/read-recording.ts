@@ -104,7 +104,7 @@ export async function recordedThread({
   const first = events[0]?.event
   if (first?.type !== 'thread_created')
     throw new SkeinError('The log does not begin with the event thread_created.', {
-      code: 'IMPORT_INVALID',
+      code: 'INPUT_INVALID',
     })
   const logs = await rebuildRequests(events, async (hash) => blobs.get(hash))
   return {
@@ -358,7 +358,7 @@ function objectOf(line: string, number: number): Readonly<Record<string, unknown
 
 function invalid(line: number, problem: string, cause?: unknown): SkeinError {
   return new SkeinError(`Line ${line} of the export cannot be read: ${problem}.`, {
-    code: 'IMPORT_INVALID',
+    code: 'INPUT_INVALID',
     cause,
   })
 }

@@ -20,7 +20,7 @@ export function keyOfRecorded(content: RequestContent): RequestKey {
     instructions: system ?? '',
     tools: text(tools),
     settings: text([params, structure ?? null]),
-    history: text(messages.map(plainMessage)),
+    history: messages.map((message) => messageText(message)).join('\n'),
   }
 }
 
@@ -35,7 +35,7 @@ export function keyOfRequest(
     instructions: typeof system === 'string' ? system : '',
     tools: text(sent),
     settings: text([params, structure ?? null]),
-    history: text(messages.map((message) => plainMessage(messageToJSON(message)))),
+    history: messages.map((message) => messageText(message, messageToJSON)).join('\n'),
   }
 }
 
@@ -62,6 +62,44 @@ function text(value: unknown): string {
   return canonicalJson(JSON.parse(JSON.stringify(value ?? null)))
 }
 
+const MEDIA: ReadonlySet<unknown> = new Set(['image', 'document', 'audio', 'video', 'binary'])
+
+/** The type of a medium: of its contents, or of the file that the log names in their place. */
+function mediaType(value: Readonly<Record<string, unknown>>): string | undefined {
+  const { type, mimeType, $file } = value
+  if (isObject($file)) return String($file['mediaType'])
+  return MEDIA.has(type) ? String(mimeType) : undefined
+}
+
+/** The log names the file of a medium in a text, and leaves its contents out. */
+function isNoMedium(item: unknown): boolean {
+  return !isObject(item) || mediaType(item) === undefined
+}
+
+/** Data of the application, with the types of media in place of their contents. */
+function withoutMedia(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter(isNoMedium).map(withoutMedia)
+  if (!isObject(value)) return value
+  const media = mediaType(value)
+  if (media !== undefined) return { media }
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [name, withoutMedia(inner)]),
+  )
+}
+
+const messageTexts = new WeakMap<object, string>()
+
+/** The text by which a message is compared. Requests of a thread share most of their messages. */
+function messageText<T extends object>(message: T, toJson?: unknown): string {
+  const before = messageTexts.get(message)
+  if (before !== undefined) return before
+  const json =
+    typeof toJson === 'function' ? (toJson as (message: T) => MessageJSON)(message) : message
+  const made = text(plain(json))
+  messageTexts.set(message, made)
+  return made
+}
+
 /** Members that say nothing to a model, or that differ in every run. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   'id',
@@ -72,18 +110,16 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'cacheControl',
 ])
 
-/** A message without ids, times and marks. Calls and results are numbered, so that they still belong together. */
-function plainMessage(message: MessageJSON): JsonObject {
-  return plain(message) as JsonObject // a message is an object
-}
-
+/** A value without ids, times and marks. Media are left out, as in the log. */
 function plain(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plain)
+  if (Array.isArray(value)) return value.filter(isNoMedium).map(plain)
   if (!isObject(value)) return value
+  const media = mediaType(value)
+  if (media !== undefined) return { media }
   const kept: Record<string, unknown> = {}
   for (const [name, inner] of Object.entries(value)) {
     // Arguments and results are data of the application: its own ids count.
-    if (name === 'arguments' || name === 'result') kept[name] = inner
+    if (name === 'arguments' || name === 'result') kept[name] = withoutMedia(inner)
     else if (!LEFT_OUT.has(name)) kept[name] = plain(inner)
   }
   return kept
