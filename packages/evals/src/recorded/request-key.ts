@@ -1,6 +1,6 @@
 import type { LLMRequest } from '@skein/ai'
 import { messageToJSON } from '@skein/ai'
-import { canonicalJson, isObject, type JsonObject, type MessageJSON, sha256Hex } from '@skein/base'
+import { canonicalJson, isObject, type MessageJSON, sha256Hex } from '@skein/base'
 import type { RequestContent } from './recorded-thread.ts'
 
 /** The parts of a request by which it is compared, each as text. */

@@ -1,0 +1,1 @@
+import './deploy-check.test.ts'
