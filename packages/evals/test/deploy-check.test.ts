@@ -14,7 +14,7 @@ import {
   deskRegistry,
   effectsIn,
   recordThreads,
-} from './recorded-desk.ts'
+} from './recorded-support.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-deploy-'))
 const world = join(folder, 'world')

@@ -137,7 +137,7 @@ test('changes of one replay: instructions, model, settings, tools and message', 
   await runtime.stop()
 })
 
-test('running again lists the effects, and refuses high-risk writes that nobody has accepted', async () => {
+test('running again lists the effects, and refuses high-risk writes that no one has accepted', async () => {
   const { runtime, ran, id } = await recordedDesk()
   expect(await listEffects({ runtime, threadId: id })).toMatchObject([
     { toolName: 'look', risk: 'read_only', needsApproval: false },

@@ -42,7 +42,7 @@ export interface RecordedStart {
   readonly kill: () => void
 }
 
-/** How long the answer before a crash may take, in ms. A stream may go on for ever. */
+/** How long the answer before a crash may take, in ms. A stream may continue forever. */
 const DRAIN_MS = 1000
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])

@@ -179,7 +179,7 @@ export class Player {
 
   async close(): Promise<void> {
     this.played.close()
-    // What still waits is dropped: if it went on, it could ask a model once more.
+    // What still waits is dropped: if it continued, it could ask a model once more.
     for (const { drop } of this.#stubs) drop()
     await this.runtime.stop({ graceMs: 0 })
   }

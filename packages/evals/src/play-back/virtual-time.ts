@@ -6,7 +6,7 @@ interface Timer {
   readonly callback: () => void
 }
 
-/** Time that stands still until the player moves it to the time of a recorded event. */
+/** Time that stays the same until the player moves it to the time of a recorded event. */
 export class VirtualTime implements Timers {
   readonly clock: ManualClock
   readonly #timers = new Set<Timer>()

@@ -28,7 +28,7 @@ import type {
 /** The part of a store from which threads are read. */
 export type RecordedSource = Pick<Store, 'head' | 'events' | 'blob'>
 
-/** How many events are read at once. */
+/** How many events one read returns at most. */
 const PAGE = 1000
 
 /** Reads a thread and its descendants from a store. Rejects with `THREAD_NOT_FOUND` if there is no such thread. */

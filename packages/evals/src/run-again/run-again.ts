@@ -43,7 +43,7 @@ export async function listEffects({
 
 /**
  * Runs a thread again as a fork, with everything live: models, tools, children. Rejects with `EFFECTS_NOT_ACCEPTED` if the
- * recording has high-risk writes and nobody has accepted them.
+ * recording has high-risk writes and no one has accepted them.
  */
 export async function runAgain(options: RunAgainOptions): Promise<RunAgainReport> {
   const { runtime, threadId, message, text, acceptedBy, signal } = options

@@ -206,7 +206,7 @@ for (const [name, openStore] of [
           expect(ledger.started).toBe(1)
         })
 
-    test('after its time limit: the session hears of it with its next request', async () => {
+    test('after its time limit: the session is notified with its next request', async () => {
       const { runtime, id, ledger, ends, late, shown, running } = await inFirstPayment({
         store: openStore(),
         timeoutMs: 30,

@@ -25,7 +25,7 @@ import type {
   WriteLeft,
 } from '../contract/event.ts'
 import type { FileStat, Side } from '../contract/thread-state.ts'
-import type { Registry, Relation, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
+import type { Registry, ResolvedAgent, ResolvedSide } from '../definitions/resolved.ts'
 import type { Budget } from '../definitions/agent-definition.ts'
 
 /**

@@ -2,17 +2,8 @@ import { deepFreeze, type JsonValue } from '@skein/base'
 import { RuntimeError } from '../contract/error.ts'
 import type { ThreadState } from '../contract/thread-state.ts'
 import type { RuntimeEvent, ValueSet } from '../contract/event.ts'
-import type { KernelState } from '../state/kernel-state.ts'
-import type { Blob } from '../store/commit.ts'
-import type { Store } from '../store/store.ts'
-import type { ThreadHead } from '../store/head.ts'
-import type { UserOf, UserValueChange } from '../store/user-value.ts'
-import { isStorable } from '../store/storable-text.ts'
-import { normalisePath } from './paths.ts'
 import { type FacadeBuffer, overlaid, allOverlaid, jsonCopy } from './facade-buffer.ts'
 import type { ValueUse, ValueRead, ValueUpdate } from './value-reads.ts'
-import { createGlob } from './glob.ts'
-import { fileMediaType, isTextFile } from './media-type.ts'
 
 const MAX_KEY_LENGTH = 256
 const MAX_VALUE_BYTES = 256 * 1024

@@ -191,7 +191,7 @@ function family(execute: () => Promise<unknown>) {
   return [parent, child]
 }
 
-test('a governed session fails without its agent and its governor, and the parent hears of it', async () => {
+test('a governed session fails without its agent and its governor, and the parent is notified', async () => {
   const machine = new Machine()
   const agents = family(() => new Promise(() => {}))
   const runtime = await machine.boot({ agents })

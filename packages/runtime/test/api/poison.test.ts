@@ -193,7 +193,7 @@ test('a drain that rejects is charged with its own error, which the log shows wi
   })
 })
 
-test('a child that has reported and cannot end its own children is given up, and its parent hears of it once', async () => {
+test('a child that has reported and cannot end its own children is given up, and its parent is notified once', async () => {
   const machine = new Machine()
   const finish = defineTool({
     name: 'finish',
