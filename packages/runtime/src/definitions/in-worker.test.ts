@@ -126,5 +126,5 @@ test('a module without a function, and a path that is no URL, say so', async () 
   await expect(wrong({}, { signal: new AbortController().signal })).rejects.toThrow(
     'default export',
   )
-  expect(() => inWorker('./x.ts' as never)).toThrow('given as a URL')
+  expect(() => inWorker('./x.ts' as never)).toThrow('must be a URL')
 })
