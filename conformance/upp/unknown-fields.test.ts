@@ -23,6 +23,12 @@ const places: Readonly<Record<WireName, (frame: Frame) => readonly (JsonObject |
   ],
   'ollama-chat': (frame) => [frame, frame['message']],
   'google-generate': (frame) => [frame, ...inFirst(frame['candidates'])],
+  'google-interactions': (frame) =>
+    'steps' in frame
+      ? [frame]
+      : /created|completed/.test(String(frame['event_type']))
+        ? [frame['interaction']]
+        : [],
   'anthropic-messages': (frame) =>
     'content' in frame
       ? [frame]

@@ -1,6 +1,7 @@
 /** Every shipped vendor and API with what it is sent and what it answers. */
 import { anthropicCases } from './cases/anthropic.ts'
 import { googleCases } from './cases/google.ts'
+import { googleInteractionsCases } from './cases/google-interactions.ts'
 import { ollamaCases } from './cases/ollama.ts'
 import { openaiChatCases } from './cases/openai-chat.ts'
 import { openaiResponsesCases } from './cases/openai-responses.ts'
@@ -11,5 +12,6 @@ export const vendorCases: readonly VendorCase[] = [
   ...openaiResponsesCases,
   ...anthropicCases,
   ...googleCases,
+  ...googleInteractionsCases,
   ...ollamaCases,
 ]

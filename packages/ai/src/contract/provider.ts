@@ -282,4 +282,9 @@ export interface RetryStrategy {
 
 /** The wire formats by name. */
 export type WireName =
-  'openai-chat' | 'openai-responses' | 'anthropic-messages' | 'google-generate' | 'ollama-chat'
+  | 'openai-chat'
+  | 'openai-responses'
+  | 'anthropic-messages'
+  | 'google-generate'
+  | 'google-interactions'
+  | 'ollama-chat'

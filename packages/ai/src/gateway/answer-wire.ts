@@ -107,6 +107,7 @@ const streamTypes: Readonly<Record<WireServer['name'], string>> = {
   'openai-responses': sse,
   'anthropic-messages': sse,
   'google-generate': sse,
+  'google-interactions': sse,
   'ollama-chat': 'application/x-ndjson',
 }
 

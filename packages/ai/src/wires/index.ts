@@ -2,6 +2,8 @@
 export { anthropicMessages } from './anthropic-messages/wire.ts'
 export type { GoogleDialect } from './google-generate/types.ts'
 export { googleGenerate } from './google-generate/wire.ts'
+export type { InteractionsDialect } from './google-interactions/types.ts'
+export { googleInteractions } from './google-interactions/wire.ts'
 export { ollamaChat } from './ollama-chat/wire.ts'
 export { chatDialect, type OpenAIChatDialect } from './openai-chat/types.ts'
 export { openaiChat } from './openai-chat/wire.ts'

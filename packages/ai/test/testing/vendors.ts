@@ -29,6 +29,11 @@ export const vendors: readonly VendorUnderTest[] = [
   { name: 'openai chat', model: openai('gpt-4o', { api: 'chat' }), prefix: '/v1' },
   { name: 'google', model: google('gemini-3-pro'), prefix: '/v1beta' },
   { name: 'google 2.5', model: google('gemini-2.5-flash'), prefix: '/v1beta' },
+  {
+    name: 'google interactions',
+    model: google('gemini-3-pro', { api: 'interactions' }),
+    prefix: '/v1beta',
+  },
   { name: 'ollama', model: ollama('qwen3'), prefix: '/api' },
   { name: 'openrouter', model: openrouter('x/y'), prefix: '/v1' },
   { name: 'groq', model: groq('llama'), prefix: '/v1' },

@@ -7,6 +7,8 @@ import { anthropicMessagesServer } from '../../src/wires/anthropic-messages/serv
 import { anthropicMessages } from '../../src/wires/anthropic-messages/wire.ts'
 import { googleGenerateServer } from '../../src/wires/google-generate/server.ts'
 import { googleGenerate } from '../../src/wires/google-generate/wire.ts'
+import { googleInteractionsServer } from '../../src/wires/google-interactions/server.ts'
+import { googleInteractions } from '../../src/wires/google-interactions/wire.ts'
 import { ollamaChatServer } from '../../src/wires/ollama-chat/server.ts'
 import { ollamaChat } from '../../src/wires/ollama-chat/wire.ts'
 import { chatDialect } from '../../src/wires/openai-chat/types.ts'
@@ -103,6 +105,7 @@ describe.each<[string, WireServer, Wire<never>, object]>([
   ['openai-responses', openaiResponsesServer, openaiResponses, responsesDialect],
   ['anthropic-messages', anthropicMessagesServer, anthropicMessages, { maxTokens: 1 }],
   ['google-generate', googleGenerateServer, googleGenerate, {}],
+  ['google-interactions', googleInteractionsServer, googleInteractions, {}],
   ['ollama-chat', ollamaChatServer, ollamaChat, {}],
 ])('%s', (_, server, wire, dialect) => {
   const request = { ...server.decodeRequest(asked, route), includeUsage: true }

@@ -11,6 +11,8 @@ import { anthropicMessagesServer } from '../../src/wires/anthropic-messages/serv
 import { anthropicMessages } from '../../src/wires/anthropic-messages/wire.ts'
 import { googleGenerateServer } from '../../src/wires/google-generate/server.ts'
 import { googleGenerate } from '../../src/wires/google-generate/wire.ts'
+import { googleInteractionsServer } from '../../src/wires/google-interactions/server.ts'
+import { googleInteractions } from '../../src/wires/google-interactions/wire.ts'
 import { ollamaChatServer } from '../../src/wires/ollama-chat/server.ts'
 import { ollamaChat } from '../../src/wires/ollama-chat/wire.ts'
 import { chatDialect } from '../../src/wires/openai-chat/types.ts'
@@ -125,6 +127,26 @@ const vendors: readonly Vendor[] = [
           },
           finishReason: 'STOP',
         },
+      ],
+    },
+  },
+  {
+    name: 'google-interactions',
+    wire: googleInteractions,
+    server: googleInteractionsServer,
+    dialect: {},
+    answer: {
+      id: 'i',
+      status: 'requires_action',
+      steps: [
+        { type: 'thought', signature: 'CANARY', summary: [{ type: 'text', text: 'CANARY' }] },
+        { type: 'google_search_call', id: 'CANARY', arguments: {}, signature: 'CANARY' },
+        {
+          type: 'model_output',
+          content: [{ type: 'text', text: 'Checking.', annotations: [{ type: 'CANARY' }] }],
+        },
+        { type: 'function_call', id: 'i/1', name: 'f', arguments: args, extra: 'CANARY' },
+        { type: 'function_call', id: 'i/2', name: 'f', arguments: args },
       ],
     },
   },

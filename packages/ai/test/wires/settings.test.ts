@@ -111,6 +111,20 @@ const words: Readonly<Record<string, Words>> = {
     },
     dropped: [],
   },
+  'google interactions': {
+    body: {
+      generation_config: {
+        max_output_tokens: 2000,
+        temperature: 0,
+        top_p: 0.5,
+        stop_sequences: ['END'],
+        seed: 7,
+        thinking_level: 'low',
+        tool_choice: 'any',
+      },
+    },
+    dropped: [],
+  },
   ollama: {
     body: {
       think: true,

@@ -283,12 +283,13 @@ describe('every vendor × every shape', () => {
     const { response_format, text, output_config, generationConfig, format } = server.requests.at(
       -1,
     )!.body as unknown as {
-      readonly response_format?: { readonly json_schema?: Format }
+      readonly response_format?: { readonly json_schema?: Format; readonly schema?: JsonSchema }
       readonly text?: { readonly format?: Format }
       readonly output_config?: { readonly format?: Format }
       readonly generationConfig?: { readonly responseJsonSchema?: JsonSchema }
       readonly format?: JsonSchema
     }
+    if (response_format?.schema) return { form: 'native', schema: response_format.schema }
     const named = response_format?.json_schema ?? text?.format
     if (named) return { form: named.strict ? 'strict' : 'not strict', schema: named.schema }
     const schema = output_config?.format?.schema ?? generationConfig?.responseJsonSchema ?? format

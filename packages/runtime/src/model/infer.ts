@@ -43,6 +43,7 @@ import { compactIfLong } from './compact.ts'
 import { logRequest } from './log.ts'
 import type { Redactor } from '../secrets/vault.ts'
 import { withMedia } from './media.ts'
+import { withoutVendorState } from './vendor-state.ts'
 import { haveMedia, repairedMessages, viewOf } from './view.ts'
 
 /** A request that the strategy of an `agent()` makes, and the data that is recorded with the answer. */
@@ -292,7 +293,10 @@ async function prepare(
     : await modelMessages(context, side)
   const { output, toolChoice } = side.prompt.definition
   const tools = request?.tools ?? (toolChoice === 'none' ? [] : context.tools(side))
-  const params = request?.params ?? (await paramsOf(model, side))
+  const { params, middleware } = withoutVendorState(
+    model.model,
+    request?.params ?? (await paramsOf(model, side)),
+  )
   const structure = request ? request.structure : output && toJsonSchema(output)
   const { config } = model.definition ?? {}
   const instance = llm({
@@ -311,6 +315,7 @@ async function prepare(
     structure,
     // The spending limits wrap the request last, so that an answer from a cache of other middleware costs nothing.
     middleware: [
+      middleware,
       context.trace?.middleware() ?? [],
       side.agent?.llmMiddleware ?? [],
       environment.spending?.middleware(context.head, side, model) ?? [],

@@ -19,6 +19,7 @@ import type { ResolvedModel, ResolvedSide, Subprompt } from '../definitions/reso
 import { findCall } from '../state/calls.ts'
 import { TimeLimit } from './ask.ts'
 import { hookedMessages, paramsOf, systemText } from './infer.ts'
+import { withoutVendorState } from './vendor-state.ts'
 import { logAnswer, logFailure, logRequest, type LogWrites } from './log.ts'
 import { viewOf } from './view.ts'
 import { findFiles } from '../thread/paths.ts'
@@ -151,9 +152,10 @@ async function infer(
   const { maxMessageBytes, modelAttempts, modelBackoffMs } = limits
   const { config } = model.definition ?? {}
   const retries = { maxRetries: modelAttempts - 1, baseDelay: modelBackoffMs }
+  const { params, middleware } = withoutVendorState(model.model, await paramsOf(model, side))
   const instance = llm({
     model: model.model,
-    params: await paramsOf(model, side),
+    params,
     system,
     structure: structureOf(side),
     config: {
@@ -162,6 +164,7 @@ async function infer(
       retryStrategy: config?.retryStrategy ?? new ExponentialBackoff(retries),
     },
     middleware: [
+      middleware,
       drain.trace?.middleware() ?? [],
       spending?.middleware(drain.head, side, model) ?? [],
     ].flat(),

@@ -319,6 +319,68 @@ const googleCases: Cases = {
   },
 }
 
+const interactions = (...input: JsonValue[]) => ({ model: 'm', input })
+const iUser = (...content: JsonValue[]) => ({ type: 'user_input', content })
+const iSays = (...content: JsonValue[]) => ({ type: 'model_output', content })
+const iCall = (fields: object = {}) => ({
+  type: 'function_call',
+  id: 'c1',
+  name: 'add',
+  arguments: {},
+  ...fields,
+})
+const iResult = (fields: object = {}) => ({
+  type: 'function_result',
+  call_id: 'c1',
+  name: 'add',
+  result: '3',
+  ...fields,
+})
+const iHi = iUser(text('Hi'))
+
+const interactionsCases: Cases = {
+  right: [
+    { model: 'm', input: 'Hi' },
+    interactions(iHi, { type: 'thought', signature: 's' }, iSays(text('Yes')), iHi),
+    interactions(
+      iHi,
+      iCall(),
+      iCall({ id: 'c2' }),
+      iResult(),
+      iResult({ call_id: 'c2', result: [{ type: 'image', mime_type: 'image/png', data: png }] }),
+    ),
+    {
+      ...interactions(iHi, iCall(), iResult(), iSays(text('3')), iHi),
+      system_instruction: 'Be brief.',
+      tools: [{ type: 'function', name: 'add', parameters: schema }, { type: 'google_search' }],
+      response_format: { type: 'text', schema },
+    },
+    interactions(iHi, { type: 'google_search_call', id: 's' }, iSays(text('x')), iHi),
+  ],
+  wrong: {
+    model: { input: 'Hi' },
+    input: interactions(),
+    step: interactions(iHi, { type: 'tool_use' }, iHi),
+    'first-step': interactions(iSays(text('x')), iHi),
+    'last-step': interactions(iHi, iSays(text('x'))),
+    content: interactions(iUser()),
+    text: interactions(iUser(text(''))),
+    media: interactions(iUser({ type: 'image', mime_type: 'image/png', data: 'no base64!' })),
+    thought: interactions(iHi, { type: 'thought' }, iHi),
+    'signature-issued': interactions(iHi, { type: 'thought', signature: 'foreign' }, iHi),
+    'call-id': interactions(iHi, iCall(), iCall(), iResult()),
+    'call-name': interactions(iHi, iCall({ name: '9' }), iResult({ name: '9' })),
+    'call-arguments': interactions(iHi, iCall({ arguments: '{}' }), iResult()),
+    'call-answered': interactions(iHi, iCall(), iCall({ id: 'c2' }), iResult(), iHi),
+    'result-match': interactions(iHi, iCall(), iResult({ name: 'sub' })),
+    result: interactions(iHi, iCall(), iResult({ result: 3 })),
+    'system-instruction': { ...interactions(iHi), system_instruction: '' },
+    'tool-definition': { ...interactions(iHi), tools: [{ type: 'function', name: '9' }] },
+    format: { ...interactions(iHi), response_format: { schema } },
+  },
+  options: { 'signature-issued': { isIssued: (signature) => signature !== 'foreign' } },
+}
+
 const ollama = (...messages: JsonValue[]) => ({ model: 'm', messages })
 const oCalls = (fields: object = {}) => ({
   role: 'assistant',
@@ -354,6 +416,7 @@ const wires: Readonly<Record<WireName, Cases>> = {
   'openai-chat': chatCases,
   'openai-responses': responsesCases,
   'google-generate': googleCases,
+  'google-interactions': interactionsCases,
   'ollama-chat': ollamaCases,
 }
 

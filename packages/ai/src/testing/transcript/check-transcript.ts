@@ -2,6 +2,7 @@ import type { JsonValue } from '@skein/base'
 import type { WireName } from '../../contract/provider.ts'
 import { anthropicRules, checkAnthropic } from './anthropic-messages.ts'
 import { checkGoogle, googleRules } from './google-generate.ts'
+import { checkInteractions, interactionsRules } from './google-interactions.ts'
 import { checkOllama, ollamaRules } from './ollama-chat.ts'
 import { checkOpenAIChat, openaiChatRules } from './openai-chat.ts'
 import { checkOpenAIResponses, openaiResponsesRules } from './openai-responses.ts'
@@ -15,6 +16,7 @@ export const transcriptRules: Readonly<Record<WireName, Readonly<Record<string, 
   'openai-responses': openaiResponsesRules,
   'anthropic-messages': anthropicRules,
   'google-generate': googleRules,
+  'google-interactions': interactionsRules,
   'ollama-chat': ollamaRules,
 }
 
@@ -41,6 +43,8 @@ export function checkTranscript(
       return issues(anthropicRules, options, (report) => checkAnthropic(request, report))
     case 'google-generate':
       return issues(googleRules, options, (report) => checkGoogle(request, report))
+    case 'google-interactions':
+      return issues(interactionsRules, options, (report) => checkInteractions(request, report))
     case 'ollama-chat':
       return issues(ollamaRules, options, (report) => checkOllama(request, report))
     default:

@@ -92,6 +92,8 @@ function nativeFor(
     case 'google-generate':
       // Only the first of several parallel calls has a signature.
       return isFirstCall ? withNative('google', wire, { thoughtSignature: signature }) : undefined
+    case 'google-interactions':
+      return kind === 'reasoning' ? withNative('google', wire, { signature }) : undefined
     case 'openai-responses': {
       if (kind !== 'reasoning') return undefined
       const summary: JsonObject[] = text === '' ? [] : [{ type: 'summary_text', text }]

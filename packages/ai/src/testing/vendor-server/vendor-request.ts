@@ -4,6 +4,7 @@ import type { WireServer } from '../../wires/wire-server.ts'
 import type { WireName } from '../../contract/provider.ts'
 import { anthropicMessagesServer } from '../../wires/anthropic-messages/server.ts'
 import { googleGenerateServer } from '../../wires/google-generate/server.ts'
+import { googleInteractionsServer } from '../../wires/google-interactions/server.ts'
 import { ollamaChatServer } from '../../wires/ollama-chat/server.ts'
 import { openaiChatServer } from '../../wires/openai-chat/server.ts'
 import { openaiResponsesServer } from '../../wires/openai-responses/server.ts'
@@ -83,6 +84,7 @@ const patterns: readonly Pattern[] = [
   [/\/responses$/, 'llm', openaiResponsesServer],
   [/\/messages$/, 'llm', anthropicMessagesServer],
   [/:(streamG|g)enerateContent$/, 'llm', googleGenerateServer],
+  [/\/interactions$/, 'llm', googleInteractionsServer],
   [/\/api\/chat$/, 'llm', ollamaChatServer],
   [/:(batchEmbedContents|embedContent)$/, 'embeddings', googleGenerateServer],
   [/:predict$/, 'images', googleGenerateServer],
