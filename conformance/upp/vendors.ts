@@ -1,5 +1,6 @@
 /** Every shipped vendor and API with what it is sent and what it answers. */
 import { anthropicCases } from './cases/anthropic.ts'
+import { bedrockCases } from './cases/bedrock.ts'
 import { googleCases } from './cases/google.ts'
 import { googleInteractionsCases } from './cases/google-interactions.ts'
 import { ollamaCases } from './cases/ollama.ts'
@@ -11,6 +12,7 @@ export const vendorCases: readonly VendorCase[] = [
   ...openaiChatCases,
   ...openaiResponsesCases,
   ...anthropicCases,
+  ...bedrockCases,
   ...googleCases,
   ...googleInteractionsCases,
   ...ollamaCases,

@@ -108,6 +108,7 @@ const streamTypes: Readonly<Record<WireServer['name'], string>> = {
   'anthropic-messages': sse,
   'google-generate': sse,
   'google-interactions': sse,
+  'bedrock-converse': 'application/vnd.amazon.eventstream',
   'ollama-chat': 'application/x-ndjson',
 }
 

@@ -3,6 +3,7 @@ import { writeAnthropic } from '../wires/anthropic-messages/settings.ts'
 import { writeGoogle } from '../wires/google-generate/settings.ts'
 import { writeInteractions } from '../wires/google-interactions/settings.ts'
 import { writeOllama } from '../wires/ollama-chat/settings.ts'
+import { writeBedrock } from '../wires/bedrock-converse/settings.ts'
 import { openaiParameters, writeChat } from '../wires/openai-chat/settings.ts'
 import { writeResponses } from '../wires/openai-responses/settings.ts'
 import type { WrittenSettings } from '../wires/wire.ts'
@@ -40,5 +41,6 @@ const writers: Readonly<Record<WireName, (settings: Settings) => WrittenSettings
   'anthropic-messages': (settings) => writeAnthropic(settings),
   'google-generate': (settings) => writeGoogle(settings),
   'google-interactions': (settings) => writeInteractions(settings),
+  'bedrock-converse': (settings) => writeBedrock(settings),
   'ollama-chat': (settings) => writeOllama(settings),
 }

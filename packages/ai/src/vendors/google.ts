@@ -13,6 +13,7 @@ import type { LLMCapabilities, ModelReference, Provider } from '../contract/prov
 import { decodeError } from '../wires/google-generate/error.ts'
 import { mediaPart } from '../wires/google-generate/request.ts'
 import type { GoogleDialect } from '../wires/google-generate/types.ts'
+import { unsignedCall } from '../wires/google-generate/unsigned-call.ts'
 import { googleGenerate } from '../wires/google-generate/wire.ts'
 import type { InteractionsDialect } from '../wires/google-interactions/types.ts'
 import { googleInteractions } from '../wires/google-interactions/wire.ts'
@@ -25,7 +26,7 @@ import { defineVendor, type VendorLLM } from './define-vendor.ts'
  * Known parameters, by the names of `@google/genai 3.1.0`. Those of `generationConfig` may be given inside
  * it or directly in `params`.
  */
-type GoogleParams = GenerationConfig & {
+export type GoogleParams = GenerationConfig & {
   readonly cachedContent?: string
   readonly generationConfig?: GenerationConfig
   readonly labels?: Readonly<Record<string, string>>
@@ -265,17 +266,5 @@ export const google: GoogleVendor = defineVendor<GoogleVendor>({
   embedding: googleEmbeddings(),
   image: googleImages(),
 })
-
-/**
- * Returns the signature that Google documents for calls made by another model. Models before Gemini 3
- * neither need nor accept it. An alias (`gemini-flash-latest`) names a current model; the first models
- * had no number at all (`gemini-pro`, `gemini-pro-vision`).
- */
-function unsignedCall(modelId: string): string | undefined {
-  const name = modelId.slice(modelId.lastIndexOf('/') + 1)
-  if (!name.startsWith('gemini-')) return undefined
-  if (/^gemini-(?:[12](?:[.-]|$)|(?:pro|pro-vision|ultra)$)/.test(name)) return undefined
-  return 'skip_thought_signature_validator'
-}
 
 export default google

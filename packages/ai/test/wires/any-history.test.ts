@@ -9,6 +9,8 @@ import {
 } from '../../src/contract/message.ts'
 import { anthropicMessagesServer } from '../../src/wires/anthropic-messages/server.ts'
 import { anthropicMessages } from '../../src/wires/anthropic-messages/wire.ts'
+import { bedrockConverseServer } from '../../src/wires/bedrock-converse/server.ts'
+import { bedrockConverse } from '../../src/wires/bedrock-converse/wire.ts'
 import { googleGenerateServer } from '../../src/wires/google-generate/server.ts'
 import { googleGenerate } from '../../src/wires/google-generate/wire.ts'
 import { googleInteractionsServer } from '../../src/wires/google-interactions/server.ts'
@@ -128,6 +130,28 @@ const vendors: readonly Vendor[] = [
           finishReason: 'STOP',
         },
       ],
+    },
+  },
+  {
+    name: 'bedrock-converse',
+    wire: bedrockConverse,
+    server: bedrockConverseServer,
+    dialect: {},
+    answer: {
+      output: {
+        message: {
+          role: 'assistant',
+          content: [
+            { reasoningContent: { reasoningText: { text: 'CANARY', signature: 'CANARY' } } },
+            { reasoningContent: { redactedContent: 'CANARY' } },
+            { toolUse: { toolUseId: 'tooluse_1', name: 'f', input: args, caller: 'CANARY' } },
+            { toolUse: { toolUseId: 'CANARY', name: 's', input: {}, type: 'server_tool_use' } },
+            { text: 'Checking.' },
+            { toolUse: { toolUseId: 'tooluse_2', name: 'f', input: args } },
+          ],
+        },
+      },
+      stopReason: 'tool_use',
     },
   },
   {

@@ -35,6 +35,7 @@ import {
 } from './approval-desk.ts'
 import type { DelegateSession } from './delegates.ts'
 import { type Finding, recordFinding } from './findings.ts'
+import { recordResidency, type ResidencyDecision } from './residency-record.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
 import { JournaledSession, type JournaledSessionParts } from './journaled-session.ts'
 import { sessionRequestId } from './session-journal.ts'
@@ -209,6 +210,8 @@ export interface SessionGovernors {
   recordGrant(change: GrantChange): Promise<Pick<GovernanceWrites, 'audit' | 'blobs'>>
   /** Returns the lines of the audit log that say what was found out about a call after its session had ended. */
   recordFinding(finding: Finding): Promise<Pick<GovernanceWrites, 'audit' | 'blobs'>>
+  /** Returns the lines of the audit log that say where a request to a model was processed. */
+  recordResidency(decision: ResidencyDecision): Promise<GovernanceWrites>
 }
 
 /** Options of `createSessionGovernors`. */
@@ -268,6 +271,7 @@ export function createSessionGovernors(options: SessionGovernorsOptions): Sessio
       return (await desk.signToolGrant(grant)).grant
     },
     recordGrant: (change) => recordGrant({ id, clock, ids, store }, change),
+    recordResidency: (decision) => recordResidency({ id, clock, ids, store }, decision),
     recordFinding: (finding) => recordFinding({ id, clock, ids, store }, finding),
     open: (session) => JournaledSession.open(partsOf(session, sessionRequestId(session))),
     undoDecided: (session, decision) =>

@@ -31,6 +31,7 @@ import { type RuntimeError, spendingLimitOf } from '../contract/error.ts'
 import { cutOf, type Step, type SideTurn } from '../state/kernel-state.ts'
 import { costOf, toThreadUsage } from '../contract/usage.ts'
 import type { StrategyRequest } from './infer.ts'
+import { commitResidency, residencyOf, residencyRefusal } from './residency.ts'
 import { generateForRuntime } from './runtime-request.ts'
 import {
   logAnswer,
@@ -222,6 +223,7 @@ async function commitAnswer(
     readonly basis: Basis
   },
 ): Promise<void> {
+  await commitResidency(context, residencyOf(turn))
   const answer = await answerOf(context, asking, { turn, callIds })
   const log = logAnswer(context, asking.log, {
     turn,
@@ -397,6 +399,7 @@ async function modelFailed(context: DrainContext, asking: Asking, error: unknown
   const { turn, step, side } = asking
   const limit = spendingLimitOf(error)
   if (limit) return waitForLimit(context, asking, limit)
+  await commitResidency(context, residencyRefusal(error))
   const attempt = step.failures + 1
   const verdict = judgeRetry(error, attempt, {
     maxRequests: limits.modelAttempts,

@@ -319,6 +319,62 @@ const googleCases: Cases = {
   },
 }
 
+const bedrock = (...messages: JsonValue[]) => ({ messages, toolConfig: { tools: [bTool] } })
+const bTool = { toolSpec: { name: 'add', inputSchema: { json: schema } } }
+const bUser = (...content: JsonValue[]) => ({ role: 'user', content })
+const bSays = (...content: JsonValue[]) => ({ role: 'assistant', content })
+const bText = { text: 'Hi' }
+const bHi = bUser(bText)
+const bUse = (fields: object = {}) => ({
+  toolUse: { toolUseId: 't1', name: 'add', input: {}, ...fields },
+})
+const bResult = (fields: object = {}) => ({
+  toolResult: { toolUseId: 't1', content: [{ text: '3' }], ...fields },
+})
+const bThought = (signature: string) => ({
+  reasoningContent: { reasoningText: { text: 'hm', signature } },
+})
+
+const bedrockCases: Cases = {
+  right: [
+    { messages: [bHi] },
+    bedrock(bHi, bSays(bThought('s'), bText, bUse()), bUser(bResult(), bText)),
+    bedrock(
+      bHi,
+      bSays(bUse(), bUse({ toolUseId: 't2' })),
+      bUser(bResult({ toolUseId: 't2', content: [{ json: {} }] }), bResult()),
+    ),
+    {
+      ...bedrock(
+        bUser({ document: { format: 'pdf', name: 'a (1)', source: { bytes: png } } }, { cachePoint: { type: 'default' } }), // prettier-ignore
+      ),
+      system: [bText, { cachePoint: { type: 'default' } }],
+      outputConfig: { textFormat: { structure: { jsonSchema: { schema: '{}' } } } },
+    },
+  ],
+  wrong: {
+    messages: { messages: [] },
+    role: bedrock(bHi, bHi),
+    'first-role': bedrock(bSays(bText), bHi),
+    'last-role': bedrock(bHi, bSays(bText)),
+    content: bedrock(bUser()),
+    text: bedrock(bUser({ text: ' ' })),
+    media: bedrock(bUser({ image: { format: 'png', source: { bytes: 'no base64!' } } })),
+    'document-name': bedrock(bUser({ document: { format: 'pdf', name: 'a.pdf', source: { bytes: png } } })), // prettier-ignore
+    reasoning: bedrock(bHi, bSays(bText, bThought('s')), bHi),
+    'signature-issued': bedrock(bHi, bSays(bThought('foreign'), bText), bHi),
+    'call-id': bedrock(bHi, bSays(bUse({ toolUseId: 'a b' })), bUser(bResult({ toolUseId: 'a b' }))), // prettier-ignore
+    'call-input': bedrock(bHi, bSays(bUse({ input: '{}' })), bUser(bResult())),
+    'call-answered': bedrock(bHi, bSays(bUse()), bUser(bText, bResult())),
+    'result-content': bedrock(bHi, bSays(bUse()), bUser(bResult({ content: [{ text: '' }] }))),
+    'tools-declared': { messages: [bHi, bSays(bUse()), bUser(bResult())] },
+    'tool-definition': { ...bedrock(bHi), toolConfig: { tools: [bTool, bTool] } },
+    system: { ...bedrock(bHi), system: [{ text: ' ' }] },
+    format: { ...bedrock(bHi), outputConfig: { textFormat: { type: 'json_schema' } } },
+  },
+  options: { 'signature-issued': { isIssued: (signature) => signature !== 'foreign' } },
+}
+
 const interactions = (...input: JsonValue[]) => ({ model: 'm', input })
 const iUser = (...content: JsonValue[]) => ({ type: 'user_input', content })
 const iSays = (...content: JsonValue[]) => ({ type: 'model_output', content })
@@ -417,6 +473,7 @@ const wires: Readonly<Record<WireName, Cases>> = {
   'openai-responses': responsesCases,
   'google-generate': googleCases,
   'google-interactions': interactionsCases,
+  'bedrock-converse': bedrockCases,
   'ollama-chat': ollamaCases,
 }
 

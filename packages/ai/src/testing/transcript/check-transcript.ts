@@ -1,6 +1,7 @@
 import type { JsonValue } from '@skein/base'
 import type { WireName } from '../../contract/provider.ts'
 import { anthropicRules, checkAnthropic } from './anthropic-messages.ts'
+import { bedrockRules, checkBedrock } from './bedrock-converse.ts'
 import { checkGoogle, googleRules } from './google-generate.ts'
 import { checkInteractions, interactionsRules } from './google-interactions.ts'
 import { checkOllama, ollamaRules } from './ollama-chat.ts'
@@ -17,6 +18,7 @@ export const transcriptRules: Readonly<Record<WireName, Readonly<Record<string, 
   'anthropic-messages': anthropicRules,
   'google-generate': googleRules,
   'google-interactions': interactionsRules,
+  'bedrock-converse': bedrockRules,
   'ollama-chat': ollamaRules,
 }
 
@@ -45,6 +47,8 @@ export function checkTranscript(
       return issues(googleRules, options, (report) => checkGoogle(request, report))
     case 'google-interactions':
       return issues(interactionsRules, options, (report) => checkInteractions(request, report))
+    case 'bedrock-converse':
+      return issues(bedrockRules, options, (report) => checkBedrock(request, report))
     case 'ollama-chat':
       return issues(ollamaRules, options, (report) => checkOllama(request, report))
     default:

@@ -94,6 +94,8 @@ function nativeFor(
       return isFirstCall ? withNative('google', wire, { thoughtSignature: signature }) : undefined
     case 'google-interactions':
       return kind === 'reasoning' ? withNative('google', wire, { signature }) : undefined
+    case 'bedrock-converse':
+      return kind === 'reasoning' ? withNative('bedrock', wire, { signature }) : undefined
     case 'openai-responses': {
       if (kind !== 'reasoning') return undefined
       const summary: JsonObject[] = text === '' ? [] : [{ type: 'summary_text', text }]
