@@ -4,6 +4,7 @@ import {
   anthropicMessages,
   chatDialect,
   googleGenerate,
+  googleInteractions,
   ollamaChat,
   openaiChat,
   openaiResponses,
@@ -23,6 +24,7 @@ const wires: Record<string, { readonly wire: Wire; readonly dialect: object }> =
   'openai-responses': { wire: openaiResponses as Wire, dialect: responsesDialect },
   'openai-chat': { wire: openaiChat as Wire, dialect: chatDialect },
   'google-generate': { wire: googleGenerate as Wire, dialect: {} },
+  'google-interactions': { wire: googleInteractions as Wire, dialect: {} },
   'ollama-chat': { wire: ollamaChat as Wire, dialect: {} },
 }
 

@@ -64,6 +64,7 @@ const bare: readonly (readonly [end: RegExp, body: (operation: Operation) => Jso
             ...(isStream && vendor !== 'mistral' && { stream_options: { include_usage: true } }),
           },
   ],
+  [/\/converse(-stream)?$/, () => ({ messages: [{ role: 'user', content: [{ text: 'Hi' }] }] })],
   [
     /[gG]enerateContent$/,
     ({ modality }) => ({

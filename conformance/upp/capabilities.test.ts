@@ -13,6 +13,7 @@ describe('capabilities', () => {
     ['anthropic', undefined, 'image document'],
     ['azure-openai', undefined, 'image document'],
     ['azure-openai', 'chat', 'image document audio'],
+    ['bedrock', undefined, 'image document video audio'],
     ['cerebras', undefined, 'image'],
     ['deepseek', undefined, ''],
     ['google', undefined, 'image document video audio'],
@@ -25,6 +26,7 @@ describe('capabilities', () => {
     ['openai-compatible', undefined, 'image document audio'],
     ['openrouter', undefined, 'image document video audio'],
     ['openrouter', 'responses', 'image document video audio'],
+    ['vertex', undefined, 'image document video audio'],
     ['xai', undefined, 'image'],
     ['xai', 'responses', 'image'],
   ]

@@ -4,7 +4,7 @@ import { llm, NoRetry, type KeyStrategy, type ProviderConfig, type RetryStrategy
 import { anthropic } from '@skein/ai/anthropic'
 import { afterEach, describe, expect, test } from 'vitest'
 import { expectedOf, operations, type Operation } from './support/operations.ts'
-import { hello, helloBody, stub } from './support/stub.ts'
+import { bytesOf, hello, helloBody, stub } from './support/stub.ts'
 import { vendors } from './support/vendors.ts'
 import { settlesWithin } from '../support/settles-within.ts'
 
@@ -425,7 +425,7 @@ async function listen(): Promise<{ url: string; paths: string[] }> {
     request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk))
     request.on('end', () => {
       const { type, text } = helloBody(`http://x${request.url}`, body)
-      response.writeHead(200, { 'content-type': type }).end(text)
+      response.writeHead(200, { 'content-type': type }).end(bytesOf(type, text))
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -15,7 +15,15 @@ import {
 } from '@skein/ai'
 import { describe, expect, test } from 'vitest'
 import { expectedOf, operations, type Operation } from './support/operations.ts'
-import { hello, helloBody, stub, type Answer } from './support/stub.ts'
+import {
+  EVENT_STREAM,
+  brokenFrame,
+  bytesOf,
+  hello,
+  helloBody,
+  stub,
+  type Answer,
+} from './support/stub.ts'
 import { llmVendors } from './support/vendors.ts'
 import { countOf } from '../support/counts.ts'
 import { settlesWithin } from '../support/settles-within.ts'
@@ -224,9 +232,13 @@ describe('cause', () => {
   test.each(operations.filter(({ isStream }) => isStream))(
     'UPP-035 $name: a frame that is not JSON has the parse error as its cause',
     async (operation) => {
-      const type = operation.vendor === 'ollama' ? 'application/x-ndjson' : 'text/event-stream'
-      const text = operation.vendor === 'ollama' ? '{"a":\n' : 'data: {"a":\n\n'
-      const error = await errorOf(operation, json(text, type))
+      const types: Record<string, string> = {
+        ollama: 'application/x-ndjson',
+        bedrock: EVENT_STREAM,
+      }
+      const type = types[operation.vendor] ?? 'text/event-stream'
+      const answer = () => new Response(brokenFrame(type), { headers: { 'content-type': type } })
+      const error = await errorOf(operation, answer)
       expect(error).toMatchObject({ code: 'INVALID_RESPONSE', modality: operation.modality })
       expect(error.cause).toBeInstanceOf(SyntaxError)
     },
@@ -458,7 +470,7 @@ describe('decoding', () => {
         const { type, text } = helloBody(url, body)
         if (cut === 1) step = paths.has(text) ? 9 * EVERY : EVERY
         paths.add(text)
-        const bytes = new TextEncoder().encode(text.replaceAll('Hel', 'Hél'))
+        const bytes = bytesOf(type, text.replaceAll('Hel', 'Hél'))
         length = Math.min(bytes.length, 1200)
         return streamOf([bytes.subarray(0, cut), bytes.subarray(cut)], type)
       })
@@ -483,10 +495,12 @@ describe('decoding', () => {
         inLines,
         (text: string) => inLines(text).replaceAll('\n', '\r\n'),
       ]
-      for (const shape of shapes) {
+      // A binary stream has no lines.
+      const isBinary = operation.vendor === 'bedrock'
+      for (const shape of isBinary ? shapes.slice(0, 1) : shapes) {
         const { fetch } = stub(({ url, body }) => {
           const { type, text } = helloBody(url, body)
-          const bytes = new TextEncoder().encode(shape(text))
+          const bytes = bytesOf(type, shape(text))
           return streamOf(
             [...bytes].map((byte) => new Uint8Array([byte])),
             type,
@@ -502,7 +516,7 @@ describe('decoding', () => {
       const { type, text } = helloBody(url, body)
       const frames = text.split(type === 'text/event-stream' ? /(?<=\n\n)/ : /(?<=\n)/)
       const kept = frames.length === 1 ? [] : frames.slice(0, 1)
-      return streamOf([new TextEncoder().encode(kept.join(''))], type)
+      return streamOf([bytesOf(type, kept.join(''))], type)
     })
     expect(error).toMatchObject({ code: 'INVALID_RESPONSE', provider: operation.provider.name })
   })
@@ -513,8 +527,7 @@ describe('decoding', () => {
       const operation = operations.find((one) => one.name === `${name}: stream`)!
       const error = await errorOf(operation, ({ url, body }) => {
         const { type } = helloBody(url, body)
-        const text = type === 'text/event-stream' ? 'data: {"a":\n\n' : '{"a":\n'
-        return streamOf([new TextEncoder().encode(text)], type)
+        return streamOf([brokenFrame(type)], type)
       })
       expect(error).toMatchObject({ code: 'INVALID_RESPONSE' })
       expect(error.cause).toBeInstanceOf(SyntaxError)
@@ -523,8 +536,9 @@ describe('decoding', () => {
 
   test('UPP-095 a server that does not stream is read all the same', async () => {
     for (const operation of streams) {
-      const { fetch } = stub(({ url }) =>
-        hello({ url: url.replace('streamGenerateContent?alt=sse', 'generateContent'), body: '' }),
+      const { fetch } = stub(
+        ({ url }) =>
+        hello({ url: url.replace('streamGenerateContent?alt=sse', 'generateContent').replace('converse-stream', 'converse'), body: '' }), // prettier-ignore
       )
       expect(await operation.run({ apiKey, fetch }), operation.name).toEqual(expectedOf(operation))
     }

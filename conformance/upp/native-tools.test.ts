@@ -15,17 +15,20 @@ describe('UPP §11.4', () => {
       const params = { tools: [native.tool] }
       const { body } = await askVendor(vendor, 'tools', { options: { params } })
       const expected = vendor.bodies.tools as JsonObject
-      expect(body).toEqual({
-        ...expected,
-        tools: [...(expected['tools'] as JsonObject[]), native.tool],
-      })
+      const { holder } = native
+      const list = (holder ? (expected[holder] as JsonObject) : expected)['tools'] as JsonObject[]
+      const tools = [...list, native.tool]
+      expect(body).toEqual({ ...expected, ...(holder ? { [holder]: { tools } } : { tools }) })
     },
   )
 
   test.each(cases)('UPP-123 $name: native tools alone', async ({ vendor, native }) => {
     const params = { tools: [native.tool] }
     const { body } = await askVendor(vendor, 'text', { options: { params } })
-    expect(body).toEqual({ ...(vendor.bodies.text as JsonObject), tools: [native.tool] })
+    const { holder } = native
+    const tools = [native.tool]
+    const added = holder ? { [holder]: { tools } } : { tools }
+    expect(body).toEqual({ ...(vendor.bodies.text as JsonObject), ...added })
   })
 
   test.each(cases)('UPP-123 $name: what a native tool gave is kept', async ({ vendor, native }) => {

@@ -12,6 +12,8 @@ import { vendorCases } from './vendors.ts'
 const inputs: Record<string, readonly string[]> = {
   anthropic: ['image', 'document'],
   'azure-openai': ['image', 'document'],
+  bedrock: ['image', 'document', 'video', 'audio'],
+  vertex: ['image', 'document', 'video', 'audio'],
   cerebras: ['image'],
   deepseek: [],
   google: ['image', 'document', 'video', 'audio'],

@@ -18,7 +18,7 @@ import { encodeBase64 } from '@skein/base'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { operations, type Operation } from './support/operations.ts'
 import { selfSignedCertificate } from './support/self-signed.ts'
-import { hello, stub, type Answer } from './support/stub.ts'
+import { EVENT_STREAM, bytesOf, hello, stub, type Answer } from './support/stub.ts'
 import { vendors } from './support/vendors.ts'
 
 const canary = 'sk-canary/Zq7+Wx42==pq"9'
@@ -208,9 +208,15 @@ describe('limits', () => {
     'UPP-162 $name: a response over the limit is refused, and its body closed',
     async (operation) => {
       let cancelled = false
+      // Bytes that are no message of a binary stream are refused before any limit.
+      const isBinary = operation.vendor === 'bedrock' && operation.isStream
+      const text = isBinary
+        ? `${JSON.stringify({ type: 'x', p: 'x'.repeat(900) })}\n`
+        : 'x'.repeat(1000)
+      const chunk = bytesOf(isBinary ? EVENT_STREAM : '', text)
       const answer = (): Response => {
         const pull = (controller: ReadableStreamDefaultController): void =>
-          controller.enqueue(new TextEncoder().encode('x'.repeat(1000)))
+          controller.enqueue(chunk)
         const body = new ReadableStream({ pull, cancel: () => void (cancelled = true) })
         const type = operation.isStream ? 'text/event-stream' : 'application/json'
         return new Response(body, { headers: { 'content-type': type } })

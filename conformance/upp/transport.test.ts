@@ -16,7 +16,7 @@ import { azureOpenaiResource } from '@skein/ai/azure-openai'
 import { openai } from '@skein/ai/openai'
 import { says, scripted } from '@skein/ai/testing'
 import { describe, expect, test } from 'vitest'
-import { hello, helloBody, png, stub } from './support/stub.ts'
+import { bytesOf, hello, helloBody, png, stub } from './support/stub.ts'
 import { llmVendors } from './support/vendors.ts'
 
 const apiKey = 'key-0123456789'
@@ -50,11 +50,10 @@ describe.each(llmVendors)('$name', ({ provider }) => {
   test('UPP-153 a fetch whose body has empty chunks is read to its end', async () => {
     const fetch = async (url: string, init: RequestInit): Promise<Response> => {
       const { type, text } = helloBody(url, init.body as string)
-      const half = Math.floor(text.length / 2)
-      const encoder = new TextEncoder()
-      const chunks = ['', text.slice(0, half), '', '', text.slice(half), ''].map((chunk) =>
-        encoder.encode(chunk),
-      )
+      const bytes = bytesOf(type, text)
+      const half = Math.floor(bytes.length / 2)
+      const none = new Uint8Array()
+      const chunks = [none, bytes.subarray(0, half), none, none, bytes.subarray(half), none]
       const body = new ReadableStream<Uint8Array>({
         start: (stream) => {
           for (const chunk of chunks) stream.enqueue(chunk)

@@ -23,6 +23,14 @@ const places: Readonly<Record<WireName, (frame: Frame) => readonly (JsonObject |
   ],
   'ollama-chat': (frame) => [frame, frame['message']],
   'google-generate': (frame) => [frame, ...inFirst(frame['candidates'])],
+  'bedrock-converse': (frame) =>
+    'output' in frame || /^(metadata|messageStop)$/.test(String(frame['type'])) ? [frame] : [],
+  'google-interactions': (frame) =>
+    'steps' in frame
+      ? [frame]
+      : /created|completed/.test(String(frame['event_type']))
+        ? [frame['interaction']]
+        : [],
   'anthropic-messages': (frame) =>
     'content' in frame
       ? [frame]

@@ -265,6 +265,7 @@ const inputs: Record<string, string> = {
   anthropic: 'image document',
   'azure-openai': 'image document',
   'azure-openai chat': 'image document audio',
+  bedrock: 'image document video audio',
   cerebras: 'image',
   deepseek: '',
   google: 'image document video audio',
@@ -277,6 +278,7 @@ const inputs: Record<string, string> = {
   'openai-compatible': 'image document audio',
   openrouter: 'image document video audio',
   'openrouter responses': 'image document video audio',
+  vertex: 'image document video audio',
   xai: 'image',
   'xai responses': 'image',
 }

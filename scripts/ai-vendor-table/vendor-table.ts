@@ -1,6 +1,12 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { BoundLLMModel, ImageCapabilities, LLMCapabilities, Provider } from '@skein/ai'
+import {
+  isUPPError,
+  type BoundLLMModel,
+  type ImageCapabilities,
+  type LLMCapabilities,
+  type Provider,
+} from '@skein/ai'
 import { vendors } from '@skein/ai/vendors'
 import { root } from '../workspace.ts'
 
@@ -61,9 +67,14 @@ async function readVendor({ name, file }: VendorPage): Promise<Vendor> {
   const made = module.default
   const provider = 'handlers' in made ? made : made({ name, baseUrl: 'http://127.0.0.1:8000/v1' })
   const { llm, embedding, image } = provider.handlers
-  const bound = [{}, { api: 'responses' }, { api: 'chat' }].flatMap((options): BoundLLMModel[] =>
-    llm ? [llm.bind(provider('model', options))] : [],
-  )
+  const bound = [undefined, 'responses', 'chat', 'interactions'].flatMap((api): BoundLLMModel[] => {
+    try {
+      return llm ? [llm.bind(provider('model', api === undefined ? {} : { api }))] : []
+    } catch (error) {
+      if (isUPPError(error) && api !== undefined) return [] // an API of other vendors
+      throw error
+    }
+  })
   return {
     name,
     formats: [...new Set(bound.flatMap(({ wire }) => wire ?? []))],

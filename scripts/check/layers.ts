@@ -30,7 +30,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'contract catalog/accepted wire-servers testing/transcript',
     'media tools catalog',
     'transport',
-    'turn resumable testing/record-replay',
+    'turn resumable clouds testing/record-replay',
     'wires',
     'wires/* embeddings middleware routing testing',
     '. images',

@@ -24,6 +24,7 @@ const declaredTwice: Readonly<Record<string, readonly string[]>> = {
     'sharedTransport',
     'RepeatedFrame',
     'extended',
+    'readCredentialFile',
     'inPieces',
     'sqliteSpent',
     'verifyLogFolder',

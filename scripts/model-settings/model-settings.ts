@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { format } from 'prettier'
 import type { AcceptedSettings } from '../../packages/ai/src/contract/accepted-settings.ts'
 import { claudeRules } from '../../packages/ai/src/catalog/accepted/anthropic.ts'
-import { geminiRules } from '../../packages/ai/src/catalog/accepted/google.ts'
+import { geminiRules, needsInteractions } from '../../packages/ai/src/catalog/accepted/google.ts'
 import { mistralRules } from '../../packages/ai/src/catalog/accepted/mistral.ts'
 import { gptRules } from '../../packages/ai/src/catalog/accepted/openai.ts'
 import { ruleOf, type AcceptedRule } from '../../packages/ai/src/catalog/accepted/rule.ts'
@@ -11,6 +11,7 @@ import { grokRules } from '../../packages/ai/src/catalog/accepted/xai.ts'
 import { modelCatalog } from '../../packages/ai/src/catalog/catalog.ts'
 import { anthropicMessages } from '../../packages/ai/src/wires/anthropic-messages/wire.ts'
 import { googleGenerate } from '../../packages/ai/src/wires/google-generate/wire.ts'
+import { googleInteractions } from '../../packages/ai/src/wires/google-interactions/wire.ts'
 import { openaiParameters, writeChat } from '../../packages/ai/src/wires/openai-chat/settings.ts'
 import { openaiResponses } from '../../packages/ai/src/wires/openai-responses/wire.ts'
 import type { WireSettings, WrittenSettings } from '../../packages/ai/src/wires/wire.ts'
@@ -42,7 +43,7 @@ const families: readonly {
     vendor: 'google',
     rules: geminiRules,
     write: (settings, modelId, accepts) =>
-      googleGenerate.writeSettings!(settings, {
+      (needsInteractions(modelId) ? googleInteractions : googleGenerate).writeSettings!(settings, {
         provider: 'google',
         modelId,
         dialect: { accepts },

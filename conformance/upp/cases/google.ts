@@ -1,6 +1,7 @@
 /** Google's generateContent. */
 import type { JsonObject } from '@skein/base'
 import google from '@skein/ai/google'
+import vertex from '@skein/ai/vertex'
 import { expect } from 'vitest'
 import { person, weather } from './requests.ts'
 import { sse, type ErrorCase, type VendorAnswer, type VendorCase } from './vendor-case.ts'
@@ -119,92 +120,100 @@ const perDay = {
   violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel-FreeTier' }],
 }
 
+const place = { project: 'p', location: 'europe-west4' }
+
+/** Gemini of the developer API, and of Vertex AI. */
 export const googleCases: readonly VendorCase[] = [
+  { provider: 'google', model: google('m'), path: '/v1beta/models/m:generateContent' },
   {
-    name: 'google',
-    provider: 'google',
-    model: google('m'),
-    path: '/v1beta/models/m:generateContent',
-    bodies,
-    streamFields: {},
-    systemOf: ({ systemInstruction }) => systemInstruction,
-    answers: {
-      text: answer([{ text: 'Hello there' }], [[{ text: 'Hello' }], [{ text: ' there' }]]),
-      calls: answer(
-        [call('callOslo1', 'Oslo'), call('callRome2', 'Rome')],
-        [
-          [call('callOslo1', 'Oslo')],
-          [{ functionCall: { id: 'callRome2', name: 'weather', willContinue: true } }],
-          [{ functionCall: { partialArgs: [{ jsonPath: '$.city', stringValue: 'Rome' }] } }],
-        ],
-      ),
-      empty: { whole: emptyFrame(), stream: sse(emptyFrame()) },
-      structure: answer([{ text: '{"name":"Ada"}' }], [[{ text: '{"name":' }, { text: '"Ada"}' }]]),
-      refusal: {
-        ...answer([{ text: 'I can' }], [[{ text: 'I can' }]], { finishReason: 'SAFETY' }),
-        text: 'I can',
-        stopReason: 'content_filter',
-      },
-    },
-    unknown: {
-      ...answer(parts, [parts.slice(0, 2), parts.slice(2)], grounding),
-      metadata: { id: 'r1', model: 'm-2026', ...grounding },
-      sentBack: {
-        of: (body) => (body['contents'] as JsonObject[])[1],
-        value: { role: 'model', parts },
-      },
-    },
-    native: {
-      ...answer(
-        [
-          { executableCode: { language: 'PYTHON', code: '1+1' } },
-          { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '2' } },
-          { text: 'Two.' },
-        ],
-        [
-          [{ executableCode: { language: 'PYTHON', code: '1+1' } }],
-          [{ codeExecutionResult: { outcome: 'OUTCOME_OK', output: '2' } }, { text: 'Two.' }],
-        ],
-      ),
-      tool: { codeExecution: {} },
-      check: ({ response }) => {
-        expect(response.text).toBe('Two.')
-        expect(response.content).toMatchObject([
-          { type: 'native', name: 'executableCode' },
-          {
-            type: 'native',
-            name: 'codeExecutionResult',
-            metadata: { google: { native: { codeExecutionResult: { output: '2' } } } },
-          },
-          { type: 'text' },
-        ])
-      },
-    },
-    errors: [
-      failed('a bad request', 400, 'INVALID_ARGUMENT', 'Bad field', 'INVALID_REQUEST'),
-      failed('a bad key', 400, 'INVALID_ARGUMENT', 'API key not valid.', 'AUTHENTICATION_FAILED'),
-      failed('not allowed', 403, 'PERMISSION_DENIED', 'No', 'AUTHENTICATION_FAILED'),
-      failed('no such model', 404, 'NOT_FOUND', 'No such model', 'MODEL_NOT_FOUND'),
-      failed('too fast', 429, 'RESOURCE_EXHAUSTED', 'Slow down', 'RATE_LIMITED'),
-      failed('quota', 429, 'RESOURCE_EXHAUSTED', 'Tomorrow', 'QUOTA_EXCEEDED', [perDay]),
-      failed('down', 503, 'UNAVAILABLE', 'Overloaded', 'PROVIDER_ERROR'),
-      failed(
-        'too long',
-        400,
-        'INVALID_ARGUMENT',
-        'The input token count (2) exceeds the maximum number of tokens allowed (1).',
-        'CONTEXT_LENGTH_EXCEEDED',
-      ),
-      {
-        name: 'an error in a list',
-        status: 503,
-        body: [{ error: { code: 503, message: 'Down', status: 'UNAVAILABLE' } }],
-        code: 'PROVIDER_ERROR',
-        message: 'Down',
-      },
-    ],
+    provider: 'vertex',
+    model: vertex('m', place),
+    path: '/v1/projects/p/locations/europe-west4/publishers/google/models/m:generateContent',
   },
-]
+].map(({ provider, model, path }): VendorCase => ({
+  name: provider,
+  provider,
+  model,
+  path,
+  bodies,
+  streamFields: {},
+  systemOf: ({ systemInstruction }) => systemInstruction,
+  answers: {
+    text: answer([{ text: 'Hello there' }], [[{ text: 'Hello' }], [{ text: ' there' }]]),
+    calls: answer(
+      [call('callOslo1', 'Oslo'), call('callRome2', 'Rome')],
+      [
+        [call('callOslo1', 'Oslo')],
+        [{ functionCall: { id: 'callRome2', name: 'weather', willContinue: true } }],
+        [{ functionCall: { partialArgs: [{ jsonPath: '$.city', stringValue: 'Rome' }] } }],
+      ],
+    ),
+    empty: { whole: emptyFrame(), stream: sse(emptyFrame()) },
+    structure: answer([{ text: '{"name":"Ada"}' }], [[{ text: '{"name":' }, { text: '"Ada"}' }]]),
+    refusal: {
+      ...answer([{ text: 'I can' }], [[{ text: 'I can' }]], { finishReason: 'SAFETY' }),
+      text: 'I can',
+      stopReason: 'content_filter',
+    },
+  },
+  unknown: {
+    ...answer(parts, [parts.slice(0, 2), parts.slice(2)], grounding),
+    metadata: { id: 'r1', model: 'm-2026', ...grounding },
+    sentBack: {
+      of: (body) => (body['contents'] as JsonObject[])[1],
+      value: { role: 'model', parts },
+    },
+  },
+  native: {
+    ...answer(
+      [
+        { executableCode: { language: 'PYTHON', code: '1+1' } },
+        { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '2' } },
+        { text: 'Two.' },
+      ],
+      [
+        [{ executableCode: { language: 'PYTHON', code: '1+1' } }],
+        [{ codeExecutionResult: { outcome: 'OUTCOME_OK', output: '2' } }, { text: 'Two.' }],
+      ],
+    ),
+    tool: { codeExecution: {} },
+    check: ({ response }) => {
+      expect(response.text).toBe('Two.')
+      expect(response.content).toMatchObject([
+        { type: 'native', name: 'executableCode' },
+        {
+          type: 'native',
+          name: 'codeExecutionResult',
+          metadata: { [provider]: { native: { codeExecutionResult: { output: '2' } } } },
+        },
+        { type: 'text' },
+      ])
+    },
+  },
+  errors: [
+    failed('a bad request', 400, 'INVALID_ARGUMENT', 'Bad field', 'INVALID_REQUEST'),
+    failed('a bad key', 400, 'INVALID_ARGUMENT', 'API key not valid.', 'AUTHENTICATION_FAILED'),
+    failed('not allowed', 403, 'PERMISSION_DENIED', 'No', 'AUTHENTICATION_FAILED'),
+    failed('no such model', 404, 'NOT_FOUND', 'No such model', 'MODEL_NOT_FOUND'),
+    failed('too fast', 429, 'RESOURCE_EXHAUSTED', 'Slow down', 'RATE_LIMITED'),
+    failed('quota', 429, 'RESOURCE_EXHAUSTED', 'Tomorrow', 'QUOTA_EXCEEDED', [perDay]),
+    failed('down', 503, 'UNAVAILABLE', 'Overloaded', 'PROVIDER_ERROR'),
+    failed(
+      'too long',
+      400,
+      'INVALID_ARGUMENT',
+      'The input token count (2) exceeds the maximum number of tokens allowed (1).',
+      'CONTEXT_LENGTH_EXCEEDED',
+    ),
+    {
+      name: 'an error in a list',
+      status: 503,
+      body: [{ error: { code: 503, message: 'Down', status: 'UNAVAILABLE' } }],
+      code: 'PROVIDER_ERROR',
+      message: 'Down',
+    },
+  ],
+}))
 
 /** Content may be absent altogether. */
 function emptyFrame(): JsonObject {

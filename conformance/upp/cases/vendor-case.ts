@@ -56,6 +56,8 @@ export interface UnknownFields extends VendorAnswer {
 
 /** A tool that the vendor runs itself (UPP §11.4). */
 export interface NativeToolCase extends VendorAnswer {
+  /** The field of a body that has the tools in it; without it they are at the top. */
+  readonly holder?: string
   /** For `params.tools`. */
   readonly tool: JsonObject
   readonly check: (turn: Turn) => void

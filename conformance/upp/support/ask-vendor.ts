@@ -3,6 +3,7 @@ import type { JsonObject } from '@skein/base'
 import { llm, NoRetry, type LLMOptions, type StreamEvent, type Turn } from '@skein/ai'
 import { requests, type RequestName } from '../cases/requests.ts'
 import type { VendorAnswer, VendorCase } from '../cases/vendor-case.ts'
+import { eventStream } from './event-stream.ts'
 import { stub, type Seen } from './stub.ts'
 
 export type Way = 'generate' | 'stream'
@@ -30,6 +31,10 @@ export function answering(
   return stub(({ url, body }, count) => {
     const answer = list[Math.min(count, list.length) - 1]!
     const isStream = /"stream":true/.test(body) || /:stream/.test(url)
+    if (url.endsWith('/converse-stream'))
+      return new Response(eventStream(answer.stream) as Uint8Array<ArrayBuffer>, {
+        headers: { 'content-type': 'application/vnd.amazon.eventstream' },
+      })
     return isStream
       ? new Response(answer.stream, { headers: { 'content-type': streamType(answer.stream) } })
       : Response.json(answer.whole)

@@ -3,6 +3,7 @@
  * the vendors' documentation, not recorded.
  */
 import type { Fetch } from '@skein/ai'
+import { eventMessage, eventStream } from './event-stream.ts'
 
 export interface Seen {
   readonly url: string
@@ -39,14 +40,31 @@ export function stub(answer: Answer = hello): Stub {
 /** The answer of a vendor that works. */
 export function hello({ url, body }: Pick<Seen, 'url' | 'body'>): Response {
   const { type, text } = helloBody(url, body)
-  return new Response(text, { headers: { 'content-type': type, 'x-request-id': 'req-hello' } })
+  const headers = { 'content-type': type, 'x-request-id': 'req-hello' }
+  return new Response(bytesOf(type, text), { headers })
 }
+
+/** The bytes of a body. The text of a binary stream has a line for each of its events. */
+export function bytesOf(type: string, text: string): Uint8Array<ArrayBuffer> {
+  return type === EVENT_STREAM
+    ? new Uint8Array(eventStream(text))
+    : new Uint8Array(Buffer.from(text))
+}
+
+/** A frame of a stream that is not JSON. */
+export function brokenFrame(type: string): Uint8Array<ArrayBuffer> {
+  const headers = { ':event-type': 'contentBlockDelta', ':message-type': 'event' }
+  if (type === EVENT_STREAM) return new Uint8Array(eventMessage(headers, '{"a":'))
+  return new Uint8Array(Buffer.from(type === 'text/event-stream' ? 'data: {"a":\n\n' : '{"a":\n'))
+}
+
+export const EVENT_STREAM = 'application/vnd.amazon.eventstream'
 
 export function helloBody(url: string, body: string): { type: string; text: string } {
   const path = new URL(url).pathname
   const format = formats.find(({ pattern }) => pattern.test(path))
   if (!format) throw new Error(`The stub has no answer for ${path}.`)
-  const streams = /streamGenerateContent/.test(path) || /"stream":true/.test(body)
+  const streams = /streamGenerateContent|converse-stream/.test(path) || /"stream":true/.test(body)
   return streams
     ? { type: format.streamType ?? 'text/event-stream', text: format.stream }
     : { type: 'application/json', text: JSON.stringify(format.whole(body)) }
@@ -291,6 +309,26 @@ const formats: readonly Format[] = [
     pattern: /:(stream)?[gG]enerateContent$/,
     whole: (body) => (body.includes('"IMAGE"') ? geminiImage : gemini),
     stream: sse([gemini]),
+  },
+  {
+    pattern: /\/converse(-stream)?$/,
+    whole: () => ({
+      output: { message: { role: 'assistant', content: [{ text: 'Hello' }] } },
+      stopReason: 'end_turn',
+      usage: { inputTokens: 3, outputTokens: 1, totalTokens: 4 },
+      metrics: { latencyMs: 1 },
+    }),
+    stream: [
+      { type: 'messageStart', role: 'assistant' },
+      { type: 'contentBlockDelta', contentBlockIndex: 0, delta: { text: 'Hel' } },
+      { type: 'contentBlockDelta', contentBlockIndex: 0, delta: { text: 'lo' } },
+      { type: 'contentBlockStop', contentBlockIndex: 0 },
+      { type: 'messageStop', stopReason: 'end_turn' },
+      { type: 'metadata', usage: { inputTokens: 3, outputTokens: 1, totalTokens: 4 } },
+    ]
+      .map((line) => `${JSON.stringify(line)}\n`)
+      .join(''),
+    streamType: EVENT_STREAM,
   },
   {
     pattern: /\/chat$/,

@@ -193,7 +193,7 @@ async function count(bound: BoundLLMModel, request: LLMRequest): Promise<number>
   const { provider, wire } = bound
   // Many vendors use Chat Completions and Responses but few can count, so these counters are found by format
   // and vendor.
-  const write = counters[wire ?? ''] ?? counters[`${wire} ${provider}`]
+  const write = counters[`${wire} ${provider}`] ?? counters[wire ?? '']
   if (!write || !bound.encode || !bound.send)
     throw unavailable(
       provider,
@@ -247,6 +247,18 @@ const counters: Readonly<Record<string, CountRequest>> = {
       body: { generateContentRequest: { model: decodeURIComponent(resource), ...body } },
     }
   },
+  // docs.cloud.google.com/vertex-ai: `countTokens` of Gemini, and the model `count-tokens` of Claude.
+  'google-generate vertex': (body, path) => ({
+    path: path.replace(/:\w+$/, ':countTokens'),
+    body: only(body, 'contents systemInstruction tools generationConfig'),
+  }),
+  'anthropic-messages vertex': (body, path) => ({
+    path: '/models/count-tokens:rawPredict',
+    body: {
+      ...only(body, 'messages system tools tool_choice thinking anthropic_version'),
+      model: decodeURIComponent(path.slice('/models/'.length, path.lastIndexOf(':'))),
+    },
+  }),
   // platform.moonshot.ai/docs/api/estimate: the messages alone.
   'openai-chat moonshot': (body) => ({
     path: '/tokenizers/estimate-token-count',

@@ -132,6 +132,8 @@ export interface BoundLLMModel {
    * of them this conversation excludes.
    */
   writeSettings?(settings: Settings, messages?: readonly Message[]): ModelSettings
+  /** The region in which the vendor processes requests, e.g. `eu-central-1`; undefined if it is not known. */
+  readonly region?: string
   /**
    * What else decides an answer besides the request: the address and the API of the model, and the members of a
    * combination with their params. JSON without credentials; a cache makes it part of its key.
@@ -282,4 +284,10 @@ export interface RetryStrategy {
 
 /** The wire formats by name. */
 export type WireName =
-  'openai-chat' | 'openai-responses' | 'anthropic-messages' | 'google-generate' | 'ollama-chat'
+  | 'openai-chat'
+  | 'openai-responses'
+  | 'anthropic-messages'
+  | 'google-generate'
+  | 'google-interactions'
+  | 'bedrock-converse'
+  | 'ollama-chat'

@@ -107,6 +107,8 @@ const streamTypes: Readonly<Record<WireServer['name'], string>> = {
   'openai-responses': sse,
   'anthropic-messages': sse,
   'google-generate': sse,
+  'google-interactions': sse,
+  'bedrock-converse': 'application/vnd.amazon.eventstream',
   'ollama-chat': 'application/x-ndjson',
 }
 

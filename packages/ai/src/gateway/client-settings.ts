@@ -21,8 +21,8 @@ export interface ClientSettings {
  */
 export function readClientSettings(params: Params, from: WireName): ClientSettings {
   const fields = params as JsonObject // the params are from a parsed JSON body
-  for (const name of ['previous_response_id', 'conversation', 'prompt']) {
-    if (from !== 'openai-responses' || fields[name] === undefined) continue
+  for (const name of statefulNames[from] ?? []) {
+    if (fields[name] === undefined) continue
     throw requestError(
       'gateway',
       `The field "${name}" refers to a state that this model does not have.`,
@@ -45,6 +45,12 @@ export function readClientSettings(params: Params, from: WireName): ClientSettin
   return { settings, unknown, nameOf }
 }
 
+/** The parameters of each format that continue a conversation or an answer stored at its vendor. */
+const statefulNames: Partial<Record<WireName, readonly string[]>> = {
+  'openai-responses': ['previous_response_id', 'conversation', 'prompt'],
+  'google-interactions': ['previous_interaction_id', 'continuation_token', 'environment'],
+}
+
 /** Returns the client's names of the parameters without an effect, in the order in which the client gave them. */
 export function droppedNames(
   params: Params,
@@ -64,6 +70,7 @@ const readers: Partial<Record<WireName, Reader>> = {
   'openai-responses': readOpenAI,
   'anthropic-messages': readAnthropic,
   'google-generate': readGoogle,
+  'google-interactions': readInteractions,
 }
 
 function readOpenAI(name: string, value: JsonValue, settings: GivenSettings): boolean {
@@ -163,6 +170,32 @@ function readGoogle(name: string, value: JsonValue, settings: GivenSettings): bo
   }
   // Every field is read, also after one that has no setting.
   return Object.keys(fields).filter((field) => !readNames[field]?.()).length === 0 && !isEmpty(fields) // prettier-ignore
+}
+
+function readInteractions(name: string, value: JsonValue, settings: GivenSettings): boolean {
+  const fields = objectOf(value) ?? {}
+  if (name !== 'generation_config') return false
+  const readNames: Readonly<Record<string, () => boolean>> = {
+    max_output_tokens: () => keep(settings, 'maxOutputTokens', numberOf(fields['max_output_tokens'])), // prettier-ignore
+    temperature: () => keep(settings, 'temperature', numberOf(fields['temperature'])),
+    top_p: () => keep(settings, 'topP', numberOf(fields['top_p'])),
+    seed: () => keep(settings, 'seed', numberOf(fields['seed'])),
+    stop_sequences: () => keep(settings, 'stop', textsOf(fields['stop_sequences'] ?? null)),
+    thinking_level: () => keep(settings, 'reasoning', levelOf(fields['thinking_level'])),
+    tool_choice: () => keep(settings, 'toolChoice', interactionsChoice(fields['tool_choice'])),
+  }
+  // Every field is read, also after one that has no setting.
+  return Object.keys(fields).filter((field) => !readNames[field]?.()).length === 0 && !isEmpty(fields) // prettier-ignore
+}
+
+function interactionsChoice(value: JsonValue | undefined): ToolChoice | undefined {
+  if (value === 'auto' || value === 'none') return value
+  if (value === 'any') return 'required'
+  if (value === 'validated') return 'auto'
+  const { mode, tools } = objectOf(objectOf(value)?.['allowed_tools']) ?? {}
+  const [only, ...others] = textsOf(tools ?? null) ?? []
+  if (mode !== 'any') return mode === undefined ? undefined : 'auto'
+  return only !== undefined && others.length === 0 ? { tool: only } : 'required'
 }
 
 function googleReasoning(value: JsonValue | undefined): Settings['reasoning'] {

@@ -1,6 +1,7 @@
 import type { UPPError } from '../contract/error.ts'
 import { anthropicMessagesServer } from '../wires/anthropic-messages/server.ts'
 import { googleGenerateServer } from '../wires/google-generate/server.ts'
+import { googleInteractionsServer } from '../wires/google-interactions/server.ts'
 import { openaiChatServer } from '../wires/openai-chat/server.ts'
 import { openaiResponsesServer } from '../wires/openai-responses/server.ts'
 import type { WireServer } from '../wires/wire-server.ts'
@@ -31,6 +32,7 @@ interface Endpoint {
 const posts: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint>([
   ['/chat/completions', { kind: 'infer', wire: openaiChatServer }],
   ['/responses', { kind: 'infer', wire: openaiResponsesServer }],
+  ['/interactions', { kind: 'infer', wire: googleInteractionsServer }],
   ['/messages', { kind: 'infer', wire: anthropicMessagesServer }],
   ['/messages/count_tokens', { kind: 'count', wire: anthropicMessagesServer }],
   ['/embeddings', { kind: 'embed', wire: openaiChatServer }],

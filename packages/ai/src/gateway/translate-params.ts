@@ -1,7 +1,9 @@
 import type { Params, Settings, WireName } from '../contract/provider.ts'
 import { writeAnthropic } from '../wires/anthropic-messages/settings.ts'
 import { writeGoogle } from '../wires/google-generate/settings.ts'
+import { writeInteractions } from '../wires/google-interactions/settings.ts'
 import { writeOllama } from '../wires/ollama-chat/settings.ts'
+import { writeBedrock } from '../wires/bedrock-converse/settings.ts'
 import { openaiParameters, writeChat } from '../wires/openai-chat/settings.ts'
 import { writeResponses } from '../wires/openai-responses/settings.ts'
 import type { WrittenSettings } from '../wires/wire.ts'
@@ -38,5 +40,7 @@ const writers: Readonly<Record<WireName, (settings: Settings) => WrittenSettings
   'openai-responses': (settings) => writeResponses(settings),
   'anthropic-messages': (settings) => writeAnthropic(settings),
   'google-generate': (settings) => writeGoogle(settings),
+  'google-interactions': (settings) => writeInteractions(settings),
+  'bedrock-converse': (settings) => writeBedrock(settings),
   'ollama-chat': (settings) => writeOllama(settings),
 }

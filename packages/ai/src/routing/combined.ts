@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import type { UserContent } from '../contract/content.ts'
+import type { ProviderMetadata, UserContent } from '../contract/content.ts'
 import type { StreamEvent } from '../contract/event.ts'
 import type { Message } from '../contract/message.ts'
 import { fitRequest, type FittedRequest } from '../turn/fit-request.ts'
@@ -29,6 +29,7 @@ import { type Modality, toUPPError, type UPPError } from '../contract/error.ts'
 import { mediaCapability } from '../turn/check-request.ts'
 import { identityOfConfig } from '../transport/config-identity.ts'
 import { applyScopes } from './scope.ts'
+import { regionOf, type Residency, residencyReport, residentMembers } from './residency.ts'
 import { VectorSpace } from './vector-space.ts'
 import type { BoundEmbeddingModel, EmbeddingHandler, EmbeddingRequest } from '../embedding.ts'
 import type { BoundImageModel, ImageCapabilities, ImageHandler, ImageRequest } from '../image.ts'
@@ -76,6 +77,8 @@ class CombinedLLM implements BoundLLMModel {
   readonly identity: JsonObject
   readonly #members: readonly Bound<BoundLLMModel>[]
   readonly #policy: MemberPolicy
+  readonly #residency: Residency | undefined
+  readonly region: string | undefined
 
   constructor(modelId: string, members: readonly Bound<BoundLLMModel>[], combination: Combination) {
     this.modelId = modelId
@@ -90,6 +93,9 @@ class CombinedLLM implements BoundLLMModel {
     this.readData = members.find(({ bound }) => bound.readData)?.bound.readData
     this.#members = members
     this.#policy = combination.policy
+    this.#residency = combination.residency
+    const regions = new Set(members.map((member) => regionOf(member, { config: {} })))
+    if (regions.size === 1) [this.region] = regions
   }
 
   async complete(request: LLMRequest): Promise<readonly StreamEvent[]> {
@@ -99,7 +105,7 @@ class CombinedLLM implements BoundLLMModel {
       if (events.some(({ type }) => type === 'message_stop')) return events
       throw emptyAnswer(originOf(member.bound, 'llm'))
     })
-    return reported(answer.value, answer)
+    return reported(answer.value, answer, answer.metadata)
   }
 
   async *stream(request: LLMRequest): AsyncGenerator<readonly StreamEvent[], void, undefined> {
@@ -107,7 +113,8 @@ class CombinedLLM implements BoundLLMModel {
       openStream(member.bound.stream(own), isContent, originOf(member.bound, 'llm')),
     )
     try {
-      for await (const events of readOpened(answer.value)) yield reported(events, answer)
+      for await (const events of readOpened(answer.value))
+        yield reported(events, answer, answer.metadata)
     } catch (error) {
       this.#policy.failedLate?.(answer.member, error)
       throw error
@@ -138,10 +145,15 @@ class CombinedLLM implements BoundLLMModel {
     request: LLMRequest,
     streaming: boolean,
     send: (member: Bound<BoundLLMModel>, request: LLMRequest) => Promise<T>,
-  ): Promise<MemberAnswer<Bound<BoundLLMModel>, T>> {
+  ): Promise<MemberAnswer<Bound<BoundLLMModel>, T> & { readonly metadata?: ProviderMetadata }> {
+    const { inside, outside } = residentMembers(this.#members, this.#residency, {
+      request,
+      provider: this.provider,
+      modality: 'llm',
+    })
     const fits = new Map<Bound<BoundLLMModel>, FittedRequest>()
     const unable: UnableMember[] = []
-    for (const member of this.#members) {
+    for (const member of inside) {
       const own = applyScopes(member.toRequest(request), member.bound)
       try {
         fits.set(member, fitRequest(own, member.bound, streaming))
@@ -160,9 +172,16 @@ class CombinedLLM implements BoundLLMModel {
       attempt: (member) => send(member, fits.get(member)!.request),
     })
     const { warnings } = fits.get(answer.member)!
-    return warnings.length === 0
-      ? answer
-      : { ...answer, warnings: [...answer.warnings, ...warnings] }
+    const { member } = answer
+    return {
+      ...answer,
+      warnings: warnings.length === 0 ? answer.warnings : [...answer.warnings, ...warnings],
+      ...(this.#residency && {
+        metadata: {
+          [this.provider]: residencyReport(this.#residency, { member, outside, request }),
+        },
+      }),
+    }
   }
 }
 
@@ -181,6 +200,7 @@ function identityOfMember({ label, params, config, bound }: Bound<BoundLLMModel>
 function reported(
   events: readonly StreamEvent[],
   { member, warnings }: MemberAnswer<Bound<BoundLLMModel>, unknown>,
+  metadata: ProviderMetadata | undefined,
 ): readonly StreamEvent[] {
   if (!events.some(({ type }) => type === 'message_start' || type === 'message_stop')) return events
   return events.map((event): StreamEvent => {
@@ -189,9 +209,17 @@ function reported(
       const { provider = member.bound.provider, model = member.bound.modelId } = delta
       return { ...event, delta: { ...delta, provider, model } }
     }
-    if (event.type !== 'message_stop' || warnings.length === 0) return event
-    const all = [...warnings, ...(event.delta.warnings ?? [])]
-    return { ...event, delta: { ...event.delta, warnings: all } }
+    if (event.type !== 'message_stop' || (warnings.length === 0 && !metadata)) return event
+    const { delta } = event
+    const all = [...warnings, ...(delta.warnings ?? [])]
+    return {
+      ...event,
+      delta: {
+        ...delta,
+        warnings: all.length > 0 ? all : undefined,
+        metadata: metadata ? { ...delta.metadata, ...metadata } : delta.metadata,
+      },
+    }
   })
 }
 
@@ -220,7 +248,7 @@ function isContent({ type, delta }: StreamEvent): boolean {
  * Makes the handler that embeds with the member chosen by the policy; the smallest batch limits of all members apply.
  */
 function embeddingHandler(combination: Combination): EmbeddingHandler {
-  const { name: provider, members, policy, mixesVectors } = combination
+  const { name: provider, members, policy, mixesVectors, residency } = combination
   const handlers = members.map(({ reference }) => reference.provider.handlers.embedding!)
   const tokens = handlers.flatMap(({ maxBatchTokens }) => maxBatchTokens ?? [])
   return {
@@ -229,7 +257,10 @@ function embeddingHandler(combination: Combination): EmbeddingHandler {
     imageInput: handlers.every(({ imageInput }) => imageInput),
     bind: ({ modelId }) => {
       const bound = bindMembers(combination, (reference, index) => handlers[index]!.bind(reference))
-      return combinedEmbedding({ modelId, provider, members: bound, policy }, mixesVectors)
+      return combinedEmbedding(
+        { modelId, provider, members: bound, policy, residency },
+        mixesVectors,
+      )
     },
   }
 }
@@ -240,7 +271,7 @@ function combinedEmbedding(
   combination: BoundCombination<BoundEmbeddingModel>,
   mixesVectors = false,
 ): BoundEmbeddingModel {
-  const { modelId, provider, policy } = combination
+  const { modelId, provider, policy, residency } = combination
   const space = mixesVectors ? undefined : new VectorSpace(combination)
   /**
    * The member chosen for each call, by the call's signal: all batches of a call must use the same model,
@@ -248,7 +279,9 @@ function combinedEmbedding(
    */
   const claims = new WeakMap<AbortSignal, Promise<readonly Embedder[]>>()
 
-  async function embedBy(members: readonly Embedder[], request: EmbeddingRequest) {
+  async function embedBy(all: readonly Embedder[], request: EmbeddingRequest) {
+    const place = { request, provider, modality: 'embedding' } as const
+    const { inside: members } = residentMembers(all, residency, place)
     const attempt = async (member: Embedder) => {
       space?.check(member, request)
       return member.bound.embed(member.toRequest(request))
@@ -275,18 +308,18 @@ function combinedEmbedding(
 
 /** Makes the handler that sends each image request to a member chosen by the policy. */
 function imageHandler(combination: Combination): ImageHandler {
-  const { name: provider, policy } = combination
+  const { name: provider, policy, residency } = combination
   const bind = (reference: ModelReference) => reference.provider.handlers.image!.bind(reference)
   return {
     bind: ({ modelId }) => {
       const members = bindMembers(combination, bind)
-      return combinedImage({ modelId, provider, members, policy })
+      return combinedImage({ modelId, provider, members, policy, residency })
     },
   }
 }
 
 function combinedImage(combination: BoundCombination<BoundImageModel>): BoundImageModel {
-  const { modelId, provider, members, policy } = combination
+  const { modelId, provider, members, policy, residency } = combination
   const run = async <T>(
     request: ImageRequest,
     { streaming, able }: { streaming: boolean; able: (bound: BoundImageModel) => boolean },
@@ -296,7 +329,7 @@ function combinedImage(combination: BoundCombination<BoundImageModel>): BoundIma
       request,
       modality: 'image',
       streaming,
-      members: members.filter(({ bound }) => able(bound)),
+      members: residentMembers(members, residency, { request, provider, modality: 'image' }).inside.filter(({ bound }) => able(bound)), // prettier-ignore
       attempt: (member) => attempt(member.bound, member.toRequest(request)),
     })
   return {

@@ -5,6 +5,7 @@ import type { ModelReference } from '../contract/provider.ts'
 import { toUPPError } from '../contract/error.ts'
 import type { Warning } from '../contract/turn.ts'
 import { combinedModel } from './combined.ts'
+import type { Residency } from './residency.ts'
 import {
   type Member,
   type MemberAnswer,
@@ -29,6 +30,11 @@ export interface FallbackOptions {
    */
   readonly mixVectors?: boolean
   readonly clock?: Clock
+  /**
+   * Where requests may be processed. A model outside, or whose region is not known, is never tried; if none is left,
+   * the call fails with `INVALID_REQUEST` and the `vendorCode` `RESIDENCY`, and nothing is sent.
+   */
+  readonly residency?: Residency
 }
 
 /**
@@ -54,6 +60,7 @@ export function fallback(
     members,
     policy: new FallbackPolicy(members, options),
     mixesVectors: options.mixVectors,
+    residency: options.residency,
   })
 }
 

@@ -1,5 +1,6 @@
 export { fallback, type FallbackOptions } from './fallback.ts'
 export { route, type RouteMember, type RouteOptions } from './route.ts'
 export type { MemberInput, MemberOptions } from './member.ts'
+export { RESIDENCY_CODE, type Residency } from './residency.ts'
 export { rateLimit, type RateLimitOptions } from './rate-limit.ts'
 export { RateLimiter, type RateLimiterOptions } from './rate-limiter.ts'

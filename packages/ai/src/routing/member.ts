@@ -9,6 +9,7 @@ import {
 import type { AnyRequest } from '../contract/middleware.ts'
 import type { ModelReference, Params, ProviderConfig } from '../contract/provider.ts'
 import type { Warning } from '../contract/turn.ts'
+import type { Residency } from './residency.ts'
 import { protectConfig } from '../transport/config-secrets.ts'
 
 /** One model of a fallback or route, with its own params and config. */
@@ -21,6 +22,11 @@ export interface MemberOptions {
    * call's config.
    */
   readonly config?: ProviderConfig
+  /**
+   * Where this model processes requests, e.g. `eu-central-1`, for a `residency`. It replaces what the model says of
+   * itself; you vouch for it.
+   */
+  readonly region?: string
 }
 
 /** A model, or a model with its own params and config. */
@@ -35,6 +41,7 @@ export interface Member {
   readonly label: string
   readonly params: Params | undefined
   readonly config: ProviderConfig | undefined
+  readonly region: string | undefined
   /** Returns the request with this member's params and config. */
   toRequest<R extends AnyRequest>(request: R): R
 }
@@ -49,12 +56,13 @@ export function toMembers(inputs: readonly MemberInput[], name: string): readonl
     'model' in input ? input : { model: input },
   )
   const isMixed = new Set(options.map(({ model }) => model.provider.name)).size > 1
-  return options.map(({ model, params, config }, index) => ({
+  return options.map(({ model, params, config, region }, index) => ({
     index,
     reference: model,
     label: `${model.provider.name}/${model.modelId}`,
     params,
     config,
+    region,
     toRequest(request) {
       if (isMixed) {
         // A key must never be sent to a vendor that it does not belong to.
@@ -121,6 +129,7 @@ export interface Combination {
   readonly policy: MemberPolicy
   /** Whether embeddings of different models may be mixed. */
   readonly mixesVectors?: boolean | undefined
+  readonly residency?: Residency | undefined
 }
 
 /** A member with its model bound for one modality, e.g. as a language model. */
@@ -132,6 +141,7 @@ export interface BoundCombination<B> {
   readonly provider: string
   readonly members: readonly Bound<B>[]
   readonly policy: MemberPolicy
+  readonly residency?: Residency | undefined
 }
 
 /**

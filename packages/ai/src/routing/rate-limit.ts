@@ -72,7 +72,7 @@ function limitedLLM(handler: LLMHandler, options: RateLimitOptions): LLMHandler 
     bind(reference): BoundLLMModel {
       const bound = handler.bind(reference)
       const admit = admitter(options, bound, 'llm')
-      const { modelId, provider, capabilities, wire, readData, identity } = bound
+      const { modelId, provider, capabilities, wire, readData, identity, region } = bound
       return {
         modelId,
         provider,
@@ -80,6 +80,7 @@ function limitedLLM(handler: LLMHandler, options: RateLimitOptions): LLMHandler 
         wire,
         readData,
         identity,
+        region,
         writeSettings: bound.writeSettings?.bind(bound),
         refuse: bound.refuse?.bind(bound),
         encode: bound.encode?.bind(bound),

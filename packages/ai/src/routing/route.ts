@@ -3,6 +3,7 @@ import type { AnyRequest } from '../contract/middleware.ts'
 import type { ModelReference } from '../contract/provider.ts'
 import { type ErrorOrigin, invalidRequest } from '../contract/error.ts'
 import { combinedModel } from './combined.ts'
+import type { Residency } from './residency.ts'
 import {
   type Member,
   type MemberAnswer,
@@ -28,6 +29,11 @@ export interface RouteOptions {
   readonly random?: Random
   /** Allows embeddings of different models, e.g. if `when` keeps each index with one model. */
   readonly mixVectors?: boolean
+  /**
+   * Where requests may be processed. A model outside, or whose region is not known, is never tried; if none is left,
+   * the call fails with `INVALID_REQUEST` and the `vendorCode` `RESIDENCY`, and nothing is sent.
+   */
+  readonly residency?: Residency
 }
 
 /**
@@ -52,6 +58,7 @@ export function route(
     members,
     policy: new RoutePolicy(rules, options),
     mixesVectors: options.mixVectors,
+    residency: options.residency,
   })
 }
 

@@ -4,7 +4,7 @@ import type { AnswerReader } from './vendor-run.ts'
 /** The readers between which `chooseReader` decides. */
 interface Readers<T> {
   readonly isStreaming: boolean
-  readonly framing: 'sse' | 'ndjson'
+  readonly framing: 'sse' | 'ndjson' | 'binary'
   /** Makes the reader of a body that is one JSON value; a web page or other text becomes an error. */
   readonly whole: () => AnswerReader<readonly T[]>
   readonly frames: () => AnswerReader<readonly T[]>
@@ -21,11 +21,13 @@ export function chooseReader<T>(
   const { isStreaming, framing, whole, frames } = readers
   const type = answer.headers.get('content-type') ?? ''
   if (!isStreaming) {
+    if (framing === 'binary') return whole()
     if (!/^\s*(text\/event-stream|application\/(x-ndjson|jsonl))/i.test(type)) return whole()
     return framing === 'ndjson' ? drained(frames()) : byFirstBytes(answer, readers)
   }
   if (/^\s*text\/html/i.test(type)) return whole()
   // One JSON value is also a valid NDJSON stream of one line, so `frames` reads it too.
+  if (framing === 'binary') return byFirstBytes(answer, readers)
   if (framing === 'ndjson' || !/^\s*application\/json/i.test(type)) return frames()
   return byFirstBytes(answer, readers)
 }

@@ -20,7 +20,39 @@ export interface VendorEndpoint {
   readonly keyVariables: readonly string[]
   readonly authHeaders: (key: string) => Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
+  /** Authenticates requests without a key, e.g. with a signature or a token that expires. */
+  readonly authorizer?: Authorizer
 }
+
+/** Makes the authentication headers of requests where one key for all of them is not enough. */
+export interface Authorizer {
+  /** Called for each attempt. May reject with a `UPPError`; the signal aborts with the attempt. */
+  authorize(request: UnauthorizedRequest): Promise<Authorization>
+  /** Returns the texts that must not appear in an error, as far as they are known. */
+  readonly secrets: readonly string[]
+  /**
+   * Called when the vendor refused a request (401, 403, or 400 for some). Returns true if new authentication may
+   * help, e.g. by the vendor's clock; the request is then sent once more, immediately.
+   */
+  learn(refusal: {
+    readonly headers: Pick<Headers, 'get'>
+    readonly text: string
+    readonly status: number
+  }): boolean
+}
+
+/** A request that is complete but for its authentication. */
+export interface UnauthorizedRequest {
+  readonly url: string
+  readonly method: string
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array<ArrayBuffer>
+  readonly signal: AbortSignal
+}
+
+/** The headers that authenticate one request. */
+export type Authorization = Readonly<Record<string, string>>
 
 /** The provider and modality that an error names. */
 export interface ErrorContext {
@@ -151,7 +183,7 @@ export function resolveKey(
     const hasOwnAuth = Object.entries(config.headers ?? {}).some(
       ([name, value]) => value !== undefined && names.includes(name.toLowerCase()),
     )
-    if (endpoint.keyVariables.length === 0 || hasOwnAuth) return undefined
+    if (endpoint.keyVariables.length === 0 || hasOwnAuth || endpoint.authorizer) return undefined
     throw new UPPError(`There is no API key for ${context.provider}.`, {
       code: ErrorCode.AuthenticationFailed,
       ...context,

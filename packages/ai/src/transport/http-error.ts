@@ -85,9 +85,17 @@ export function errorInBody(
   })
 }
 
+const requestIdHeaders = [
+  'x-request-id',
+  'request-id',
+  'apim-request-id',
+  'x-goog-request-id',
+  'x-amzn-requestid',
+]
+
 /** Reads the vendor's request id from the headers. The vendor's support asks for this id. */
 export function requestIdOf(headers: Pick<ResponseHeaders, 'get'>): string | undefined {
-  for (const name of ['x-request-id', 'request-id', 'apim-request-id', 'x-goog-request-id']) {
+  for (const name of requestIdHeaders) {
     const id = headers.get(name)
     if (id) return id
   }

@@ -15,7 +15,10 @@ export interface FrameDecoder<T> {
 }
 
 interface FrameReaderOptions<T> {
-  readonly framing: 'sse' | 'ndjson'
+  /** How the body is divided into frames: by one of two text formats, or by a decoder of the vendor's own. */
+  readonly framing: 'sse' | 'ndjson' | 'binary'
+  /** Makes the decoder of a binary body, which reads frames of at most `maxBytes`. */
+  readonly createFrames?: ((maxBytes: number) => BodyFrames) | undefined
   readonly decoder: FrameDecoder<T>
   readonly context: ErrorContext
   /**
@@ -34,7 +37,7 @@ interface FrameReaderOptions<T> {
 export class FrameReader<T> implements AnswerReader<readonly T[]> {
   readonly #answer: VendorAnswer
   readonly #options: FrameReaderOptions<T>
-  readonly #frames: Frames
+  readonly #frames: BodyFrames
   #held: T[] | undefined = []
   #count = 0
   #failure: { readonly error: unknown } | undefined
@@ -45,7 +48,8 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
     this.#answer = answer
     this.#options = options
     const maxBytes = answer.limits.maxResponseBytes
-    if (options.framing === 'sse') {
+    if (options.createFrames) this.#frames = options.createFrames(maxBytes)
+    else if (options.framing === 'sse') {
       // `flushIncomplete` is needed because some vendors leave out the blank line after their last event.
       this.#frames = new SseDecoder({ maxEventBytes: maxBytes, flushIncomplete: true })
     } else {
@@ -132,7 +136,8 @@ export class FrameReader<T> implements AnswerReader<readonly T[]> {
 
 const DRAIN_MS = 100
 
-interface Frames {
+/** Divides the bytes of a body into frames. */
+export interface BodyFrames {
   push(chunk: Uint8Array): readonly SseEvent[]
   end(): readonly SseEvent[]
 }

@@ -19,12 +19,19 @@ export interface BackgroundAnswers {
   ): AsyncIterableIterator<Batch, undefined>
 }
 
-/** Answers in the background of OpenAI's Responses: queued first, then asked for unless they are streamed. */
-export const openaiBackground: BackgroundAnswers = {
-  isRequested: (params) => params['background'] === true,
-  await: awaitAnswer,
-  stopOnLeave: stoppedOnLeave,
+/** Answers in the background that can be asked for below a path: queued first, then asked for unless they are streamed. */
+function answersAt(path: string): BackgroundAnswers {
+  return {
+    isRequested: (params) => params['background'] === true,
+    await: (first, call) => awaitAnswer(first, call, path),
+    stopOnLeave: (run, call) => stoppedOnLeave(run, call, path),
+  }
 }
+
+/** Answers in the background of OpenAI's Responses. */
+export const openaiBackground: BackgroundAnswers = answersAt('/responses')
+/** Answers in the background of Google's Interactions. */
+export const googleBackground: BackgroundAnswers = answersAt('/interactions')
 
 /** The request of an answer, and the model that is asked for it. */
 export interface BackgroundCall {
@@ -46,10 +53,11 @@ const CANCEL_MS = 10_000
 async function awaitAnswer(
   first: Batch,
   call: BackgroundCall & { decode(body: JsonValue): Batch },
+  list: string,
 ): Promise<Batch> {
   const { request, provider, send, decode } = call
   const { config, signal, clock } = request
-  const path = pathOf(first)
+  const path = pathOf(first, list)
   if (path === undefined || !isPending(first)) return first
   const { totalMs = Infinity } = limitsOf(config, { provider, modality: 'llm' })
   const deadline = performance.now() + totalMs
@@ -71,6 +79,7 @@ async function awaitAnswer(
 function stoppedOnLeave(
   run: AsyncIterableIterator<Batch, undefined>,
   call: BackgroundCall,
+  list: string,
 ): AsyncIterableIterator<Batch, undefined> {
   let path: string | undefined
   const stopOnce = (): void => {
@@ -84,7 +93,7 @@ function stoppedOnLeave(
     async next() {
       try {
         const step = await run.next()
-        path ??= pathOf(step.value ?? [])
+        path ??= pathOf(step.value ?? [], list)
         // There is nothing to stop after the end.
         if (step.done || step.value.some(({ type }) => type === 'message_stop')) path = undefined
         return step
@@ -117,10 +126,10 @@ function notFinished(provider: string, ms: number): UPPError {
 }
 
 /** Returns the path at which an answer can be asked for; a POST to `cancel` below it ends the answer. */
-function pathOf(events: Batch): string | undefined {
+function pathOf(events: Batch, list: string): string | undefined {
   const start = events.find(({ type }) => type === 'message_start')
   const id = start?.type === 'message_start' ? start.delta.id : undefined
-  return id === undefined ? undefined : `/responses/${encodeURIComponent(id)}`
+  return id === undefined ? undefined : `${list}/${encodeURIComponent(id)}`
 }
 
 function isPending(events: Batch): boolean {

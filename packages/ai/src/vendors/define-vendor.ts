@@ -56,6 +56,10 @@ export interface VendorLLM<Dialect = unknown> {
   readonly wire: Wire<Dialect>
   readonly dialect: Dialect
   readonly capabilities: LLMCapabilities
+  /** The address and authentication of this model, where they depend on it, e.g. on its region. */
+  readonly endpoint?: Partial<Pick<VendorEndpoint, 'baseUrl' | 'authorizer'>>
+  /** See `BoundLLMModel.region`. */
+  readonly region?: string | undefined
   /** For a vendor that makes answers in the background. */
   readonly background?: BackgroundAnswers
 }
@@ -112,6 +116,7 @@ class HttpModel implements BoundLLMModel {
   readonly wire: WireName
   readonly readData: BoundLLMModel['readData']
   readonly identity: JsonObject
+  readonly region: string | undefined
   readonly #endpoint: VendorEndpoint
   readonly #wire: Wire
   readonly #target: Target
@@ -120,16 +125,17 @@ class HttpModel implements BoundLLMModel {
   constructor(
     endpoint: VendorEndpoint,
     modelId: string,
-    { wire, dialect, capabilities, background }: VendorLLM,
+    { wire, dialect, capabilities, background, endpoint: own, region }: VendorLLM,
   ) {
     this.modelId = modelId
     this.provider = endpoint.name
     this.capabilities = Object.freeze({ ...capabilities })
-    this.#endpoint = endpoint
+    this.#endpoint = own ? { ...endpoint, ...own } : endpoint
+    this.region = region
     this.#wire = wire
     this.wire = wire.name
     this.readData = wire.readData
-    this.identity = { api: wire.name, baseUrl: endpoint.baseUrl }
+    this.identity = { api: wire.name, baseUrl: this.#endpoint.baseUrl }
     this.#background = background
     this.#target = { provider: endpoint.name, modelId, dialect }
   }
@@ -229,6 +235,7 @@ class HttpModel implements BoundLLMModel {
       frames: () =>
         new FrameReader(answer, {
           framing: wire.framing,
+          createFrames: wire.createFrames,
           decoder: wire.createDecoder(context),
           context: contextOf(call),
           // These events have no content yet, so the attempt can still be repeated after them. A repetition of an
@@ -254,4 +261,8 @@ function tellHeaders({ onHeaders }: LLMRequest, { headers }: VendorAnswer): void
   onHeaders(all)
 }
 
-const streamTypes = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' } as const
+const streamTypes = {
+  sse: 'text/event-stream',
+  ndjson: 'application/x-ndjson',
+  binary: 'application/vnd.amazon.eventstream',
+} as const

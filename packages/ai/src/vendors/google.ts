@@ -1,5 +1,5 @@
 import type { JsonObject } from '@skein/base'
-import { acceptedByGemini } from '../catalog/accepted/google.ts'
+import { acceptedByGemini, needsInteractions } from '../catalog/accepted/google.ts'
 import type { EmbeddingHandler } from '../embedding.ts'
 import {
   httpEmbedding,
@@ -8,18 +8,25 @@ import {
 } from '../embeddings/http-embedding.ts'
 import { googleImages } from '../images/google.ts'
 import type { VendorEndpoint } from '../transport/endpoint.ts'
+import { ErrorCode, UPPError } from '../contract/error.ts'
+import type { LLMCapabilities, ModelReference, Provider } from '../contract/provider.ts'
 import { decodeError } from '../wires/google-generate/error.ts'
 import { mediaPart } from '../wires/google-generate/request.ts'
+import type { GoogleDialect } from '../wires/google-generate/types.ts'
+import { unsignedCall } from '../wires/google-generate/unsigned-call.ts'
 import { googleGenerate } from '../wires/google-generate/wire.ts'
+import type { InteractionsDialect } from '../wires/google-interactions/types.ts'
+import { googleInteractions } from '../wires/google-interactions/wire.ts'
 import { imageSource } from '../wires/media.ts'
 import { countOf, isEmpty, listOf, objectOf, without } from '../wires/read-json.ts'
-import { defineVendor, type Vendor } from './define-vendor.ts'
+import { googleBackground } from './background-answer.ts'
+import { defineVendor, type VendorLLM } from './define-vendor.ts'
 
 /**
  * Known parameters, by the names of `@google/genai 3.1.0`. Those of `generationConfig` may be given inside
  * it or directly in `params`.
  */
-type GoogleParams = GenerationConfig & {
+export type GoogleParams = GenerationConfig & {
   readonly cachedContent?: string
   readonly generationConfig?: GenerationConfig
   readonly labels?: Readonly<Record<string, string>>
@@ -68,6 +75,56 @@ type GenerationConfig = {
   readonly topK?: number
   readonly topP?: number
   readonly translationConfig?: object
+}
+
+/**
+ * Known parameters of Interactions, by the names of `@google/genai 3.1.0`. Those of `generation_config` may be given
+ * inside it or directly in `params`.
+ */
+type InteractionsParams = InteractionsConfig & {
+  /** Asks an agent, e.g. for deep research, instead of the model. */
+  readonly agent?: string
+  readonly agent_config?: object
+  readonly background?: boolean
+  readonly continuation_token?: string
+  readonly environment?: string | object
+  readonly generation_config?: InteractionsConfig
+  readonly labels?: Readonly<Record<string, string>>
+  /** Continues a conversation that Google stores; the messages are then sent in addition to it. */
+  readonly previous_interaction_id?: string
+  readonly response_format?: object
+  readonly response_modalities?: readonly ('text' | 'image' | 'audio' | 'video')[]
+  readonly safety_settings?: readonly object[]
+  readonly service_tier?: 'flex' | 'standard' | 'priority' | 'deferred'
+  /** Google stores interactions unless this is false. */
+  readonly store?: boolean
+  readonly system_instruction?: string
+  /** Tools that the vendor runs itself; the tools of `llm` are added to them. */
+  readonly tools?: readonly object[]
+  readonly webhook_config?: object
+}
+
+type InteractionsConfig = {
+  readonly image_config?: object
+  readonly max_output_tokens?: number
+  readonly seed?: number
+  readonly speech_config?: object
+  readonly stop_sequences?: readonly string[]
+  readonly temperature?: number
+  readonly thinking_level?: 'minimal' | 'low' | 'medium' | 'high'
+  readonly thinking_summaries?: 'auto' | 'none'
+  readonly tool_choice?: 'auto' | 'any' | 'none' | 'validated' | object
+  readonly top_p?: number
+  readonly transcription_config?: object
+  readonly video_config?: object
+}
+
+/** The two APIs of Google. The one that is chosen decides the known parameters. */
+interface GoogleVendor extends Pick<Provider, 'name' | 'handlers'> {
+  <Api extends 'generate' | 'interactions' = 'generate'>(
+    modelId: ModelId | (string & {}),
+    options?: { readonly api?: Api },
+  ): ModelReference<{ generate: GoogleParams; interactions: InteractionsParams }[Api]>
 }
 
 /** The model ids of `@skein/ai/catalog`, and Google's aliases such as `gemini-pro-latest`. */
@@ -147,51 +204,67 @@ function decodeEmbeddings(body: JsonObject): DecodedEmbeddings {
   }
 }
 
+const capabilities: LLMCapabilities = {
+  streaming: true,
+  tools: true,
+  structuredOutput: true,
+  imageInput: true,
+  documentInput: true,
+  videoInput: true,
+  audioInput: true,
+}
+
+const generate: VendorLLM<GoogleDialect> = {
+  wire: googleGenerate,
+  dialect: { unsignedCall, accepts: acceptedByGemini },
+  capabilities,
+}
+
+const interactions: VendorLLM<InteractionsDialect> = {
+  wire: googleInteractions,
+  dialect: { accepts: acceptedByGemini },
+  capabilities,
+  background: googleBackground,
+}
+
+/** Returns the API that a model reference names, or else the one that its model needs. */
+function chooseGoogleApi({ modelId, options }: ModelReference): VendorLLM {
+  const api = options?.['api'] ?? (needsInteractions(modelId) ? 'interactions' : 'generate')
+  if (api === 'generate') return generate
+  if (api === 'interactions') return interactions
+  throw new UPPError(`The model "${modelId}" asks for the API ${JSON.stringify(api)}.`, {
+    code: ErrorCode.InvalidRequest,
+    provider: 'google',
+    modality: 'llm',
+    hint: 'Known: "generate" and "interactions".',
+  })
+}
+
 /**
- * Google's Gemini API (`generateContent`).
+ * Google's Gemini API: `generateContent`, and Interactions for models that the catalog lists as available only there.
+ * `google(id, { api: 'interactions' })` or `{ api: 'generate' }` chooses one of them.
  *
  * - Generation parameters (`temperature`, `thinkingConfig`, …) may be given directly in `params` or inside
  *   `params.generationConfig`, which is sent unchanged and takes precedence. All others stay at the
  *   top of the body: `safetySettings`, `toolConfig`, `cachedContent`, `labels`, `serviceTier`, `store`.
- * - Native tools go in `params.tools`, e.g. `[{ googleSearch: {} }]`.
+ *   Those of Interactions have other names (`generation_config`, `thinking_level`, …).
+ * - Native tools go in `params.tools`, e.g. `[{ googleSearch: {} }]`; for Interactions `[{ type: 'google_search' }]`.
  * - `params.systemInstruction` (a text, or an object with `parts`) follows the `system` option.
+ * - Through Interactions, too, every request has the whole conversation. Google stores it unless `params` have
+ *   `store: false`.
  * - The version of the API is `v1beta`, which has all of `v1`; for that one set `config.baseUrl`.
  * - Grounding, citations and safety ratings are in `message.metadata.google`.
  *
  * Request bodies are compared with those of `@google/genai 3.1.0` (docs/vendor-bodies.md).
  */
-export const google: Vendor<GoogleParams, ModelId> = defineVendor({
+export const google: GoogleVendor = defineVendor<GoogleVendor>({
   name: 'google',
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   keyVariables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY'],
   authHeaders: (key) => ({ 'x-goog-api-key': key }),
-  llm: {
-    wire: googleGenerate,
-    dialect: { unsignedCall, accepts: acceptedByGemini },
-    capabilities: {
-      streaming: true,
-      tools: true,
-      structuredOutput: true,
-      imageInput: true,
-      documentInput: true,
-      videoInput: true,
-      audioInput: true,
-    },
-  },
+  llm: chooseGoogleApi,
   embedding: googleEmbeddings(),
   image: googleImages(),
 })
-
-/**
- * Returns the signature that Google documents for calls made by another model. Models before Gemini 3
- * neither need nor accept it. An alias (`gemini-flash-latest`) names a current model; the first models
- * had no number at all (`gemini-pro`, `gemini-pro-vision`).
- */
-function unsignedCall(modelId: string): string | undefined {
-  const name = modelId.slice(modelId.lastIndexOf('/') + 1)
-  if (!name.startsWith('gemini-')) return undefined
-  if (/^gemini-(?:[12](?:[.-]|$)|(?:pro|pro-vision|ultra)$)/.test(name)) return undefined
-  return 'skip_thought_signature_validator'
-}
 
 export default google

@@ -50,6 +50,8 @@ test.each(vendors)('$name: the page has this name, address and key', async (vend
   const isMade = vendor.entry === 'openai-compatible'
   expect(provider.name).toBe(vendor.name)
 
+  vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')
+  vi.stubEnv('GCE_METADATA_HOST', '127.0.0.1:1')
   for (const { keyVariables } of vendors) for (const name of keyVariables) vi.stubEnv(name, '')
   const addresses: string[] = []
   const fetch = async (input: string): Promise<Response> => {
@@ -64,11 +66,18 @@ test.each(vendors)('$name: the page has this name, address and key', async (vend
   else if (!isMade) expect(addresses[0]).toContain('.invalid/')
 
   const withoutKey = await attempt().catch((error: unknown) => error)
-  if (vendor.keyVariables.length === 0)
+  if (vendor.name === 'vertex')
+    // It needs no key, but a place and credentials.
+    expect(withoutKey).toMatchObject({ code: 'AUTHENTICATION_FAILED' })
+  else if (vendor.keyVariables.length === 0)
     expect(withoutKey).not.toMatchObject({ code: 'AUTHENTICATION_FAILED' })
   else
     expect(withoutKey).toMatchObject({
       code: 'AUTHENTICATION_FAILED',
-      hint: `Set ${vendor.keyVariables.join(' or ')}, or pass config.apiKey.`,
+      hint: expect.stringMatching(
+        vendor.name === 'bedrock'
+          ? /^Set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and/
+          : `^Set ${vendor.keyVariables.join(' or ')}, or pass config.apiKey.$`,
+      ),
     })
 })

@@ -25,6 +25,8 @@ export const vendors: readonly VendorEntry[] = [
     'GOOGLE_API_KEY',
     'GOOGLE_GENERATIVE_AI_API_KEY',
   ),
+  row('bedrock', 'https://region-is-not-set.invalid', 'AWS_BEARER_TOKEN_BEDROCK'),
+  row('vertex', 'https://project-is-not-set.invalid'),
   row('ollama', 'http://127.0.0.1:11434/api'),
   row('openrouter', 'https://openrouter.ai/api/v1', 'OPENROUTER_API_KEY'),
   row('groq', 'https://api.groq.com/openai/v1', 'GROQ_API_KEY'),

@@ -1,7 +1,11 @@
 /** The vendor formats for clients, with which vendors are defined: each writes requests and reads answers. */
 export { anthropicMessages } from './anthropic-messages/wire.ts'
+export type { BedrockDialect } from './bedrock-converse/types.ts'
+export { bedrockConverse } from './bedrock-converse/wire.ts'
 export type { GoogleDialect } from './google-generate/types.ts'
 export { googleGenerate } from './google-generate/wire.ts'
+export type { InteractionsDialect } from './google-interactions/types.ts'
+export { googleInteractions } from './google-interactions/wire.ts'
 export { ollamaChat } from './ollama-chat/wire.ts'
 export { chatDialect, type OpenAIChatDialect } from './openai-chat/dialect.ts'
 export { openaiChat } from './openai-chat/wire.ts'

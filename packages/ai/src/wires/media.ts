@@ -26,6 +26,17 @@ export function documentSource({
   return addressed(source.url, mimeType)
 }
 
+/** Converts bytes to an inline source. */
+export function bytesSource({
+  data,
+  mimeType,
+}: {
+  data: Uint8Array
+  mimeType: string
+}): MediaSource {
+  return { base64: encodeBase64(data), mimeType }
+}
+
 /**
  * Returns the vendor's id of a block whose data was uploaded to this vendor; undefined for any other block. Throws
  * for a file of another vendor.

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '@skein/base'
 import { describe, expect, test } from 'vitest'
-import { toAnthropicSchema } from './anthropic-messages/schema.ts'
+import { toAnthropicSchema } from './anthropic-schema.ts'
 import { toDialect } from './schema-dialect.ts'
 import { unwrapValue } from './unwrap-value.ts'
 import { isStrictSchema } from './strict-check.ts'

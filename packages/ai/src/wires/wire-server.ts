@@ -13,6 +13,8 @@ export interface WireServer {
   encodeResponse(events: readonly StreamEvent[], context: EncodeContext): JsonObject
   createEncoder(context: EncodeContext): WireEncoder
   encodeError(error: ServerError): { readonly status: number; readonly body: JsonObject }
+  /** For a format whose streams are binary: the bytes of the text that an encoder returned. */
+  readonly binary?: { toBytes(text: string): Uint8Array }
 }
 
 /** Path and query of a request, for formats that put model and mode there (Google). */

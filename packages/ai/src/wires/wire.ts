@@ -5,6 +5,7 @@ import type { StreamEvent } from '../contract/event.ts'
 import type { Message } from '../contract/message.ts'
 import type { BoundLLMModel, LLMRequest, Params, Settings, WireName } from '../contract/provider.ts'
 import type { Warning } from '../contract/turn.ts'
+import type { BodyFrames } from '../transport/read-answer.ts'
 import type { ErrorResponse, VendorError } from '../contract/vendor-error.ts'
 
 /**
@@ -26,7 +27,9 @@ export interface Target<Dialect = unknown> {
 export interface Wire<Dialect = unknown> {
   readonly name: WireName
   /** How a streamed body is divided into frames. */
-  readonly framing: 'sse' | 'ndjson'
+  readonly framing: 'sse' | 'ndjson' | 'binary'
+  /** Divides a binary body into frames of at most `maxBytes`. Throws for bytes that are no frames. */
+  createFrames?(maxBytes: number): BodyFrames
   encodeRequest(request: LLMRequest, target: Target<Dialect>, mode: RequestMode): EncodedRequest
   /** See `BoundLLMModel.refuse`. `encodeRequest` throws the same error for such a block of a user. */
   refuse(block: UserContent, target: Target<Dialect>): UPPError | undefined

@@ -141,3 +141,95 @@ test('errors and limits', async () => {
   const cut = await models.generateContent({ model, contents: 'Hi' })
   expect(cut.candidates?.[0]?.finishReason).toBe('MAX_TOKENS')
 })
+
+// The same SDK with Interactions, stateless: the client keeps the steps.
+
+const functionTool = {
+  type: 'function' as const,
+  name: 'add',
+  description: 'Adds.',
+  parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } } },
+}
+
+test('Interactions: an answer with usage, a system prompt and structured output', async () => {
+  await using server = await startVendorServer([[reasons('Hm.'), says('{"city":"Ghent"}')]])
+  const answer = await clientOf(server).interactions.create({
+    model,
+    input: 'A city',
+    store: false,
+    system_instruction: 'Be brief.',
+    generation_config: { temperature: 0, thinking_summaries: 'auto' },
+    response_format: {
+      type: 'text',
+      mime_type: 'application/json',
+      schema: { type: 'object', properties: { city: { type: 'string' } } },
+    },
+  })
+  expect(JSON.parse(answer.output_text ?? '')).toEqual({ city: 'Ghent' })
+  expect(answer.status).toBe('completed')
+  expect(answer.steps?.map(({ type }) => type)).toEqual(['thought', 'model_output'])
+  expect(answer.usage?.total_tokens).toBeGreaterThan(0)
+  const [request] = server.model.requests
+  expect(request).toMatchObject({
+    system: 'Be brief.',
+    params: { store: false, generation_config: { temperature: 0 } },
+  })
+  expect(request?.structure).toMatchObject({ properties: { city: { type: 'string' } } })
+})
+
+test('Interactions: a stream, event by event', async () => {
+  await using server = await startVendorServer([
+    [reasons('Hm.'), says('one two three'), calls('add', { a: 1, b: 2 })],
+  ])
+  const stream = await clientOf(server).interactions.create({ model, input: 'Hi', stream: true })
+  const types: string[] = []
+  let text = ''
+  let args = ''
+  for await (const event of stream) {
+    types.push(event.event_type)
+    if (event.event_type !== 'step.delta') continue
+    if (event.delta.type === 'text') text += event.delta.text
+    if (event.delta.type === 'arguments_delta') args += event.delta.arguments ?? ''
+  }
+  expect(text).toBe('one two three')
+  expect(JSON.parse(args)).toEqual({ a: 1, b: 2 })
+  expect(types[0]).toBe('interaction.created')
+  expect(types.at(-1)).toBe('interaction.completed')
+  expect(types.filter((type) => type === 'step.start')).toHaveLength(3)
+  expect(types.filter((type) => type === 'step.stop')).toHaveLength(3)
+})
+
+test('Interactions: a tool round with the steps sent back, signatures included', async () => {
+  await using server = await startVendorServer([
+    [reasons('Two sums.'), calls('add', { a: 1, b: 2 }), calls('add', { a: 3, b: 4 })],
+    says('3 and 7.'),
+  ])
+  const { interactions } = clientOf(server)
+  const ask = { type: 'user_input' as const, content: [{ type: 'text' as const, text: '1+2?' }] }
+  const options = { model, store: false, tools: [functionTool] }
+  const first = await interactions.create({ ...options, input: [ask] })
+  expect(first.status).toBe('requires_action')
+  const steps = first.steps ?? []
+  expect(steps[0]).toMatchObject({ type: 'thought', signature: expect.any(String) })
+  const results = steps.flatMap((step) =>
+    step.type === 'function_call'
+      ? [{ type: 'function_result' as const, call_id: step.id, name: step.name, result: '3' }]
+      : [],
+  )
+  expect(results).toHaveLength(2)
+  const second = await interactions.create({ ...options, input: [ask, ...steps, ...results] })
+  expect(second.output_text).toBe('3 and 7.')
+})
+
+test('Interactions: errors before and inside of a stream', async () => {
+  await using server = await startVendorServer([
+    fails({ code: 'INVALID_REQUEST', message: 'Bad field.' }),
+    [says('one'), fails({ code: 'PROVIDER_ERROR', message: 'Overloaded.' })],
+  ])
+  const { interactions } = clientOf(server)
+  await expect(interactions.create({ model, input: 'Hi' })).rejects.toThrow(/Bad field/)
+  const stream = await interactions.create({ model, input: 'Hi', stream: true })
+  const events = []
+  for await (const event of stream) events.push(event)
+  expect(events.at(-1)).toMatchObject({ event_type: 'error', error: { message: 'Overloaded.' } })
+})

@@ -316,7 +316,8 @@ test('a wrong key is refused in the words of each vendor, and never repeated in 
     const error = await client(vendor, server)
       .generate('Hi')
       .catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject({ code: 'AUTHENTICATION_FAILED', statusCode: 401 })
+    const statusCode = vendor.name === 'bedrock' ? 403 : 401
+    expect(error).toMatchObject({ code: 'AUTHENTICATION_FAILED', statusCode })
     expect(String(error)).not.toContain('sk-test')
     expect(server.model.requests).toHaveLength(0)
   }

@@ -362,6 +362,80 @@ const googleVendor: VendorSdk = {
   },
 }
 
+const interactionsVendor: VendorSdk = {
+  name: 'google interactions',
+  sdk: '@google/genai',
+  model: google('gemini-3.8-flash', { api: 'interactions' }),
+  prefix: '/v1beta',
+  params: {
+    all: { store: false },
+    tools: { generation_config: { tool_choice: { allowed_tools: { mode: 'any', tools: ['weather'] } } } }, // prettier-ignore
+    reasoning: { generation_config: { thinking_level: 'low', thinking_summaries: 'auto' } },
+    sampling: { temperature: 0.5, max_output_tokens: 100, stop_sequences: ['END'] },
+  },
+  async send(peers, origin, task) {
+    const { GoogleGenAI } = await peers.load<{
+      GoogleGenAI: New<{ interactions: { create: Send } }>
+    }>('@google/genai')
+    const httpOptions = { baseUrl: origin, apiVersion: 'v1beta' }
+    const { interactions } = new GoogleGenAI({ apiKey: 'k', httpOptions })
+    const text = (value: string): JsonObject => ({ type: 'text', text: value })
+    const user = (...content: JsonObject[]): JsonObject => ({ type: 'user_input', content })
+    const input = [user(text('Hello'))]
+    const tools = [
+      {
+        type: 'function',
+        name: 'weather',
+        description: 'The weather of a city.',
+        parameters: schema,
+      },
+    ]
+    const bodies: Record<TaskName, JsonObject> = {
+      text: { input },
+      stream: { input, stream: true },
+      system: { input, system_instruction: 'Be brief.' },
+      image: {
+        input: [user(text('What is it?'), { type: 'image', mime_type: 'image/png', data: png })],
+      },
+      document: {
+        input: [
+          user({ type: 'document', mime_type: 'application/pdf', data: pdf }, text('Summarise.')),
+        ],
+      },
+      tools: {
+        input: [user(text('Weather?'))],
+        tools,
+        generation_config: { tool_choice: { allowed_tools: { mode: 'any', tools: ['weather'] } } },
+      },
+      history: {
+        input: [
+          user(text('Weather?')),
+          { type: 'function_call', id: callId, name: 'weather', arguments: { city: 'Oslo' } },
+          { type: 'function_result', call_id: callId, name: 'weather', result: 'rain' },
+          user(text('Thanks')),
+        ],
+        tools,
+      },
+      structure: {
+        input,
+        response_format: { type: 'text', mime_type: 'application/json', schema },
+      },
+      reasoning: {
+        input,
+        generation_config: { thinking_level: 'low', thinking_summaries: 'auto' },
+      },
+      sampling: {
+        input,
+        generation_config: { temperature: 0.5, max_output_tokens: 100, stop_sequences: ['END'] },
+      },
+    }
+    return interactions.create(
+      { model: 'gemini-3.8-flash', store: false, ...bodies[task] },
+      { maxRetries: 0 },
+    )
+  },
+}
+
 const mistralVendor: VendorSdk = {
   name: 'mistral',
   sdk: '@mistralai/mistralai',
@@ -539,6 +613,7 @@ export const vendorSdks: readonly VendorSdk[] = [
   openaiVendor,
   anthropicVendor,
   googleVendor,
+  interactionsVendor,
   mistralVendor,
   groqVendor,
   cerebrasVendor,

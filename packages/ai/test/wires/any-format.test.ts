@@ -5,8 +5,12 @@ import { checkGrammar, contextOf, fold, frame } from './wire-cases.ts'
 import type { StreamEvent } from '../../src/contract/event.ts'
 import { anthropicMessagesServer } from '../../src/wires/anthropic-messages/server.ts'
 import { anthropicMessages } from '../../src/wires/anthropic-messages/wire.ts'
+import { bedrockConverseServer } from '../../src/wires/bedrock-converse/server.ts'
+import { bedrockConverse } from '../../src/wires/bedrock-converse/wire.ts'
 import { googleGenerateServer } from '../../src/wires/google-generate/server.ts'
 import { googleGenerate } from '../../src/wires/google-generate/wire.ts'
+import { googleInteractionsServer } from '../../src/wires/google-interactions/server.ts'
+import { googleInteractions } from '../../src/wires/google-interactions/wire.ts'
 import { ollamaChatServer } from '../../src/wires/ollama-chat/server.ts'
 import { ollamaChat } from '../../src/wires/ollama-chat/wire.ts'
 import { chatDialect } from '../../src/wires/openai-chat/dialect.ts'
@@ -92,7 +96,10 @@ const shared = (events: readonly StreamEvent[]): object => {
 const asked: JsonObject = { model: 'm', messages: [], contents: [], input: [], stream: true }
 const route = { path: '/v1beta/models/m:streamGenerateContent', search: '?alt=sse' }
 
-function frames(text: string, framing: 'sse' | 'ndjson'): SseEvent[] {
+function frames(text: string, server: WireServer, wire: Wire<never>): SseEvent[] {
+  const { framing } = wire
+  if (server.binary && wire.createFrames)
+    return [...wire.createFrames(1e9).push(server.binary.toBytes(text))]
   const bytes = new TextEncoder().encode(text)
   if (framing === 'sse') return new SseDecoder().push(bytes)
   return new NdjsonDecoder().push(bytes).map((line) => frame(line))
@@ -103,9 +110,12 @@ describe.each<[string, WireServer, Wire<never>, object]>([
   ['openai-responses', openaiResponsesServer, openaiResponses, responsesDialect],
   ['anthropic-messages', anthropicMessagesServer, anthropicMessages, { maxTokens: 1 }],
   ['google-generate', googleGenerateServer, googleGenerate, {}],
+  ['bedrock-converse', bedrockConverseServer, bedrockConverse, {}],
+  ['google-interactions', googleInteractionsServer, googleInteractions, {}],
   ['ollama-chat', ollamaChatServer, ollamaChat, {}],
 ])('%s', (_, server, wire, dialect) => {
-  const request = { ...server.decodeRequest(asked, route), includeUsage: true }
+  const place = server.name === 'bedrock-converse' ? { ...route, path: '/model/m/converse-stream' } : route // prettier-ignore
+  const request = { ...server.decodeRequest(asked, place), includeUsage: true }
   const context = { request, id: '1', createdAt: 0 }
   const target = { provider: 'served', modelId: 'm', dialect: dialect as never }
   const runs = { numRuns: process.env['SKEIN_DEEP'] ? 3000 : 60, seed: 29 }
@@ -116,7 +126,7 @@ describe.each<[string, WireServer, Wire<never>, object]>([
         const encoder = server.createEncoder(context)
         const text = events.map((event) => encoder.push(event)).join('') + encoder.end()
         const decoder = wire.createDecoder(contextOf(target))
-        const again = frames(text, wire.framing).flatMap((each) => decoder.push(each))
+        const again = frames(text, server, wire).flatMap((each) => decoder.push(each))
         again.push(...decoder.end())
         checkGrammar(again)
         expect(shared(again)).toEqual(shared(events))

@@ -9,8 +9,12 @@ import {
 } from '../../src/contract/message.ts'
 import { anthropicMessagesServer } from '../../src/wires/anthropic-messages/server.ts'
 import { anthropicMessages } from '../../src/wires/anthropic-messages/wire.ts'
+import { bedrockConverseServer } from '../../src/wires/bedrock-converse/server.ts'
+import { bedrockConverse } from '../../src/wires/bedrock-converse/wire.ts'
 import { googleGenerateServer } from '../../src/wires/google-generate/server.ts'
 import { googleGenerate } from '../../src/wires/google-generate/wire.ts'
+import { googleInteractionsServer } from '../../src/wires/google-interactions/server.ts'
+import { googleInteractions } from '../../src/wires/google-interactions/wire.ts'
 import { ollamaChatServer } from '../../src/wires/ollama-chat/server.ts'
 import { ollamaChat } from '../../src/wires/ollama-chat/wire.ts'
 import { chatDialect } from '../../src/wires/openai-chat/dialect.ts'
@@ -125,6 +129,48 @@ const vendors: readonly Vendor[] = [
           },
           finishReason: 'STOP',
         },
+      ],
+    },
+  },
+  {
+    name: 'bedrock-converse',
+    wire: bedrockConverse,
+    server: bedrockConverseServer,
+    dialect: {},
+    answer: {
+      output: {
+        message: {
+          role: 'assistant',
+          content: [
+            { reasoningContent: { reasoningText: { text: 'CANARY', signature: 'CANARY' } } },
+            { reasoningContent: { redactedContent: 'CANARY' } },
+            { toolUse: { toolUseId: 'tooluse_1', name: 'f', input: args, caller: 'CANARY' } },
+            { toolUse: { toolUseId: 'CANARY', name: 's', input: {}, type: 'server_tool_use' } },
+            { text: 'Checking.' },
+            { toolUse: { toolUseId: 'tooluse_2', name: 'f', input: args } },
+          ],
+        },
+      },
+      stopReason: 'tool_use',
+    },
+  },
+  {
+    name: 'google-interactions',
+    wire: googleInteractions,
+    server: googleInteractionsServer,
+    dialect: {},
+    answer: {
+      id: 'i',
+      status: 'requires_action',
+      steps: [
+        { type: 'thought', signature: 'CANARY', summary: [{ type: 'text', text: 'CANARY' }] },
+        { type: 'google_search_call', id: 'CANARY', arguments: {}, signature: 'CANARY' },
+        {
+          type: 'model_output',
+          content: [{ type: 'text', text: 'Checking.', annotations: [{ type: 'CANARY' }] }],
+        },
+        { type: 'function_call', id: 'i/1', name: 'f', arguments: args, extra: 'CANARY' },
+        { type: 'function_call', id: 'i/2', name: 'f', arguments: args },
       ],
     },
   },

@@ -5,9 +5,11 @@ import { checkGrammar, contextOf, decodeStream, fold } from './wire-cases.ts'
 import { isUPPError } from '../../src/contract/error.ts'
 import { anthropicMessages } from '../../src/wires/anthropic-messages/wire.ts'
 import { googleGenerate } from '../../src/wires/google-generate/wire.ts'
+import { googleInteractions } from '../../src/wires/google-interactions/wire.ts'
 import { ollamaChat } from '../../src/wires/ollama-chat/wire.ts'
 import { anthropicMessagesServer } from '../../src/wires/anthropic-messages/server.ts'
 import { googleGenerateServer } from '../../src/wires/google-generate/server.ts'
+import { googleInteractionsServer } from '../../src/wires/google-interactions/server.ts'
 import { ollamaChatServer } from '../../src/wires/ollama-chat/server.ts'
 import type { Wire } from '../../src/wires/wire.ts'
 import type { WireServer } from '../../src/wires/wire-server.ts'
@@ -86,6 +88,54 @@ const googleFrames = [
     usageMetadata: { thoughtsTokenCount: 1 },
   },
 ]
+const interactionsFrames = [
+  {
+    event_type: 'interaction.created',
+    interaction: { id: 'i', model: 'm', status: 'in_progress' },
+  },
+  { event_type: 'step.start', index: 0, step: { type: 'thought', summary: [{ text: 'x' }] } },
+  { event_type: 'step.delta', index: 0, delta: { type: 'thought_signature', signature: 's' } },
+  { event_type: 'step.stop', index: 0, usage: { total_thought_tokens: 1 } },
+  {
+    event_type: 'step.start',
+    index: 1,
+    step: { type: 'model_output', content: [{ type: 'text' }] },
+  },
+  { event_type: 'step.delta', index: 1, delta: { type: 'text', text: 'y' } },
+  {
+    event_type: 'step.delta',
+    index: 1,
+    delta: { type: 'text_annotation_delta', annotations: [{ url: 'https://x' }] },
+  },
+  {
+    event_type: 'step.delta',
+    index: 1,
+    delta: { type: 'image', mime_type: 'image/png', data: 'AQID' },
+  },
+  {
+    event_type: 'step.delta',
+    index: 1,
+    delta: { type: 'audio', mime_type: 'audio/wav', data: 'AQID' },
+  },
+  { event_type: 'step.stop', index: 1 },
+  {
+    event_type: 'step.start',
+    index: 2,
+    step: { type: 'function_call', id: 'c', name: 'f', arguments: {} },
+  },
+  { event_type: 'step.delta', index: 2, delta: { type: 'arguments_delta', arguments: '{"a":1}' } },
+  { event_type: 'step.start', index: 3, step: { type: 'mcp_server_tool_call', id: 'd' } },
+  { event_type: 'step.delta', index: 3, delta: { type: 'arguments_delta', arguments: '{}' } },
+  { event_type: 'interaction.status_update', status: 'requires_action' },
+  {
+    event_type: 'interaction.completed',
+    interaction: {
+      status: 'requires_action',
+      usage: { total_input_tokens: 1, input_tokens_by_modality: [{ modality: 'text', tokens: 1 }] },
+      errors: [{ code: 'x', message: 'm' }],
+    },
+  },
+]
 const ollamaFrames = [
   { model: 'm', message: { thinking: 'x', content: '' }, done: false },
   { model: 'm', message: { content: 'y' }, done: false, logprobs: [{ token: 'y' }] },
@@ -121,6 +171,7 @@ function damaged(value: JsonValue, [step, ...rest]: Path, by: JsonValue): JsonVa
 describe.each<[string, Wire<never>, JsonValue[], object]>([
   ['anthropic', anthropicMessages, anthropicFrames, { maxTokens: 1 }],
   ['google', googleGenerate, googleFrames, {}],
+  ['google', googleInteractions, interactionsFrames, {}],
   ['ollama', ollamaChat, ollamaFrames, {}],
 ])('a damaged stream of %s', (provider, wire, frames, dialect) => {
   const context = contextOf({ provider, modelId: 'm', dialect: dialect as never })
@@ -212,6 +263,31 @@ const googleRequest = {
     { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 1 } } }] },
   ],
 }
+const interactionsRequest = {
+  model: 'm',
+  system_instruction: 's',
+  tools: [
+    { type: 'function', name: 'f', parameters: { type: 'object' } },
+    { type: 'google_search' },
+  ],
+  response_format: { type: 'text', mime_type: 'application/json', schema: { type: 'object' } },
+  generation_config: { temperature: 1 },
+  input: [
+    {
+      type: 'user_input',
+      content: [
+        { type: 'text', text: 'x' },
+        { type: 'audio', mime_type: 'audio/wav', data: 'AQID' },
+        { type: 'document', mime_type: 'text/plain', data: 'AQID' },
+        { type: 'image', mime_type: 'image/png', uri: 'https://x' },
+      ],
+    },
+    { type: 'thought', signature: 's', summary: [{ type: 'text', text: 'x' }] },
+    { type: 'model_output', content: [{ type: 'image', mime_type: 'image/png', data: 'AQID' }] },
+    { type: 'function_call', id: 'c', name: 'f', arguments: {} },
+    { type: 'function_result', call_id: 'c', result: [{ type: 'text', text: 'x' }] },
+  ],
+}
 const ollamaRequest = {
   model: 'm',
   stream: false,
@@ -228,6 +304,7 @@ const ollamaRequest = {
 describe.each<[string, WireServer, JsonValue]>([
   ['anthropic', anthropicMessagesServer, anthropicRequest],
   ['google', googleGenerateServer, googleRequest],
+  ['google', googleInteractionsServer, interactionsRequest],
   ['ollama', ollamaChatServer, ollamaRequest],
 ])('a damaged request to a server of %s', (provider, server, request) => {
   const route = { path: '/v1beta/models/m:generateContent', search: '' }

@@ -104,10 +104,53 @@ const words: Readonly<Record<string, Words>> = {
     },
     dropped: [],
   },
+  vertex: {
+    body: {
+      generationConfig: { ...googleConfig, thinkingConfig: { thinkingLevel: 'low' } },
+      toolConfig,
+    },
+    dropped: [],
+  },
+  'vertex claude': {
+    body: {
+      anthropic_version: 'vertex-2023-10-16',
+      max_tokens: 2000,
+      temperature: 0,
+      stop_sequences: ['END'],
+      tool_choice: { type: 'any' },
+    },
+    // A Claude with a budget does not think while a call is forced, and takes temperature or topP.
+    dropped: ['seed', 'topP', 'reasoning'],
+  },
   'google 2.5': {
     body: {
       generationConfig: { ...googleConfig, thinkingConfig: { thinkingBudget: 1024 } },
       toolConfig,
+    },
+    dropped: [],
+  },
+  bedrock: {
+    body: {
+      inferenceConfig: { maxTokens: 2000, temperature: 0, stopSequences: ['END'] },
+      toolConfig: {
+        toolChoice: { any: {} },
+        tools: [{ toolSpec: { name: 'find', inputSchema: { json: tool.parameters } } }],
+      },
+    },
+    // As for Anthropic: a Claude with a budget does not think while a call is forced.
+    dropped: ['seed', 'topP', 'reasoning'],
+  },
+  'google interactions': {
+    body: {
+      generation_config: {
+        max_output_tokens: 2000,
+        temperature: 0,
+        top_p: 0.5,
+        stop_sequences: ['END'],
+        seed: 7,
+        thinking_level: 'low',
+        tool_choice: 'any',
+      },
     },
     dropped: [],
   },

@@ -207,7 +207,7 @@ function client<Data>(
   })
 }
 
-const own = /anthropic|google|ollama/
+const own = /anthropic|bedrock|google|ollama|vertex/
 const jsonMode = /deepseek/
 const strictVendors = vendors.filter(({ name }) => !own.test(name) && !jsonMode.test(name))
 
@@ -280,15 +280,23 @@ describe('every vendor × every shape', () => {
       readonly strict?: boolean
       readonly schema: JsonSchema
     }
-    const { response_format, text, output_config, generationConfig, format } = server.requests.at(
-      -1,
-    )!.body as unknown as {
-      readonly response_format?: { readonly json_schema?: Format }
-      readonly text?: { readonly format?: Format }
-      readonly output_config?: { readonly format?: Format }
-      readonly generationConfig?: { readonly responseJsonSchema?: JsonSchema }
-      readonly format?: JsonSchema
-    }
+    const { response_format, text, output_config, generationConfig, format, outputConfig } =
+      server.requests.at(-1)!.body as unknown as {
+        readonly response_format?: { readonly json_schema?: Format; readonly schema?: JsonSchema }
+        readonly text?: { readonly format?: Format }
+        readonly output_config?: { readonly format?: Format }
+        readonly generationConfig?: { readonly responseJsonSchema?: JsonSchema }
+        readonly format?: JsonSchema
+        readonly outputConfig?: {
+          readonly textFormat?: {
+            readonly structure: { readonly jsonSchema: { readonly schema: string } }
+          }
+        }
+      }
+    const converse = outputConfig?.textFormat?.structure.jsonSchema.schema
+    if (converse !== undefined)
+      return { form: 'native', schema: JSON.parse(converse) as JsonSchema }
+    if (response_format?.schema) return { form: 'native', schema: response_format.schema }
     const named = response_format?.json_schema ?? text?.format
     if (named) return { form: named.strict ? 'strict' : 'not strict', schema: named.schema }
     const schema = output_config?.format?.schema ?? generationConfig?.responseJsonSchema ?? format

@@ -8,6 +8,7 @@ import {
 } from '@skein/governance'
 import { createApprovalSigner, type ApprovalSigner } from './approval-signer.ts'
 import { recordFinding, type Finding } from './findings.ts'
+import { recordResidency, type ResidencyDecision } from './residency-record.ts'
 import type { GovernanceKeys } from './governance-keys.ts'
 import { usableGrant, withGrants, type GrantPolicyOptions, type ToolGrant } from './grant-policy.ts'
 import { JournaledSession, type JournaledSessionParts } from './journaled-session.ts'
@@ -43,6 +44,8 @@ export interface SessionGovernors {
   recordGrant(change: GrantChange): Promise<Pick<GovernanceWrites, 'audit' | 'blobs'>>
   /** Returns the lines of the audit log that say what was found out about a call after its session had ended. */
   recordFinding(finding: Finding): Promise<Pick<GovernanceWrites, 'audit' | 'blobs'>>
+  /** Returns the lines of the audit log that say where a request to a model was processed. */
+  recordResidency(decision: ResidencyDecision): Promise<GovernanceWrites>
 }
 
 /** Options of `createSessionGovernors`. */
@@ -102,6 +105,7 @@ export function createSessionGovernors(options: SessionGovernorsOptions): Sessio
       return (await signer.signToolGrant(grant)).grant
     },
     recordGrant: (change) => recordGrant({ id, clock, ids, store }, change),
+    recordResidency: (decision) => recordResidency({ id, clock, ids, store }, decision),
     recordFinding: (finding) => recordFinding({ id, clock, ids, store }, finding),
     open: (session) => JournaledSession.open(partsOf(session, sessionRequestId(session))),
     undoDecided: (session, decision) =>

@@ -1,3 +1,4 @@
+import { commitResidency, residencyOf } from './residency.ts'
 import { retryWhenLogMoved } from '../commit/log-moved.ts'
 import type { CommitWrite, Write } from '../context/write.ts'
 import { type Turn, ErrorCode, UPPError } from '@skein/ai'
@@ -31,6 +32,7 @@ export async function commitAnswer(
     readonly basis: Basis
   },
 ): Promise<void> {
+  await commitResidency(context, residencyOf(turn))
   const answer = await answerOf(context, asking, { turn, callIds })
   const log = logAnswer(context, asking.log, {
     turn,

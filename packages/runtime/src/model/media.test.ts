@@ -105,6 +105,13 @@ const wires = [
     audio: { inlineData: { mimeType: 'audio/wav', data: base64(WAV) } },
   },
   {
+    wire: 'google-interactions',
+    model: google('gemini-3.5-flash', { api: 'interactions' }),
+    image: { type: 'image', data: base64(PNG), mime_type: 'image/png' },
+    pdf: { type: 'document', data: base64(PDF), mime_type: 'application/pdf' },
+    audio: { type: 'audio', data: base64(WAV), mime_type: 'audio/wav' },
+  },
+  {
     wire: 'ollama-chat',
     model: ollama('llava'),
     image: base64(PNG),

@@ -89,7 +89,7 @@ function rulesOf(
       const input = INPUTS[kind]
       if (capabilities?.[input] !== true || inputs[input] === false) return false
       // Google accepts every common audio format, the other vendors only WAV and MP3.
-      const isAny = kind !== 'audio' || wire === undefined || wire === 'google-generate'
+      const isAny = kind !== 'audio' || wire === undefined || wire.startsWith('google-')
       return isAny || /^audio\/(x-wav|wave?|vnd\.wave|mpeg|mp3)\b/.test(mediaType)
     },
     left: { files, bytes },

@@ -1,3 +1,4 @@
+import { commitResidency, residencyRefusal } from './residency.ts'
 import { UPPError } from '@skein/ai'
 import { judgeRetry } from '@skein/ai/engine'
 import type { DrainContext } from '../context/drain-context.ts'
@@ -34,6 +35,7 @@ export async function modelFailed(
   const { turn, step, side } = asking
   const limit = spendingLimitOf(error)
   if (limit) return waitForLimit(context, asking, limit)
+  await commitResidency(context, residencyRefusal(error))
   const attempt = step.failures + 1
   const verdict = judgeRetry(error, attempt, {
     maxRequests: limits.modelAttempts,

@@ -7,6 +7,7 @@ import { logRequest } from './log.ts'
 import { withMedia } from './media.ts'
 import { haveMedia } from './media-in-messages.ts'
 import { paramsOf } from './params.ts'
+import { withoutVendorState } from './vendor-state.ts'
 import { systemText, hookedSystem } from './system-text.ts'
 import { modelMessages, hookedMessages } from './request-messages.ts'
 import type { StrategyRequest } from './asking.ts'
@@ -36,7 +37,10 @@ export async function prepareRequest(
     : await modelMessages(context, side)
   const { output, toolChoice } = side.prompt.definition
   const tools = request?.tools ?? (toolChoice === 'none' ? [] : context.tools(side))
-  const params = request?.params ?? (await paramsOf(model, side))
+  const { params, middleware } = withoutVendorState(
+    model.model,
+    request?.params ?? (await paramsOf(model, side)),
+  )
   const structure = request ? request.structure : output && toJsonSchema(output)
   const { config } = model.definition ?? {}
   const instance = llm({
@@ -55,6 +59,7 @@ export async function prepareRequest(
     structure,
     // The spending limits wrap the request last, so that an answer from a cache of other middleware costs nothing.
     middleware: [
+      middleware,
       context.trace?.middleware() ?? [],
       side.agent?.llmMiddleware ?? [],
       environment.spending?.middleware(context.head, side, model) ?? [],

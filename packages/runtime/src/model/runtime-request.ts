@@ -1,6 +1,7 @@
 import { llm, type Message, type Turn } from '@skein/ai'
 import { linkAbort } from '@skein/base'
 import type { DrainContext } from '../context/drain-context.ts'
+import { withoutVendorState } from './vendor-state.ts'
 import type { ResolvedSide } from '../definitions/resolved.ts'
 
 /** Sends a request of the runtime itself, e.g. for a summary, to the first model of an agent, without tools. */
@@ -12,8 +13,11 @@ export async function generateForRuntime(
 ): Promise<Turn> {
   const { clock, ids, limits, spending, timers } = context.environment
   const first = side.prompt.models[0]!
-  const { config, providerOptions: params } = first.definition ?? {}
+  const { config, providerOptions = {} } = first.definition ?? {}
+  const stateless = withoutVendorState(first.model, providerOptions)
+  const { params } = stateless
   const middleware = [
+    stateless.middleware,
     context.trace?.middleware() ?? [],
     spending?.middleware(context.head, side, first) ?? [],
   ].flat()

@@ -21,6 +21,7 @@ import { TimeLimit } from './time-limit.ts'
 import { hookedMessages } from './request-messages.ts'
 import { systemText } from './system-text.ts'
 import { paramsOf } from './params.ts'
+import { withoutVendorState } from './vendor-state.ts'
 import { logAnswer, logFailure, logRequest, type LogWrites } from './log.ts'
 import { viewOf } from './view.ts'
 import { findFiles } from '../thread/copied-files.ts'
@@ -153,9 +154,10 @@ async function infer(
   const { maxMessageBytes, modelAttempts, modelBackoffMs } = limits
   const { config } = model.definition ?? {}
   const retries = { maxRetries: modelAttempts - 1, baseDelay: modelBackoffMs }
+  const { params, middleware } = withoutVendorState(model.model, await paramsOf(model, side))
   const instance = llm({
     model: model.model,
-    params: await paramsOf(model, side),
+    params,
     system,
     structure: structureOf(side),
     config: {
@@ -164,6 +166,7 @@ async function infer(
       retryStrategy: config?.retryStrategy ?? new ExponentialBackoff(retries),
     },
     middleware: [
+      middleware,
       drain.trace?.middleware() ?? [],
       spending?.middleware(drain.head, side, model) ?? [],
     ].flat(),

@@ -75,6 +75,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
       signGrant: noGovernor,
       recordGrant: noGovernor,
       recordFinding: noGovernor,
+      recordResidency: noGovernor,
       undoDecided: noGovernor,
     },
     limits: limits ?? testLimits,

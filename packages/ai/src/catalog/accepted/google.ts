@@ -24,8 +24,9 @@ const fromMinimal: readonly Effort[] = ['minimal', ...upToHigh]
 
 /** What each model of Google accepts. */
 export const geminiRules: readonly AcceptedRule[] = [
+  { models: /omni/, accepts: everything, api: 'interactions', sources: 'J' },
   {
-    models: /embedding|tts|-live|live-|gemma|claude|omni|robotics/,
+    models: /embedding|tts|-live|live-|gemma|claude|robotics/,
     accepts: everything,
     sources: 'x',
   },
@@ -60,4 +61,9 @@ export const geminiRules: readonly AcceptedRule[] = [
 /** Returns the settings that a model of Google accepts; those of the newest for an unknown one. */
 export function acceptedByGemini(modelId: string): AcceptedSettings {
   return ruleOf(geminiRules, modelId).accepts
+}
+
+/** Checks whether a model of Google is asked only through Interactions; `generateContent` refuses it. */
+export function needsInteractions(modelId: string): boolean {
+  return ruleOf(geminiRules, modelId).api === 'interactions'
 }

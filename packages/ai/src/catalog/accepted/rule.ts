@@ -5,6 +5,8 @@ export interface AcceptedRule {
   /** The ids of the models. The first rule of a list that matches counts. */
   readonly models: RegExp
   readonly accepts: AcceptedSettings
+  /** The only API of the models, for a vendor with several. */
+  readonly api?: 'interactions'
   /** The sources, one letter each; `sources.ts` says which. */
   readonly sources: string
 }

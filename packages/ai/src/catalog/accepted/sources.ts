@@ -63,4 +63,5 @@ export const acceptedSources: Readonly<Record<string, AcceptedSource>> = {
   G: packaged('@ai-sdk/mistral 4.0.86'),
   H: report('https://github.com/huggingface/smolagents/pull/1766'),
   I: report('https://github.com/langchain-ai/langchain/pull/38335'),
+  J: report('https://github.com/TanStack/ai/issues/871'),
 }

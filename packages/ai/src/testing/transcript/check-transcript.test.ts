@@ -319,6 +319,124 @@ const googleCases: Cases = {
   },
 }
 
+const bedrock = (...messages: JsonValue[]) => ({ messages, toolConfig: { tools: [bTool] } })
+const bTool = { toolSpec: { name: 'add', inputSchema: { json: schema } } }
+const bUser = (...content: JsonValue[]) => ({ role: 'user', content })
+const bSays = (...content: JsonValue[]) => ({ role: 'assistant', content })
+const bText = { text: 'Hi' }
+const bHi = bUser(bText)
+const bUse = (fields: object = {}) => ({
+  toolUse: { toolUseId: 't1', name: 'add', input: {}, ...fields },
+})
+const bResult = (fields: object = {}) => ({
+  toolResult: { toolUseId: 't1', content: [{ text: '3' }], ...fields },
+})
+const bThought = (signature: string) => ({
+  reasoningContent: { reasoningText: { text: 'hm', signature } },
+})
+
+const bedrockCases: Cases = {
+  right: [
+    { messages: [bHi] },
+    bedrock(bHi, bSays(bThought('s'), bText, bUse()), bUser(bResult(), bText)),
+    bedrock(
+      bHi,
+      bSays(bUse(), bUse({ toolUseId: 't2' })),
+      bUser(bResult({ toolUseId: 't2', content: [{ json: {} }] }), bResult()),
+    ),
+    {
+      ...bedrock(
+        bUser({ document: { format: 'pdf', name: 'a (1)', source: { bytes: png } } }, { cachePoint: { type: 'default' } }), // prettier-ignore
+      ),
+      system: [bText, { cachePoint: { type: 'default' } }],
+      outputConfig: { textFormat: { structure: { jsonSchema: { schema: '{}' } } } },
+    },
+  ],
+  wrong: {
+    messages: { messages: [] },
+    role: bedrock(bHi, bHi),
+    'first-role': bedrock(bSays(bText), bHi),
+    'last-role': bedrock(bHi, bSays(bText)),
+    content: bedrock(bUser()),
+    text: bedrock(bUser({ text: ' ' })),
+    media: bedrock(bUser({ image: { format: 'png', source: { bytes: 'no base64!' } } })),
+    'document-name': bedrock(bUser({ document: { format: 'pdf', name: 'a.pdf', source: { bytes: png } } })), // prettier-ignore
+    reasoning: bedrock(bHi, bSays(bText, bThought('s')), bHi),
+    'signature-issued': bedrock(bHi, bSays(bThought('foreign'), bText), bHi),
+    'call-id': bedrock(bHi, bSays(bUse({ toolUseId: 'a b' })), bUser(bResult({ toolUseId: 'a b' }))), // prettier-ignore
+    'call-input': bedrock(bHi, bSays(bUse({ input: '{}' })), bUser(bResult())),
+    'call-answered': bedrock(bHi, bSays(bUse()), bUser(bText, bResult())),
+    'result-content': bedrock(bHi, bSays(bUse()), bUser(bResult({ content: [{ text: '' }] }))),
+    'tools-declared': { messages: [bHi, bSays(bUse()), bUser(bResult())] },
+    'tool-definition': { ...bedrock(bHi), toolConfig: { tools: [bTool, bTool] } },
+    system: { ...bedrock(bHi), system: [{ text: ' ' }] },
+    format: { ...bedrock(bHi), outputConfig: { textFormat: { type: 'json_schema' } } },
+  },
+  options: { 'signature-issued': { isIssued: (signature) => signature !== 'foreign' } },
+}
+
+const interactions = (...input: JsonValue[]) => ({ model: 'm', input })
+const iUser = (...content: JsonValue[]) => ({ type: 'user_input', content })
+const iSays = (...content: JsonValue[]) => ({ type: 'model_output', content })
+const iCall = (fields: object = {}) => ({
+  type: 'function_call',
+  id: 'c1',
+  name: 'add',
+  arguments: {},
+  ...fields,
+})
+const iResult = (fields: object = {}) => ({
+  type: 'function_result',
+  call_id: 'c1',
+  name: 'add',
+  result: '3',
+  ...fields,
+})
+const iHi = iUser(text('Hi'))
+
+const interactionsCases: Cases = {
+  right: [
+    { model: 'm', input: 'Hi' },
+    interactions(iHi, { type: 'thought', signature: 's' }, iSays(text('Yes')), iHi),
+    interactions(
+      iHi,
+      iCall(),
+      iCall({ id: 'c2' }),
+      iResult(),
+      iResult({ call_id: 'c2', result: [{ type: 'image', mime_type: 'image/png', data: png }] }),
+    ),
+    {
+      ...interactions(iHi, iCall(), iResult(), iSays(text('3')), iHi),
+      system_instruction: 'Be brief.',
+      tools: [{ type: 'function', name: 'add', parameters: schema }, { type: 'google_search' }],
+      response_format: { type: 'text', schema },
+    },
+    interactions(iHi, { type: 'google_search_call', id: 's' }, iSays(text('x')), iHi),
+  ],
+  wrong: {
+    model: { input: 'Hi' },
+    input: interactions(),
+    step: interactions(iHi, { type: 'tool_use' }, iHi),
+    'first-step': interactions(iSays(text('x')), iHi),
+    'last-step': interactions(iHi, iSays(text('x'))),
+    content: interactions(iUser()),
+    text: interactions(iUser(text(''))),
+    media: interactions(iUser({ type: 'image', mime_type: 'image/png', data: 'no base64!' })),
+    thought: interactions(iHi, { type: 'thought' }, iHi),
+    'signature-issued': interactions(iHi, { type: 'thought', signature: 'foreign' }, iHi),
+    'call-id': interactions(iHi, iCall(), iCall(), iResult()),
+    'call-name': interactions(iHi, iCall({ name: '9' }), iResult({ name: '9' })),
+    'call-arguments': interactions(iHi, iCall({ arguments: '{}' }), iResult()),
+    'call-answered': interactions(iHi, iCall(), iCall({ id: 'c2' }), iResult(), iHi),
+    'result-match': interactions(iHi, iCall(), iResult({ name: 'sub' })),
+    result: interactions(iHi, iCall(), iResult({ result: 3 })),
+    'system-instruction': { ...interactions(iHi), system_instruction: '' },
+    'tool-definition': { ...interactions(iHi), tools: [{ type: 'function', name: '9' }] },
+    format: { ...interactions(iHi), response_format: { schema } },
+  },
+  options: { 'signature-issued': { isIssued: (signature) => signature !== 'foreign' } },
+}
+
 const ollama = (...messages: JsonValue[]) => ({ model: 'm', messages })
 const oCalls = (fields: object = {}) => ({
   role: 'assistant',
@@ -354,6 +472,8 @@ const wires: Readonly<Record<WireName, Cases>> = {
   'openai-chat': chatCases,
   'openai-responses': responsesCases,
   'google-generate': googleCases,
+  'google-interactions': interactionsCases,
+  'bedrock-converse': bedrockCases,
   'ollama-chat': ollamaCases,
 }
 

@@ -1,7 +1,9 @@
 import type { JsonValue } from '@skein/base'
 import type { WireName } from '../../contract/provider.ts'
 import { anthropicRules, checkAnthropic } from './anthropic-messages.ts'
+import { bedrockRules, checkBedrock } from './bedrock-converse.ts'
 import { checkGoogle, googleRules } from './google-generate.ts'
+import { checkInteractions, interactionsRules } from './google-interactions.ts'
 import { checkOllama, ollamaRules } from './ollama-chat.ts'
 import { checkOpenAIChat, openaiChatRules } from './openai-chat.ts'
 import { checkOpenAIResponses, openaiResponsesRules } from './openai-responses.ts'
@@ -15,6 +17,8 @@ export const transcriptRules: Readonly<Record<WireName, Readonly<Record<string, 
   'openai-responses': openaiResponsesRules,
   'anthropic-messages': anthropicRules,
   'google-generate': googleRules,
+  'google-interactions': interactionsRules,
+  'bedrock-converse': bedrockRules,
   'ollama-chat': ollamaRules,
 }
 
@@ -41,6 +45,10 @@ export function checkTranscript(
       return issues(anthropicRules, options, (report) => checkAnthropic(request, report))
     case 'google-generate':
       return issues(googleRules, options, (report) => checkGoogle(request, report))
+    case 'google-interactions':
+      return issues(interactionsRules, options, (report) => checkInteractions(request, report))
+    case 'bedrock-converse':
+      return issues(bedrockRules, options, (report) => checkBedrock(request, report))
     case 'ollama-chat':
       return issues(ollamaRules, options, (report) => checkOllama(request, report))
     default:

@@ -15,10 +15,14 @@ export interface ChunkOptions {
 export async function* toChunks(
   texts: AsyncIterable<string> | Iterable<string>,
   { chunkBytes, paceMs, lineEnd = '\n' }: ChunkOptions,
+  binary?: (text: string) => Uint8Array,
 ): AsyncGenerator<Uint8Array, void> {
   const encoder = new TextEncoder()
+  const encode =
+    binary ??
+    ((text: string) => encoder.encode(lineEnd === '\n' ? text : text.replaceAll('\n', lineEnd)))
   let isFirst = true
-  for await (const chunk of cut(toBytes(texts, encoder, lineEnd), chunkBytes)) {
+  for await (const chunk of cut(toBytes(texts, encode), chunkBytes)) {
     if (!isFirst && paceMs !== undefined)
       await new Promise((resolve) => setTimeout(resolve, paceMs))
     isFirst = false
@@ -28,12 +32,11 @@ export async function* toChunks(
 
 async function* toBytes(
   texts: AsyncIterable<string> | Iterable<string>,
-  encoder: TextEncoder,
-  lineEnd: string,
+  encode: (text: string) => Uint8Array,
 ): AsyncGenerator<Uint8Array, void> {
   for await (const text of texts) {
     if (text === '') continue
-    yield encoder.encode(lineEnd === '\n' ? text : text.replaceAll('\n', lineEnd))
+    yield encode(text)
   }
 }
 

@@ -92,6 +92,10 @@ function nativeFor(
     case 'google-generate':
       // Only the first of several parallel calls has a signature.
       return isFirstCall ? withNative('google', wire, { thoughtSignature: signature }) : undefined
+    case 'google-interactions':
+      return kind === 'reasoning' ? withNative('google', wire, { signature }) : undefined
+    case 'bedrock-converse':
+      return kind === 'reasoning' ? withNative('bedrock', wire, { signature }) : undefined
     case 'openai-responses': {
       if (kind !== 'reasoning') return undefined
       const summary: JsonObject[] = text === '' ? [] : [{ type: 'summary_text', text }]

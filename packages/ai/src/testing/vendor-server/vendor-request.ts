@@ -3,7 +3,9 @@ import { objectOf } from '../../wires/read-json.ts'
 import type { WireServer } from '../../wires/wire-server.ts'
 import type { WireName } from '../../contract/provider.ts'
 import { anthropicMessagesServer } from '../../wires/anthropic-messages/server.ts'
+import { bedrockConverseServer } from '../../wires/bedrock-converse/server.ts'
 import { googleGenerateServer } from '../../wires/google-generate/server.ts'
+import { googleInteractionsServer } from '../../wires/google-interactions/server.ts'
 import { ollamaChatServer } from '../../wires/ollama-chat/server.ts'
 import { openaiChatServer } from '../../wires/openai-chat/server.ts'
 import { openaiResponsesServer } from '../../wires/openai-responses/server.ts'
@@ -76,6 +78,18 @@ export interface VendorRoute {
   readonly wire: WireServer
 }
 
+/** Claude on Google Cloud: the model is in the address. */
+const vertexMessagesServer: WireServer = {
+  ...anthropicMessagesServer,
+  decodeRequest: (body, route) => {
+    const [, model = ''] = /\/models\/([^/:]+):/.exec(route.path) ?? []
+    return anthropicMessagesServer.decodeRequest(
+      { model: decodeURIComponent(model), ...objectOf(body) },
+      route,
+    )
+  },
+}
+
 type Pattern = readonly [path: RegExp, kind: VendorEndpointKind, wire: WireServer]
 
 const patterns: readonly Pattern[] = [
@@ -83,6 +97,9 @@ const patterns: readonly Pattern[] = [
   [/\/responses$/, 'llm', openaiResponsesServer],
   [/\/messages$/, 'llm', anthropicMessagesServer],
   [/:(streamG|g)enerateContent$/, 'llm', googleGenerateServer],
+  [/:(streamR|r)awPredict$/, 'llm', vertexMessagesServer],
+  [/\/interactions$/, 'llm', googleInteractionsServer],
+  [/\/model\/[^/]+\/converse(-stream)?$/, 'llm', bedrockConverseServer],
   [/\/api\/chat$/, 'llm', ollamaChatServer],
   [/:(batchEmbedContents|embedContent)$/, 'embeddings', googleGenerateServer],
   [/:predict$/, 'images', googleGenerateServer],

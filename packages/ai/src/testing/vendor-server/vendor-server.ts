@@ -2,7 +2,7 @@ import { type Clock, type IdSource, type JsonObject, sequentialIds, systemClock 
 import type { BoundLLMModel, Fetch, LLMRequest } from '../../contract/provider.ts'
 import { ErrorCode } from '../../contract/error.ts'
 import { answerWire, asServerError, errorReply, type WireReply } from '../../gateway/answer-wire.ts'
-import type { ServerError, ServerRequest } from '../../wires/wire-server.ts'
+import type { ServerError, ServerRequest, WireServer } from '../../wires/wire-server.ts'
 import {
   scripted,
   type ScriptedModel,
@@ -116,7 +116,7 @@ class ScriptedVendor implements VendorServer {
       throw new ConnectionCut('The connection was cut.')
     }
     const reply = await this.#reply(request, route, fault, incoming.signal)
-    return this.#write(reply, fault, incoming.signal)
+    return this.#write(reply, route.wire, fault, incoming.signal)
   }
 
   async #reply(
@@ -232,6 +232,7 @@ class ScriptedVendor implements VendorServer {
 
   #write(
     { status, headers, body }: WireReply,
+    wire: WireServer,
     fault: Fault | undefined,
     signal: AbortSignal,
   ): Outgoing {
@@ -241,7 +242,8 @@ class ScriptedVendor implements VendorServer {
       isWhole && chunkBytes === undefined && fault?.kind !== 'stall' && fault?.kind !== 'cut'
     if (isPlain) return { status, headers, body: new TextEncoder().encode(body) }
     const { lineEnd = '\n', ...cut } = this.#options
-    const chunks = toChunks(isWhole ? [body] : body, isWhole ? cut : { ...cut, lineEnd })
+    const toBytes = isWhole ? undefined : wire.binary?.toBytes
+    const chunks = toChunks(isWhole ? [body] : body, isWhole ? cut : { ...cut, lineEnd }, toBytes)
     return { status, headers, body: withByteFault(chunks, fault, signal) }
   }
 }

@@ -11,6 +11,7 @@ import { contentOf, type AssistantMessage, type Message } from '../../contract/m
 import type { LLMRequest, Params } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
+import { toAnthropicSchema } from '../anthropic-schema.ts'
 import { encodeHistory, listRequest } from '../encode-history.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { documentSource, imageSource, refuseForeign, uploadOf } from '../media.ts'
@@ -25,7 +26,7 @@ import { orderedBlocks } from '../block-order.ts'
 import { safeToolCallId } from '../tool-call-id.ts'
 import { requestError } from '../wire-error.ts'
 import type { EncodedRequest, RequestMode, Target } from '../wire.ts'
-import { toAnthropicSchema } from './schema.ts'
+
 import { API, toolCallIdRule, type AnthropicBlock, type AnthropicDialect } from './types.ts'
 
 /**

@@ -1,10 +1,4 @@
-import {
-  encodeBase64,
-  isPlainObject,
-  type JsonObject,
-  type JsonSchema,
-  type JsonValue,
-} from '@skein/base'
+import { encodeBase64, isPlainObject, type JsonObject, type JsonValue } from '@skein/base'
 import type {
   AssistantContent,
   DocumentBlock,
@@ -16,15 +10,22 @@ import { contentOf, ToolResultMessage, type Message } from '../../contract/messa
 import type { LLMRequest, Params } from '../../contract/provider.ts'
 import type { ToolCall, ToolResult } from '../../contract/tool.ts'
 import type { Warning } from '../../contract/turn.ts'
+import { takeContinuation } from '../continuation.ts'
 import { bodyText } from '../encode-history.ts'
 import { encodeOnce } from '../encode-once.ts'
+import { toGoogleSchema, toolSchema } from '../google-schema.ts'
 import { resultKey, resultKeys } from '../result-key.ts'
-import { documentSource, imageSource, type MediaSource, refuseForeign, uploadOf } from '../media.ts'
+import {
+  bytesSource,
+  documentSource,
+  imageSource,
+  type MediaSource,
+  refuseForeign,
+  uploadOf,
+} from '../media.ts'
 import { droppedBlock, foreignReasoning, nativeOf, optionsOf } from '../metadata.ts'
-import { listOf, objectOf, textOf, without } from '../read-json.ts'
+import { listOf, objectOf, without } from '../read-json.ts'
 import { replacedFields } from '../replaced-fields.ts'
-import { isRecursive } from '../schema-dialect.ts'
-import { rewriteSchema, unenforced } from '../rewrite-schema.ts'
 import { mergeTools } from '../merge-tools.ts'
 import { resultText } from '../../contract/result-text.ts'
 import { repairTranscript } from '../transcript.ts'
@@ -44,9 +45,10 @@ export function encodeRequest(
   const { params, system, structure } = request
   const { provider, modelId } = target
   const warnings: Warning[] = [...replacedFields(params, { contents: true })]
-  const { messages, continuationToken } = takeContinuation(
+  const { messages, token: continuationToken } = takeContinuation(
     repairTranscript(request.messages, warnings),
     provider,
+    'continuationToken',
   )
   const functionDeclarations = request.tools.map((tool) => ({
     name: tool.name,
@@ -90,71 +92,6 @@ export function encodeRequest(
   const verb = mode === 'stream' ? 'streamGenerateContent?alt=sse' : 'generateContent'
   const path = `/${name.includes('/') ? name : `models/${name}`}:${verb}`
   return { body: bodyText(fields, 'contents', contents.join(',')), path, warnings }
-}
-
-/** The keywords that the API documents for `responseJsonSchema` (`@google/genai 3.1.0`). */
-const enforced = new Set(
-  `type format enum items prefixItems minItems maxItems minimum maximum anyOf oneOf properties
-  additionalProperties required`.split(/\s+/),
-)
-
-/**
- * Writes a schema with the keywords that the API has: `definitions` as `$defs`, a list of items as
- * `prefixItems`, `const` as `enum`. Other keywords are sent, and a warning says that they are not enforced.
- */
-function toGoogleSchema(structure: JsonSchema, warnings: Warning[]): JsonSchema {
-  const vendorSchema = withGoogleKeywords(structure)
-  warnings.push(
-    ...unenforced(structure, 'Google', (keyword, part) => {
-      const { items, required, properties, const: only } = part
-      if (keyword === 'const') return typeof only === 'string' || typeof only === 'number'
-      if (keyword === 'additionalItems') return Array.isArray(items)
-      // The API follows a recursive reference only to a limited depth, and only in a property that is not required.
-      if (keyword === '$ref') return true
-      if (keyword !== 'required' || !isPlainObject(properties)) return enforced.has(keyword)
-      return !listOf(required).some((name) => {
-        const property = objectOf(properties[String(name)])
-        return property?.['$ref'] !== undefined && isRecursive(structure, property['$ref'])
-      })
-    }),
-  )
-  return vendorSchema
-}
-
-/** The schemas of tools as they were written, which is once for each. */
-const toolSchemas = new WeakMap<JsonSchema, JsonSchema>()
-
-/** Writes the schema of a tool with the keywords that the API has; `$schema` is none of them. */
-function toolSchema(parameters: JsonSchema): JsonSchema {
-  const cached = toolSchemas.get(parameters)
-  if (cached) return cached
-  const { $schema: _, ...schema } = parameters
-  const own = withGoogleKeywords(schema)
-  toolSchemas.set(parameters, own)
-  return own
-}
-
-function withGoogleKeywords(schema: JsonSchema): JsonSchema {
-  return rewriteSchema(schema, (part) => {
-    const { items, additionalItems, definitions, $ref, const: only, ...rest } = part
-    const result: Record<string, unknown> = rest
-    const isTuple = Array.isArray(items)
-    if (isTuple) result['prefixItems'] = items
-    const others = isTuple ? additionalItems : items
-    if (others !== undefined) result['items'] = others
-    if (definitions !== undefined)
-      result['$defs'] = { ...(rest['$defs'] as object), ...definitions }
-    if ($ref !== undefined) {
-      // The API allows no other keyword next to `$ref`, so a reference with other keywords is put into `anyOf`.
-      const own = { $ref: String($ref).replace('#/definitions/', '#/$defs/') }
-      const isAlone = Object.keys(rest).every((keyword) => keyword.startsWith('$'))
-      Object.assign(result, isAlone || 'anyOf' in rest ? own : { anyOf: [own] })
-    }
-    if ('const' in part)
-      result[typeof only === 'string' || typeof only === 'number' ? 'enum' : 'const'] =
-        typeof only === 'string' || typeof only === 'number' ? [only] : only
-    return result
-  })
 }
 
 /**
@@ -202,24 +139,6 @@ export function generationConfigOf(params: Params): object | undefined {
   const loose = Object.entries(params).filter(([key]) => generationFields.has(key))
   const ownParams = params['generationConfig'] as object | undefined
   return loose.length === 0 ? ownParams : { ...Object.fromEntries(loose), ...ownParams }
-}
-
-/**
- * Prepares the continuation of an answer with the finish reason CONTINUATION: the request is repeated with
- * the answer's token and without the messages produced so far.
- */
-function takeContinuation(
-  messages: readonly Message[],
-  provider: string,
-): { messages: readonly Message[]; continuationToken?: string } {
-  const tokenOf = (message: Message | undefined): string | undefined =>
-    message?.type === 'assistant'
-      ? textOf(message.metadata?.[provider]?.['continuationToken'])
-      : undefined
-  const continuationToken = tokenOf(messages.at(-1))
-  if (continuationToken === undefined) return { messages }
-  const end = messages.findLastIndex((message) => tokenOf(message) === undefined) + 1
-  return { messages: messages.slice(0, end), continuationToken }
 }
 
 /** Writes `contents` as JSON texts. */
@@ -498,15 +417,4 @@ function uploadPart(block: ImageBlock | DocumentBlock, provider: string): Google
   if (id === undefined) return undefined
   const fileUri = /^\w+:/.test(id) ? id : `https://generativelanguage.googleapis.com/v1beta/${id}`
   return { fileData: { mimeType: block.mimeType, fileUri } }
-}
-
-/** Converts bytes to an inline source. */
-export function bytesSource({
-  data,
-  mimeType,
-}: {
-  data: Uint8Array
-  mimeType: string
-}): MediaSource {
-  return { base64: encodeBase64(data), mimeType }
 }

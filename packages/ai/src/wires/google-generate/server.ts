@@ -1,7 +1,7 @@
 import { encodeSse, type JsonObject, type JsonValue } from '@skein/base'
 import { readRequest } from '../wire-error.ts'
 import type { EncodeContext, ServerError, WireEncoder, WireServer } from '../wire-server.ts'
-import { encodeError, errorBody } from './server-error.ts'
+import { encodeError } from './error.ts'
 import { decodeRequest } from './server-request.ts'
 import { API, type GooglePart } from './types.ts'
 import type { MessageStopEvent, StreamEvent } from '../../contract/event.ts'
@@ -12,10 +12,12 @@ import {
   type CollectedBlock,
   mediaBytes,
 } from '../collect-blocks.ts'
+import { googleErrorBody } from '../google-error.ts'
+import { bytesSource } from '../media.ts'
 import { nativeOf } from '../metadata.ts'
 import { objectOf, without } from '../read-json.ts'
 import { finishReasonOf } from './stream.ts'
-import { bytesSource, mediaPart } from './request.ts'
+import { mediaPart } from './request.ts'
 import { fromUsage } from './usage.ts'
 
 /** `generateContent` and `streamGenerateContent?alt=sse` for servers: one candidate per answer. */
@@ -138,7 +140,7 @@ class GoogleEncoder implements WireEncoder {
   }
 
   fail(error: ServerError): string {
-    return sse(errorBody(error))
+    return sse(googleErrorBody(error))
   }
 
   /**

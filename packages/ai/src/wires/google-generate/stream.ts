@@ -4,13 +4,13 @@ import { decodeLooseBase64 } from '../../media/bytes.ts'
 import { ErrorCode } from '../../contract/error.ts'
 import { type BlockKind, StopReason, type StreamEvent } from '../../contract/event.ts'
 import type { Source } from '../../contract/turn.ts'
+import { readGoogleError } from '../google-error.ts'
 import { withNative } from '../metadata.ts'
 import { isEmpty, listOf, objectOf, textOf, without } from '../read-json.ts'
 import { toSources } from '../sources.ts'
 import { orderMetadata } from '../block-order.ts'
 import { asDecodeError, invalidResponse, parseFrame, vendorFailure } from '../wire-error.ts'
 import type { DecodeContext, WireDecoder } from '../wire.ts'
-import { readError } from './error.ts'
 import { PartialArguments } from './partial-arguments.ts'
 import { API, type GoogleDialect, type GooglePart, type GoogleResponse } from './types.ts'
 import { toUsage } from './usage.ts'
@@ -75,7 +75,7 @@ export class GoogleDecoder implements WireDecoder {
 
   decode(frame: GoogleResponse): StreamEvent[] {
     const events: StreamEvent[] = []
-    const error = frame.error === undefined ? undefined : readError(frame as JsonObject)
+    const error = frame.error === undefined ? undefined : readGoogleError(frame as JsonObject)
     if (error) throw vendorFailure(this.#provider, error)
     this.#checkPrompt(frame)
     if (!this.#isStarted) this.#start(frame, events)

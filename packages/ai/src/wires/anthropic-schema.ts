@@ -1,7 +1,7 @@
 import type { JsonSchema } from '@skein/base'
-import type { Warning } from '../../contract/turn.ts'
-import { isRecursive, toDialect } from '../schema-dialect.ts'
-import { rewriteSchema } from '../rewrite-schema.ts'
+import type { Warning } from '../contract/turn.ts'
+import { isRecursive, toDialect } from './schema-dialect.ts'
+import { rewriteSchema } from './rewrite-schema.ts'
 
 /** A schema as the API accepts it. */
 export interface AnthropicSchema {

@@ -1,0 +1,94 @@
+import type { Clock } from '@skein/base'
+import type { Authorization, Authorizer, UnauthorizedRequest } from '../transport/endpoint.ts'
+import type { AwsCredentials } from './aws-credentials.ts'
+import { signatureHeaders } from './aws-signature.ts'
+import { ExpiringValue } from './expiring.ts'
+
+/** Credentials are renewed this long before they end. */
+const EARLY_MS = 5 * 60_000
+/** A difference between two clocks that a signature survives. */
+const SMALL_SKEW_MS = 60_000
+
+/** What an authorizer signs with. */
+export interface AwsAuthorizerOptions {
+  readonly credentials: () => Promise<AwsCredentials>
+  readonly region: () => Promise<string>
+  readonly service: string
+  readonly clock: Clock
+}
+
+/** Signs requests with AWS Signature Version 4, by the clock of AWS once a refusal has told it. */
+export class AwsAuthorizer implements Authorizer {
+  readonly #options: AwsAuthorizerOptions
+  readonly #credentials: ExpiringValue<AwsCredentials>
+  /** What AWS's clock shows more than ours, in milliseconds. */
+  #skewMs = 0
+
+  constructor(options: AwsAuthorizerOptions) {
+    this.#options = options
+    this.#credentials = new ExpiringValue(options.credentials, options.clock, EARLY_MS)
+  }
+
+  get secrets(): readonly string[] {
+    const { secretAccessKey, sessionToken } = this.#credentials.current ?? {}
+    return [secretAccessKey, sessionToken].filter((secret) => secret !== undefined)
+  }
+
+  async authorize({ url, method, headers, body }: UnauthorizedRequest): Promise<Authorization> {
+    const { region, service, clock } = this.#options
+    const keys = await this.#credentials.get()
+    const signed = Object.fromEntries(
+      Object.entries(headers).filter(([name]) => !unsigned.has(name)),
+    )
+    return signatureHeaders({
+      method,
+      url,
+      headers: signed,
+      body,
+      keys,
+      service,
+      region: await region(),
+      now: clock.now() + this.#skewMs,
+    })
+  }
+
+  learn({
+    headers,
+    text,
+    status,
+  }: {
+    readonly headers: Pick<Headers, 'get'>
+    readonly text: string
+    readonly status: number
+  }): boolean {
+    if (status !== 400 && status !== 401 && status !== 403) return false
+    const refusal = `${headers.get('x-amzn-errortype') ?? ''} ${text}`
+    if (/ExpiredToken/.test(refusal)) {
+      this.#credentials.drop()
+      return true
+    }
+    if (
+      !/RequestTimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch|AuthFailure/.test(
+        refusal,
+      )
+    )
+      // prettier-ignore
+      return false
+    const serverTime = Date.parse(headers.get('date') ?? '')
+    if (Number.isNaN(serverTime)) return false
+    const skewMs = serverTime - this.#options.clock.now()
+    // A signature that is wrong for another reason is as wrong with the other clock.
+    if (Math.abs(skewMs - this.#skewMs) < SMALL_SKEW_MS) return false
+    this.#skewMs = skewMs
+    return true
+  }
+}
+
+/** Headers that a proxy may change, or that the client adds after the signature. */
+const unsigned: ReadonlySet<string> = new Set([
+  'user-agent',
+  'connection',
+  'expect',
+  'transfer-encoding',
+  'x-amzn-trace-id',
+])
