@@ -117,7 +117,7 @@ function streamed(
 }
 
 const citations = [{ title: 'X', source: 'https://x.test' }]
-/** Signatures, redacted reasoning, citations and fields nobody knows go back verbatim. */
+/** Signatures, redacted reasoning, citations and unknown fields go back verbatim. */
 const content = [
   { reasoningContent: { reasoningText: { text: 'Hm', signature: 'sig-1' } } },
   { reasoningContent: { redactedContent: 'AQID' } },

@@ -125,7 +125,7 @@ const search = {
 }
 const found = { type: 'google_search_result', call_id: 's1', result: [{ title: 'X' }], signature: 'sig-3' } // prettier-ignore
 const future = { type: 'step_of_2027', deep: [1, null] }
-/** Signatures and steps nobody knows go back verbatim. */
+/** Signatures and unknown steps go back verbatim. */
 const steps = [
   thought,
   search,

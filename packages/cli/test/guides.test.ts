@@ -13,6 +13,10 @@ const pages = globSync('{guides,migrate}/*.md', { cwd: docs })
 
 /** Fences that neither name a file nor are run here, and what runs them. */
 const runElsewhere = new Map([
+  [
+    'skein check ./next --replay .skein --last 1000 --max-cost 5 --progress check.jsonl',
+    'packages/cli/test/replay.test.ts',
+  ],
   ['npm create skein@latest my-app', 'packages/create-skein/test/new-user.packed.test.ts'],
   [
     [

@@ -19,7 +19,8 @@ test('check --replay and replay say what new definitions change', { timeout: 60_
   const run = await skein(['run', 'waiter', 'Hello', '--json'], { cwd })
   const threadId = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(run.stdout)![0]
 
-  const same = await skein(['check', '.', '--replay', '.skein'], { cwd })
+  const limits = ['--last', '1000', '--max-cost', '5', '--progress', 'check.jsonl']
+  const same = await skein(['check', '.', '--replay', '.skein', ...limits], { cwd })
   expect(same.stdout).toContain('1 threads: 1 the same, 0 differ, 0 not checked.')
   expect(same.code).toBe(0)
 

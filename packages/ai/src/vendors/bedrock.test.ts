@@ -260,7 +260,7 @@ describe('requests', () => {
     })
   })
 
-  test('a model that takes no schema is told it in the system prompt', async () => {
+  test('a model that takes no schema receives it in the system prompt', async () => {
     const structure = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false } // prettier-ignore
     const { body, turn } = await sentBody({
       model: bedrock('amazon.nova-pro-v1:0', { region }),

@@ -48,7 +48,7 @@ export const controlOperations: readonly OperationRoute[] = [
   operation('forkThread', {
     tag: 'control',
     summary:
-      'A new thread with the history up to and with the message `upTo`, or before the message `before`. Nothing of it runs again. With `message` it is sent there at once; with `send` alone the last message is answered again.',
+      'A new thread with the history up to and with the message `upTo`, or before the message `before`. Nothing of it runs again. With `message` it is sent there immediately; with `send` alone the last message is answered again.',
     scope: 'threads:write',
     body: {
       json: shape({

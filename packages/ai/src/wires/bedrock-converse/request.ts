@@ -55,7 +55,7 @@ export function encodeRequest(
   if (format?.isNative && !takesSchema)
     warnings.push({
       code: 'structure_not_enforced',
-      message: `${modelId} takes no schema; it was told to the model.`,
+      message: `${modelId} takes no schema; it is in the system prompt.`,
       pointer: '/structure',
     })
   const told = format && !takesSchema && schemaInstruction(structure!, 'value')

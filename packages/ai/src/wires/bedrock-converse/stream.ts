@@ -124,7 +124,7 @@ export class BedrockDecoder implements WireDecoder {
 
   /** Decodes one block of a complete answer as its start, its deltas and its stop. */
   #whole(index: number, block: JsonObject, events: StreamEvent[]): void {
-    const [kind] = Object.keys(block).filter((key) => !beside.has(key))
+    const [kind] = Object.keys(block).filter((key) => !paddingKeys.has(key))
     const inner = kind === undefined ? undefined : objectOf(block[kind])
     switch (kind) {
       case undefined:
@@ -307,7 +307,7 @@ export class BedrockDecoder implements WireDecoder {
  * of their content.
  */
 const frameKeys: ReadonlySet<string> = new Set(['output', 'usage', 'stopReason', 'p', 'role'])
-const beside: ReadonlySet<string> = new Set(['p'])
+const paddingKeys: ReadonlySet<string> = new Set(['p'])
 const none: ReadonlySet<string> = new Set()
 const inputKey: ReadonlySet<string> = new Set(['input'])
 const sourceKey: ReadonlySet<string> = new Set(['source'])

@@ -16,7 +16,7 @@ export interface BedrockDialect {
     params: Params,
     messages: readonly Message[],
   ) => WrittenSettings | undefined
-  /** Whether a model takes a schema for its answer; without it the schema is told in the system prompt. */
+  /** Whether a model takes a schema for its answer; without it the schema goes into the system prompt. */
   readonly takesSchema?: (modelId: string) => boolean
 }
 
