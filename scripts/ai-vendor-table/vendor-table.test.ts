@@ -13,7 +13,7 @@ test('the table has a row for every vendor, with what it can and cannot do', asy
     (rows.find((row) => row.startsWith(`| \`${name}\``)) ?? '')
       .split('|')
       .map((cell) => cell.trim())
-  expect(rows).toHaveLength(16) // head, rule, 13 vendors, line end
+  expect(rows).toHaveLength(18) // head, rule, 15 vendors, line end
   expect(cells('anthropic')[2]).toBe('anthropic-messages')
   expect(cells('anthropic').slice(10, 12)).toEqual(['–', '–'])
   expect(cells('openai')[2]).toBe('openai-responses, openai-chat')

@@ -1,5 +1,9 @@
 import type { Clock } from '@skein/base'
-import type { Authorization, Authorizer, UnauthorizedRequest } from '../transport/endpoint.ts'
+import {
+  AuthorizedRequests,
+  type Refusal,
+  type UnauthorizedRequest,
+} from './authorized-requests.ts'
 import type { AwsCredentials } from './aws-credentials.ts'
 import { signatureHeaders } from './aws-signature.ts'
 import { ExpiringValue } from './expiring.ts'
@@ -18,23 +22,29 @@ export interface AwsAuthorizerOptions {
 }
 
 /** Signs requests with AWS Signature Version 4, by the clock of AWS once a refusal has told it. */
-export class AwsAuthorizer implements Authorizer {
+export class AwsAuthorizer extends AuthorizedRequests {
   readonly #options: AwsAuthorizerOptions
   readonly #credentials: ExpiringValue<AwsCredentials>
   /** What AWS's clock shows more than ours, in milliseconds. */
   #skewMs = 0
 
   constructor(options: AwsAuthorizerOptions) {
+    super()
     this.#options = options
     this.#credentials = new ExpiringValue(options.credentials, options.clock, EARLY_MS)
   }
 
-  get secrets(): readonly string[] {
+  override get secrets(): readonly string[] {
     const { secretAccessKey, sessionToken } = this.#credentials.current ?? {}
     return [secretAccessKey, sessionToken].filter((secret) => secret !== undefined)
   }
 
-  async authorize({ url, method, headers, body }: UnauthorizedRequest): Promise<Authorization> {
+  protected override async headersFor({
+    url,
+    method,
+    headers,
+    body,
+  }: UnauthorizedRequest): Promise<Record<string, string>> {
     const { region, service, clock } = this.#options
     const keys = await this.#credentials.get()
     const signed = Object.fromEntries(
@@ -52,16 +62,7 @@ export class AwsAuthorizer implements Authorizer {
     })
   }
 
-  learn({
-    headers,
-    text,
-    status,
-  }: {
-    readonly headers: Pick<Headers, 'get'>
-    readonly text: string
-    readonly status: number
-  }): boolean {
-    if (status !== 400 && status !== 401 && status !== 403) return false
+  protected override learn({ headers, text }: Refusal): boolean {
     const refusal = `${headers.get('x-amzn-errortype') ?? ''} ${text}`
     if (/ExpiredToken/.test(refusal)) {
       this.#credentials.drop()

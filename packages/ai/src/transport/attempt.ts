@@ -70,7 +70,6 @@ export class Attempt implements VendorAnswer {
   #headers: Readonly<Record<string, string>> | undefined
   #url = ''
   #response: TransportResponse | undefined
-  #isAuthorized = false
   #hasRead = false
   #readBytes = 0
   #peeked: Uint8Array | undefined
@@ -93,9 +92,9 @@ export class Attempt implements VendorAnswer {
 
   /** The texts that must not appear in an error. */
   get secrets(): readonly string[] {
-    const { authorizer } = this.#call.endpoint
-    const known = secretsOf(this.key, this.#headers ?? this.#call.config.headers ?? {})
-    return authorizer ? [...new Set([...known, ...authorizer.secrets])] : known
+    const { config, endpoint } = this.#call
+    const own = secretsOf(this.key, this.#headers ?? config.headers ?? {})
+    return [...own, ...(endpoint.authorizer?.secrets ?? [])]
   }
 
   get status(): number {
@@ -112,28 +111,19 @@ export class Attempt implements VendorAnswer {
     if (signal.aborted) throw cancelled(this.#call)
     signal.addEventListener('abort', this.#onAbort, { once: true })
     this.#watchdog.start(this.limits.totalMs)
-    const first = await this.#send()
-    if (isSuccess(first)) return this
-    const text = await this.#errorText()
-    const { authorizer } = this.#call.endpoint
-    const { status, headers } = first
-    if (!this.#isAuthorized || !authorizer?.learn({ status, headers, text }))
-      throw this.#failure(first, text)
-    first.body.cancel()
-    const second = await this.#send()
-    if (isSuccess(second)) return this
-    throw this.#failure(second, await this.#errorText())
-  }
-
-  async #send(): Promise<TransportResponse> {
-    this.#hasRead = false
-    this.#readBytes = 0
     const preparation = this.#prepare()
     const request = isPromise(preparation) ? await preparation : preparation
     this.#watchdog.arm('headers', this.limits.headersMs)
-    const response = await pickTransport(this.#call.config).send(request)
+    const transport = pickTransport(this.#call.config)
+    const { authorizer } = this.#call.endpoint
+    const isOpen = this.key === undefined && !request.headers['authorization']
+    const response = await (authorizer && isOpen
+      ? authorizer.send(request, transport)
+      : transport.send(request))
     this.#watchdog.disarm()
-    return (this.#response = response)
+    this.#response = response
+    if (response.status >= 200 && response.status < 300) return this
+    throw await this.#failure(response)
   }
 
   async peek(): Promise<Uint8Array | undefined> {
@@ -214,8 +204,7 @@ export class Attempt implements VendorAnswer {
     return untilAborted(this.#controller.signal, key).then((ready) => this.#requestWith(ready))
   }
 
-  /** Makes the request with its key; waits only for a signature. */
-  #requestWith(key: string | undefined): MaybePromise<TransportRequest> {
+  #requestWith(key: string | undefined): TransportRequest {
     const { endpoint, config, method = 'POST', body } = this.#call
     const { signal } = this.#controller
     this.key = key
@@ -229,20 +218,10 @@ export class Attempt implements VendorAnswer {
     )
     this.#headers = headers
     const { connectMs } = this.limits
-    const { authorizer } = endpoint
-    this.#isAuthorized = authorizer !== undefined && key === undefined && !headers['authorization']
-    if (authorizer && this.#isAuthorized) {
-      const bytes = bytesOf(body)
-      const unauthorized = { url: this.#url, method, headers, body: bytes, signal }
-      return untilAborted(signal, authorizer.authorize(unauthorized)).then((added) => {
-        Object.assign(headers, added)
-        return { url: this.#url, method, headers, signal, body: body && bytes, connectMs }
-      })
-    }
     return { url: this.#url, method, headers, signal, body, connectMs }
   }
 
-  async #errorText(): Promise<string> {
+  async #failure(response: TransportResponse): Promise<UPPError> {
     const chunks: Uint8Array[] = []
     let length = 0
     try {
@@ -257,10 +236,7 @@ export class Attempt implements VendorAnswer {
     }
     const text = decoder.decode(joinBytes(chunks).subarray(0, this.limits.maxErrorBytes))
     this.#controller.signal.throwIfAborted()
-    return text
-  }
-
-  #failure({ status, headers }: TransportResponse, text: string): UPPError {
+    const { status, headers } = response
     return httpError({ status, headers, text }, errorOptionsOf(this.#call))
   }
 
@@ -295,18 +271,6 @@ export function cancelled(call: VendorCall): UPPError {
   })
 }
 
-function isSuccess({ status }: TransportResponse): boolean {
-  return status >= 200 && status < 300
-}
-
-/** Returns the bytes of a body, for a signature. No request with a form is signed. */
-function bytesOf(body: VendorCall['body']): Uint8Array<ArrayBuffer> {
-  if (body === undefined || body instanceof FormData) return new Uint8Array()
-  if (typeof body === 'string') return encoder.encode(body)
-  const pieces = body.pieces.map((piece) => typeof piece === 'string' ? encoder.encode(piece) : piece) // prettier-ignore
-  return new Uint8Array(joinBytes(pieces))
-}
-
 const waitedFor: Readonly<Record<TimeoutPhase, string>> = {
   total: 'did not finish',
   headers: 'sent no response headers',
@@ -321,4 +285,3 @@ const settingOf: Readonly<Record<TimeoutPhase, string>> = {
 }
 
 const decoder = new TextDecoder()
-const encoder = new TextEncoder()

@@ -7,6 +7,7 @@ import {
   UPPError,
 } from '../contract/error.ts'
 import { environment } from './keys.ts'
+import type { Transport, TransportRequest, TransportResponse } from './transport.ts'
 
 /** The address, key variables and headers of a vendor: all that the transport needs of its definition. */
 export interface VendorEndpoint {
@@ -20,39 +21,17 @@ export interface VendorEndpoint {
   readonly keyVariables: readonly string[]
   readonly authHeaders: (key: string) => Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
-  /** Authenticates requests without a key, e.g. with a signature or a token that expires. */
+  /** Sends the requests for which there is no key. */
   readonly authorizer?: Authorizer
 }
 
-/** Makes the authentication headers of requests where one key for all of them is not enough. */
+/** Sends requests with authentication that is more than a key, e.g. a signature or a token that ends. */
 export interface Authorizer {
-  /** Called for each attempt. May reject with a `UPPError`; the signal aborts with the attempt. */
-  authorize(request: UnauthorizedRequest): Promise<Authorization>
-  /** Returns the texts that must not appear in an error, as far as they are known. */
+  /** Sends a request that has no key through `transport`. */
+  send(request: TransportRequest, transport: Transport): Promise<TransportResponse>
+  /** The texts that must not appear in an error, as far as they are known. */
   readonly secrets: readonly string[]
-  /**
-   * Called when the vendor refused a request (401, 403, or 400 for some). Returns true if new authentication may
-   * help, e.g. by the vendor's clock; the request is then sent once more, immediately.
-   */
-  learn(refusal: {
-    readonly headers: Pick<Headers, 'get'>
-    readonly text: string
-    readonly status: number
-  }): boolean
 }
-
-/** A request that is complete but for its authentication. */
-export interface UnauthorizedRequest {
-  readonly url: string
-  readonly method: string
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Uint8Array<ArrayBuffer>
-  readonly signal: AbortSignal
-}
-
-/** The headers that authenticate one request. */
-export type Authorization = Readonly<Record<string, string>>
 
 /** The provider and modality that an error names. */
 export interface ErrorContext {

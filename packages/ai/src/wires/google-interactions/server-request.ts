@@ -36,7 +36,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
   const rest = without(request, ownFields)
   const params: Record<string, unknown> = structure ? without(rest, formatField) : rest
   if (native.length > 0) params['tools'] = native
-  const input = new InputReader()
+  const input = new StepReader()
   input.readAll(request['input'])
   return {
     modelId,
@@ -51,7 +51,7 @@ export function decodeRequest(body: JsonValue): ServerRequest {
 }
 
 /** Reads `input`: a text, contents, or steps. Neighbouring steps of the model become one assistant message. */
-class InputReader {
+class StepReader {
   readonly messages: Message[] = []
   #answer: JsonObject[] = []
   #results: ToolResult[] = []
