@@ -8,9 +8,10 @@ import { simulatedRun } from './simulated-threads.ts'
  * leave this list.
  */
 const LEFT: ReadonlyMap<number, string> = new Map([
+  [2, 'the time limit of a call whose process has died'],
   [4, 'two calls of a message that is cut'],
-  [12, 'a summary after a crash'],
-  [17, 'a call whose outcome is asked of a person after a stop'],
+  [6, 'a stop while a child is started'],
+  [17, 'a stop while a child is started'],
   [18, 'a stop that reaches a child first'],
   [20, 'a message of a child while its parent asks a model'],
   [24, 'a summary after a crash'],

@@ -136,7 +136,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<EmbeddedRu
     }),
     limits,
     timers,
-    callTimers: options.timers,
+    callTimers: options.timers?.measuresCalls ? options.timers : undefined,
     spending: options.spending?.length ? spending : undefined,
     instanceEnv: options.env ?? {},
     commit: createCommit({ store, live, dispatcher, edits, outage, node }),

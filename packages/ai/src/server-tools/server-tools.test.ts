@@ -95,7 +95,7 @@ test.each<[string, ModelReference, string, readonly object[], readonly object[]]
     ],
   ],
 ])(
-  '%s: server tools are sent beside the tools of the caller',
+  '%s: server tools are sent next to the tools of the caller',
   async (_, model, prefix, tools, expected) => {
     const [first, ...rest] = await toolsSent(model, prefix, tools)
     expect(JSON.stringify(first)).toContain('"mine"')

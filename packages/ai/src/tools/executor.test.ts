@@ -552,7 +552,7 @@ describe('journal', () => {
   })
 })
 
-test('the context has the caller’s extras beside signal and names', async () => {
+test('the context has the caller’s extras next to signal and names', async () => {
   const seen: unknown[] = []
   const a = tool('a', {
     run: (_: unknown, context: object) => void seen.push(context),

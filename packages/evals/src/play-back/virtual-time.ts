@@ -8,6 +8,7 @@ interface Timer {
 
 /** Time that stays the same until the player moves it to the time of a recorded event. */
 export class VirtualTime implements Timers {
+  readonly measuresCalls = true
   readonly clock: ManualClock
   readonly #timers = new Set<Timer>()
 

@@ -47,7 +47,7 @@ export interface KernelEnvironment {
   onEdit(threadId: string, listener: (event: ObsoletingEvent) => void): () => void
   /** Sends events to subscribers without writing them to the log. */
   show(threadId: string, events: readonly (RuntimeEvent | ThreadEvent)[]): void
-  /** What measures the time limits of calls; set only if time is virtual. */
+  /** What measures the time limits of calls; undefined for the timers of the platform. */
   readonly callTimers?: Timers | undefined
   readonly telemetry?: Telemetry | undefined
   readonly watchdog?: LoopWatch | undefined

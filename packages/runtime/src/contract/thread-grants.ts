@@ -38,7 +38,7 @@ export interface ThreadGrants {
       readonly reason?: string
     },
   ): Promise<StandingGrant>
-  /** Ends a grant now. Calls that have started go on. Rejects with `GRANT_NOT_FOUND`. */
+  /** Ends a grant now. Calls that have started continue. Rejects with `GRANT_NOT_FOUND`. */
   revoke(threadId: string, grantId: string, options: { readonly by: string }): Promise<void>
 }
 

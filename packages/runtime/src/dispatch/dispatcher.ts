@@ -123,6 +123,11 @@ export type TimerHandle = unknown
 
 /** The clock and the timers of a dispatcher. Tests and simulations pass their own. */
 export interface Timers extends Clock {
+  /**
+   * Whether these timers also measure the time limits of calls, as in a run that is played back. By default the timers
+   * of the platform do, because a call that runs is work outside.
+   */
+  readonly measuresCalls?: boolean
   set(ms: number, callback: () => void): TimerHandle
   clear(handle: TimerHandle): void
 }

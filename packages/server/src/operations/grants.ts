@@ -50,7 +50,7 @@ export const grantOperations: readonly OperationRoute[] = [
   }),
   operation('revokeGrant', {
     tag: 'approvals',
-    summary: 'Ends a grant now. Calls that have started go on.',
+    summary: 'Ends a grant now. Calls that have started continue.',
     scope: 'approvals:write',
     answers: [done('The grant has ended.')],
     errors: ['GRANT_NOT_FOUND', 'THREAD_TERMINATED'],

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -273,15 +274,18 @@ test('an answer that is cut off inside a secret keeps nothing of it', async () =
   await own.threads.env.set(thread.id, 'API_KEY', secret, { type: 'secret' })
   await own.threads.send(thread.id, 'Say it.')
   const told: unknown[] = []
+  let stopping: Promise<unknown> | undefined
   for await (const { event } of own.subscribe(thread.id)) {
     told.push(event)
     // Not immediately: the rest of the text, with the part of the secret, has to arrive first.
-    if (event.type === 'text_delta') setImmediate(() => void own.threads.stop(thread.id))
+    if (event.type === 'text_delta')
+      stopping ??= setImmediate().then(() => own.threads.stop(thread.id))
     if (event.type === 'session_end') break
   }
   const log = JSON.stringify(await own.threads.events(thread.id))
   expect(log).toContain('The key: ')
   expect(log).not.toContain(part)
   expect(JSON.stringify(told)).not.toContain(part)
+  await stopping
   await own.stop({ graceMs: 0 })
 })
