@@ -40,16 +40,21 @@ export abstract class AuthorizedRequests implements Authorizer {
   /** Returns the headers that authenticate a request. May reject with a `UPPError`. */
   protected abstract headersFor(request: UnauthorizedRequest): Promise<Record<string, string>>
 
-  /** Returns true if new headers may help. Called for the statuses 400, 401 and 403. */
-  protected abstract learn(refusal: Refusal): boolean
+  /**
+   * Returns true if new headers may help. Called for the statuses 400, 401 and 403 with the headers that were refused,
+   * because other requests may have learned of the same meanwhile.
+   */
+  protected abstract learn(refusal: Refusal, refused: Readonly<Record<string, string>>): boolean
 
   async send(request: TransportRequest, transport: Transport): Promise<TransportResponse> {
-    const first = await transport.send(await this.#authorized(request))
+    const authorized = await this.#authorized(request)
+    const first = await transport.send(authorized)
     const { status, headers, body } = first
     if (status !== 400 && status !== 401 && status !== 403) return first
     const start = await beginningOf(body)
     const text = new TextDecoder().decode(start)
-    if (!this.learn({ status, headers, text })) return { ...first, body: followedBy(start, body) }
+    if (!this.learn({ status, headers, text }, authorized.headers))
+      return { ...first, body: followedBy(start, body) }
     body.cancel()
     return transport.send(await this.#authorized(request))
   }

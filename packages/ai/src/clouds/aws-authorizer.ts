@@ -35,8 +35,9 @@ export class AwsAuthorizer extends AuthorizedRequests {
   }
 
   override get secrets(): readonly string[] {
-    const { secretAccessKey, sessionToken } = this.#credentials.current ?? {}
-    return [secretAccessKey, sessionToken].filter((secret) => secret !== undefined)
+    return this.#credentials.inUse
+      .flatMap(({ secretAccessKey, sessionToken }) => [secretAccessKey, sessionToken])
+      .filter((secret) => secret !== undefined)
   }
 
   protected override async headersFor({
@@ -62,10 +63,14 @@ export class AwsAuthorizer extends AuthorizedRequests {
     })
   }
 
-  protected override learn({ headers, text }: Refusal): boolean {
+  protected override learn(
+    { headers, text }: Refusal,
+    refused: Readonly<Record<string, string>>,
+  ): boolean {
     const refusal = `${headers.get('x-amzn-errortype') ?? ''} ${text}`
     if (/ExpiredToken/.test(refusal)) {
-      this.#credentials.drop()
+      const { sessionToken } = this.#credentials.current ?? {}
+      if (sessionToken === refused['x-amz-security-token']) this.#credentials.drop()
       return true
     }
     if (
@@ -77,12 +82,16 @@ export class AwsAuthorizer extends AuthorizedRequests {
       return false
     const serverTime = Date.parse(headers.get('date') ?? '')
     if (Number.isNaN(serverTime)) return false
-    const skewMs = serverTime - this.#options.clock.now()
     // A signature that is wrong for another reason is as wrong with the other clock.
-    if (Math.abs(skewMs - this.#skewMs) < SMALL_SKEW_MS) return false
-    this.#skewMs = skewMs
+    if (Math.abs(serverTime - signatureTime(refused)) < SMALL_SKEW_MS) return false
+    this.#skewMs = serverTime - this.#options.clock.now()
     return true
   }
+}
+
+/** Returns the time of a signature in milliseconds; `x-amz-date` is `20261119T101112Z`. */
+function signatureTime({ 'x-amz-date': date = '' }: Readonly<Record<string, string>>): number {
+  return Date.parse(date.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3:$4:$5Z'))
 }
 
 /** Headers that a proxy may change, or that the client adds after the signature. */

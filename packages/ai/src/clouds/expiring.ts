@@ -14,6 +14,8 @@ export class ExpiringValue<T extends Expiring> {
   readonly #clock: Clock
   readonly #earlyMs: number
   #value: T | undefined
+  /** The value before, which requests that are under way may still use. */
+  #previous: T | undefined
   #loading: Promise<T> | undefined
 
   constructor(load: () => Promise<T>, clock: Clock, earlyMs: number) {
@@ -25,6 +27,11 @@ export class ExpiringValue<T extends Expiring> {
   /** The value, if there is one, good or not. */
   get current(): T | undefined {
     return this.#value
+  }
+
+  /** The values that requests may be using. */
+  get inUse(): readonly T[] {
+    return [this.#previous, this.#value].filter((value) => value !== undefined)
   }
 
   async get(): Promise<T> {
@@ -40,12 +47,17 @@ export class ExpiringValue<T extends Expiring> {
 
   /** Forgets a value that was refused. */
   drop(): void {
+    this.#previous = this.#value
     this.#value = undefined
   }
 
   async #renew(): Promise<T> {
+    // A loader may throw before it returns a promise; `#loading` must be set before it is cleared.
+    await Promise.resolve()
     try {
-      return (this.#value = await this.#load())
+      const value = await this.#load()
+      this.#previous = this.#value ?? this.#previous
+      return (this.#value = value)
     } finally {
       this.#loading = undefined
     }

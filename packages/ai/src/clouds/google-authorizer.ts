@@ -20,8 +20,9 @@ export class GoogleAuthorizer extends AuthorizedRequests {
   }
 
   override get secrets(): readonly string[] {
-    const { token } = this.#token.current ?? {}
-    return [token, this.#refused].filter((secret) => secret !== undefined)
+    return [...this.#token.inUse.map(({ token }) => token), this.#refused].filter(
+      (secret) => secret !== undefined,
+    )
   }
 
   protected override async headersFor(): Promise<Record<string, string>> {
@@ -30,10 +31,16 @@ export class GoogleAuthorizer extends AuthorizedRequests {
     return { authorization: `Bearer ${token}` }
   }
 
-  protected override learn({ status }: Refusal): boolean {
-    // A token that is as good as new was not refused because it ended.
+  protected override learn(
+    { status }: Refusal,
+    { authorization }: Readonly<Record<string, string>>,
+  ): boolean {
+    if (status !== 401) return false
     const token = this.#token.current?.token
-    if (status !== 401 || token === undefined || token === this.#refused) return false
+    // Another request has had the token replaced already, or is about to.
+    if (`Bearer ${token}` !== authorization) return true
+    // A token that was refused before and is loaded again was not refused because it ended.
+    if (token === undefined || token === this.#refused) return false
     this.#refused = token
     this.#token.drop()
     return true

@@ -1,4 +1,4 @@
-import type { Clock } from '@skein/base'
+import { type Clock, isPromise } from '@skein/base'
 import {
   ErrorCode,
   type ErrorOrigin,
@@ -199,8 +199,4 @@ export class MiddlewareRun {
       }
     }
   }
-}
-
-function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as Promise<T> | null | undefined)?.then === 'function'
 }

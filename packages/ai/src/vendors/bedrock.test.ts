@@ -184,6 +184,17 @@ describe('a clock that is wrong', () => {
     expect([sent[1]!, sent[2]!].map(dayTime)).toEqual([iso, iso])
   })
 
+  test('is answered for each of several requests that were signed before it was known', async () => {
+    const { fetch, sent } = answering(skewed, skewed, skewed, ok)
+    const model = llm({
+      model: bedrockWith({ region, credentials: keys })(claude),
+      config: { fetch, retryStrategy: new NoRetry() },
+    })
+    const turns = await Promise.all(['a', 'b', 'c'].map((text) => model.generate(text)))
+    expect(turns.map(({ text }) => text)).toEqual(['Hello', 'Hello', 'Hello'])
+    expect(sent).toHaveLength(6)
+  })
+
   test('is not blamed for a signature that stays wrong', async () => {
     const { fetch, sent } = answering(skewed)
     await expect(ask(fetch, { credentials: keys })).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' }) // prettier-ignore

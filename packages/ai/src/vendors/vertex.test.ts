@@ -181,6 +181,34 @@ describe('tokens', () => {
     expect(second.sent).toHaveLength(2)
   })
 
+  test('that were refused are replaced for each request that had sent them', async () => {
+    let asked = 0
+    const token = async () => ({ token: `t${++asked}` })
+    const refused = (): Response => Response.json({ error: { code: 401, status: 'UNAUTHENTICATED', message: 'No' } }, { status: 401 }) // prettier-ignore
+    const { fetch, sent } = answering(refused, refused, refused, ok)
+    const model = llm({
+      model: vertexWith({ ...place, token })('gemini-2.5-pro'),
+      config: { fetch },
+    })
+    const turns = await Promise.all(['a', 'b', 'c'].map((text) => model.generate(text)))
+    expect(turns.map(({ text }) => text)).toEqual(['Hello', 'Hello', 'Hello'])
+    expect(sent.slice(3).map(({ headers }) => headers.get('authorization'))).toEqual(
+      Array(3).fill('Bearer t2'),
+    )
+  })
+
+  test('are asked for again after a function that throws', async () => {
+    let asked = 0
+    const token = () => {
+      if (++asked === 1) throw new Error('not ready')
+      return Promise.resolve({ token: 'late' })
+    }
+    const { fetch } = answering(ok)
+    const model = llm({ model: vertexWith({ ...place, token })('gemini-2.5-pro'), config: { fetch, retryStrategy: new NoRetry() } }) // prettier-ignore
+    await expect(model.generate('a')).rejects.toThrow('not ready')
+    expect((await model.generate('b')).text).toBe('Hello')
+  })
+
   test('in config.apiKey are sent as they are', async () => {
     const { fetch, sent } = answering(ok)
     await llm({ model: vertex('gemini-2.5-pro', place), config: { fetch, apiKey: 'mine' } }).generate('Hi') // prettier-ignore
