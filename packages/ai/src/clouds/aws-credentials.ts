@@ -91,7 +91,8 @@ async function fromProfile(name: string): Promise<AwsCredentials | undefined> {
   const profile = await profileOf(name)
   if (!profile) return undefined
   const { aws_access_key_id: id, aws_secret_access_key: secret } = profile
-  if (id !== undefined && secret !== undefined)
+  // A profile with a role is used as that role, which may have fewer rights than its keys.
+  if (id !== undefined && secret !== undefined && profile['role_arn'] === undefined)
     return { accessKeyId: id, secretAccessKey: secret, sessionToken: profile['aws_session_token'] }
   const other = ['sso_session', 'sso_start_url', 'role_arn', 'credential_process'].find(
     (field) => profile[field] !== undefined,

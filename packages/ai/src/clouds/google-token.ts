@@ -80,7 +80,7 @@ async function ofServiceAccount(
   credentials: GoogleCredentials,
   { fetch, clock }: GoogleTokenSource,
 ): Promise<GoogleToken> {
-  const url = textIn(credentials, 'token_uri') ?? TOKEN_URL
+  const url = tokenUri(credentials)
   const assertion = await signedAssertion(credentials, url, clock.now())
   return exchange({ grant_type: `${GRANT}:jwt-bearer`, assertion }, { url, fetch, clock })
 }
@@ -125,7 +125,7 @@ function ofUser(
   if (![client_id, client_secret, refresh_token].every((value) => typeof value === 'string'))
     throw unreadable('of the user are not complete')
   const fields = { client_id, client_secret, refresh_token, grant_type: 'refresh_token' }
-  return exchange(fields as Record<string, string>, { url: textIn(credentials, 'token_uri') ?? TOKEN_URL, fetch, clock }) // prettier-ignore
+  return exchange(fields as Record<string, string>, { url: tokenUri(credentials), fetch, clock }) // prettier-ignore
 }
 
 /** Exchanges the token of another identity (workload identity federation), and acts as a service account if asked. */
@@ -233,6 +233,13 @@ function tokenOf(answer: JsonObject, source: string, clock: Clock): GoogleToken 
 function textIn(object: JsonObject, name: string): string | undefined {
   const value = object[name]
   return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Returns the address that the file names for tokens, or Google's. */
+function tokenUri(credentials: GoogleCredentials): string {
+  return textIn(credentials, 'token_uri') === undefined
+    ? TOKEN_URL
+    : httpsOf(credentials, 'token_uri')
 }
 
 /** Returns an address to which a token is sent: HTTPS, or on this machine. */

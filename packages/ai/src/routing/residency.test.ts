@@ -78,6 +78,7 @@ test.each<[string, ModelReference]>([
   ['Zurich, which is not in the Union', google('europe-west6')],
   ['a profile that may answer from anywhere', at('eu-central-1', 'global.anthropic.claude-x')],
   ['a profile of another area', at('eu-central-1', 'us.anthropic.claude-x')],
+  ['a region that is not in the area of its profile', at('us-east-1', 'eu.anthropic.claude-x')],
   ['everywhere', google('global')],
   ['a vendor that does not say where', openai('gpt-5')],
 ])('a model in %s is refused with a typed error, and nothing is sent', async (_, model) => {
@@ -95,7 +96,7 @@ test.each<[string, ModelReference]>([
 
 test.each<[ModelReference, Residency]>([
   [at('eu-west-3'), 'eu'],
-  [at('us-east-1', 'eu.anthropic.claude-x'), 'eu'],
+  [at('eu-west-1', 'eu.anthropic.claude-x'), 'eu'],
   [google('eu'), 'eu'],
   [at('us-gov-west-1'), 'us'],
   [at('ap-southeast-2'), (region) => region?.startsWith('ap-') === true],

@@ -312,10 +312,27 @@ describe('requests', () => {
 
 test.each([
   ['eu.anthropic.claude-sonnet-4-5-20250929-v1:0', 'eu'],
-  ['us.amazon.nova-pro-v1:0', 'us'],
+  ['us.amazon.nova-pro-v1:0', undefined],
+  ['deepseek.v3.2', 'eu-central-1'],
+  ['arn:aws:bedrock:eu-central-1:123456789012:application-inference-profile/abc', undefined],
   ['global.anthropic.claude-sonnet-4-5-20250929-v1:0', 'global'],
   ['anthropic.claude-sonnet-4-5-20250929-v1:0', 'eu-central-1'],
-  ['arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.meta.llama4-x', 'us'],
+  ['arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.meta.llama4-x', 'eu'],
 ])('requests for %s are processed in %s', (id, place) => {
   expect(llm({ model: bedrock(id, { region }), config: { apiKey: 'k' } }).model.region).toBe(place)
+})
+
+test('credentials that are passed are not replaced by a key of the environment', async () => {
+  vi.stubEnv('AWS_BEARER_TOKEN_BEDROCK', 'key-of-the-server')
+  const { fetch, sent } = answering(ok)
+  await ask(fetch, { credentials: keys })
+  expect(sent[0]!.headers.get('authorization')).toContain(`Credential=${ID}/`)
+})
+
+test('an address of the caller, and London for a profile of Europe, are not in the Union', () => {
+  const regionOf = (options: BedrockOptions): string | undefined =>
+    llm({ model: bedrock(claude, options), config: { apiKey: 'k' } }).model.region
+  expect(regionOf({ region, endpoint: 'https://proxy.example' })).toBeUndefined()
+  expect(regionOf({ region: 'eu-west-2' })).toBe('eu-west-2')
+  expect(regionOf({ region: 'eu-west-1' })).toBe('eu')
 })

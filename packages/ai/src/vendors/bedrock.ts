@@ -104,7 +104,8 @@ export function bedrockWith(options: BedrockOptions = {}): BedrockVendor {
     name: 'bedrock',
     // Never asked: each model has the address of its region.
     baseUrl: 'https://region-is-not-set.invalid',
-    keyVariables: ['AWS_BEARER_TOKEN_BEDROCK'],
+    // Credentials that the caller passes are not replaced by a key of the environment.
+    keyVariables: options.credentials ? [] : ['AWS_BEARER_TOKEN_BEDROCK'],
     llm: ({ modelId, options: place }) => llmAt(modelId, { ...options, ...place }, authorizerOf),
   })
 }
@@ -113,7 +114,8 @@ export function bedrockWith(options: BedrockOptions = {}): BedrockVendor {
  * Amazon Bedrock, through Converse. The model id is that of a model, of an inference profile
  * (`eu.anthropic.claude-…`) or an ARN.
  *
- * - A key of Bedrock (`AWS_BEARER_TOKEN_BEDROCK`, `config.apiKey`) goes before credentials. These are found as the SDKs
+ * - A key of Bedrock (`config.apiKey`; `AWS_BEARER_TOKEN_BEDROCK` unless `credentials` are passed) comes before
+ *   credentials. These are found as the SDKs
  *   of AWS find them: environment, web identity, profile, container, instance. `bedrockWith` takes them as an option.
  * - `params` are the fields of Converse. What a model takes beyond them is `additionalModelRequestFields`; for Claude,
  *   `reasoning` and `topK` are written there.
@@ -151,7 +153,8 @@ function llmAt(
       videoInput: true,
       audioInput: true,
     },
-    region: residenceOf(modelId, region),
+    // A caller's address may be anywhere.
+    region: textOf(place.endpoint) === undefined ? residenceOf(modelId, region) : undefined,
     endpoint: {
       ...(baseUrl !== undefined && { baseUrl }),
       authorizer: authorizerOf({ ...place, ...(region !== undefined && { region }) }),
@@ -173,8 +176,28 @@ function regionOfArn(modelId: string): string | undefined {
  * asked; `global` may answer from anywhere.
  */
 function residenceOf(modelId: string, region: string | undefined): string | undefined {
-  const profile = /^(?:arn:.*\/)?([a-z-]+)\.[a-z0-9]+\./.exec(modelId)?.[1]
-  return profile === undefined || profile === region ? region : profile
+  // The ARN does not say which models, and so which regions, are behind these.
+  if (/^arn:.*:(application-inference-profile|(default-)?prompt-router|prompt)\//.test(modelId))
+    return undefined
+  const area = /^(?:arn:.*\/)?([a-z-]+)\.[a-z0-9-]+\./.exec(modelId)?.[1]
+  if (area === undefined || !Object.hasOwn(areaRegions, area)) return region
+  if (area === 'global' || region === undefined) return area
+  // The request goes to the region first, so a region outside of the area says nothing that a rule could rely on.
+  if (!areaRegions[area]!.test(region)) return undefined
+  // London and Zurich are asked by profiles of Europe too, and are not in the Union.
+  return area === 'eu' && /^eu-(west|central)-2$/.test(region) ? region : area
+}
+
+/** The areas of inference profiles, and the regions that they are asked in. */
+const areaRegions: Readonly<Record<string, RegExp>> = {
+  global: /./,
+  us: /^us-(?!gov-)/,
+  'us-gov': /^us-gov-/,
+  eu: /^eu-/,
+  apac: /^ap-/,
+  jp: /^ap-northeast-/,
+  au: /^ap-southeast-/,
+  ca: /^ca-/,
 }
 
 const dialect: BedrockDialect = {

@@ -98,6 +98,15 @@ describe('tokens', () => {
     })
   })
 
+  test('are sent to no address without encryption', async () => {
+    const google = tokens()
+    const credentials = { ...account, token_uri: 'http://tokens.example/' }
+    await expect(ask(answering(ok).fetch, { credentials, fetch: google.fetch })).rejects.toThrow(
+      'token_uri that is no HTTPS address',
+    )
+    expect(google.sent).toEqual([])
+  })
+
   test('of the file of a user, which gcloud writes', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'gcloud-'))
     const file = join(folder, 'adc.json')

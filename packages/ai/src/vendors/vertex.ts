@@ -142,7 +142,8 @@ function llmAt(
       : undefined
   return {
     ...(isClaude ? claude : gemini),
-    region: location,
+    // A caller's address may be anywhere.
+    region: place.endpoint === undefined ? location : undefined,
     endpoint: { ...(baseUrl !== undefined && { baseUrl }), authorizer: authorizerOf(missing) },
   }
 }

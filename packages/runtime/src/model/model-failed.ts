@@ -44,7 +44,8 @@ export async function modelFailed(
     jitter: false,
     retryInvalidResponse: true, // e.g. an answer that is not the requested JSON
   })
-  const hasFallback = attempt < side.prompt.models.length
+  // No other model is asked after a rule of residency has refused all members: the next one has no such rule.
+  const hasFallback = attempt < side.prompt.models.length && !residencyRefusal(error)
   const wait = hasFallback ? 0 : verdict.type === 'fail' ? undefined : verdict.ms
   const { code, message, hint } = error
   const failure: StepFailed = {

@@ -9,12 +9,16 @@ import { createRuntime } from '../runtime.ts'
 import { defineAgent } from '../definitions/define-agent.ts'
 
 /** A thread with one message, whose model is a fallback with the rule `eu`. */
-async function run(region: string) {
+async function run(region: string, hasOther = false) {
   const server = vendorServer([says('Hello.')])
   const config = { apiKey: 'k', fetch: server.fetch }
   const claude = bedrock('anthropic.claude-sonnet-4-5', { region })
   const models = [openai('gpt-5'), claude].map((model) => ({ model, config }))
-  const model = defineModel({ name: 'm', model: fallback(models, { residency: 'eu' }) })
+  const model = defineModel({
+    name: 'm',
+    model: fallback(models, { residency: 'eu' }),
+    fallbacks: hasOther ? [defineModel({ name: 'other', model: openai('gpt-5'), config })] : [],
+  })
   const prompt = definePrompt({ name: 'p', model, prompt: '' })
   const runtime = await createRuntime({ agents: [defineAgent({ name: 'a', sideA: { prompt } })] })
   await runtime.start()
@@ -43,5 +47,11 @@ test('that nothing was sent is in the audit log, too', async () => {
   expect(ok).toBe(true)
   expect(lines.length).toBeGreaterThan(0)
   expect(lines[0]).toContain('"refused":true')
+  expect(lifecycle).toBe('failed')
+})
+
+test('no other model of the prompt is asked instead: it has no rule', async () => {
+  const { sent, lifecycle } = await run('us-east-1', true)
+  expect(sent).toBe(0)
   expect(lifecycle).toBe('failed')
 })
