@@ -209,10 +209,16 @@ class QueueEngine implements Engine {
     this.#isAdding = false
   }
 
-  /** Passes errors of the queue on to the runtime; other messages of the queue are dropped. */
+  /**
+   * Passes errors of the queue on to the runtime; other messages of the queue are dropped. A stop that waits no longer
+   * closes the pool under the last jobs. That these cannot be marked as done is no error: their threads are found as
+   * those of a node that has died are.
+   */
   #logger(Class: typeof Logger): Logger {
     return new Class(() => (level, message) => {
-      if (level === 'error') this.#onError(new Error(`The queue in PostgreSQL: ${message}`))
+      const isClosed = this.#isStopped && this.#pool?.ending === true
+      if (level === 'error' && !isClosed)
+        this.#onError(new Error(`The queue in PostgreSQL: ${message}`))
     })
   }
 }
