@@ -28,7 +28,7 @@ for (const agent of ['waiter', 'cook', 'cook']) {
 }
 
 const next = createRegistry({ agents: agents('You serve guests.') })
-const report = await deployCheck({ store, registry: next, last: 1000, maxCostUsd: 5 })
+const report = await deployCheck({ store, registry: next, last: 1000, maxRequests: 500 })
 // #endregion check
 const [first = '', group = '', last = ''] = deployText(report).split('\n')
 console.log(first)

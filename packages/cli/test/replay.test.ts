@@ -4,8 +4,9 @@ import { expect, test } from 'vitest'
 import { skein, tempFolder } from './kit.ts'
 
 const waiter = (prompt: string): string => `import { says, scripted } from '@skein/ai/testing'
-import { defineAgent } from '@skein/runtime'
-export default defineAgent({ name: 'waiter', instructions: '${prompt}', model: scripted(() => says('Welcome.')) })`
+import { defineAgent, defineModel } from '@skein/runtime'
+const model = defineModel({ name: 'brief', model: scripted(() => says('Welcome.')), inputPrice: 1, outputPrice: 1 })
+export default defineAgent({ name: 'waiter', instructions: '${prompt}', model })`
 
 test('check --replay and replay say what new definitions change', { timeout: 60_000 }, async () => {
   const cwd = tempFolder()

@@ -42,7 +42,7 @@ export {
 } from './recorded/read-recording.ts'
 export { factsOf } from './recorded/facts-of.ts'
 export { playBack, type PlayBackOptions } from './play-back/play-back.ts'
-export { replay, type ReplaySettings, type PaidAnswers } from './replay/replay.ts'
+export { replay, type ReplaySettings, type PaidAnswer, type PaidAnswers } from './replay/replay.ts'
 export { type AgentChange } from './replay/changed-agent.ts'
 export { deployCheck, type DeployCheckOptions } from './deploy-check/deploy-check.ts'
 export { deployMarkdown, deployText } from './deploy-check/report-text.ts'

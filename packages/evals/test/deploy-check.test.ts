@@ -115,7 +115,7 @@ test(
 )
 
 test(
-  'a check that ends in the middle continues, and pays for nothing twice',
+  'a check that ends in the middle continues, and pays for no answer twice',
   { timeout: 600_000 },
   async () => {
     const progress = join(folder, 'progress.jsonl')
@@ -149,9 +149,10 @@ test(
   },
 )
 
-test('a budget leaves the rest unchecked', { timeout: 600_000 }, async () => {
+test('a budget leaves the rest at their first difference', { timeout: 600_000 }, async () => {
   const { registry, sent } = next({ instructions: 'You are brief.' })
   const report = await deployCheck({ store, registry, last: count, maxRequests: 3, concurrency: 1 })
   expect(sent()).toBe(3)
-  expect(report).toMatchObject({ same: count - each, unchecked: each - 1 })
+  expect(report).toMatchObject({ same: count - each, cut: each - 1, unchecked: 0 })
+  expect(report.groups).toMatchObject([{ kind: 'instructions', count: each }])
 })

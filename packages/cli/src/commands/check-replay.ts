@@ -34,7 +34,8 @@ export const REPLAY_OPTIONS: { readonly [Name in TextName]: TextOption } & {
   'max-cost': {
     type: 'string',
     value: 'dollars',
-    description: 'With --replay: sends no more requests when they have cost this much.',
+    description:
+      'With --replay: sends no more requests when they have cost this much. Every model needs a price.',
   },
   'max-requests': {
     type: 'string',

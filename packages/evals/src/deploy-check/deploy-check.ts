@@ -1,8 +1,9 @@
-import { canonicalJson, messageOf, sha256Hex } from '@skein/base'
+import { canonicalJson, messageOf, sha256Hex, SkeinError } from '@skein/base'
 import type { Registry, RuntimeOptions, Store } from '@skein/runtime'
 import { addSpent, noUsage } from '../recorded/facts-of.ts'
 import { readRecording } from '../recorded/read-recording.ts'
-import { replay } from '../replay/replay.ts'
+import { unpricedModels } from '../replay/model-prices.ts'
+import { type PaidAnswer, replay } from '../replay/replay.ts'
 import type { FirstDifference } from '../replay/replay-report.ts'
 import type { CheckedThread, DeployGroup, DeployReport } from './deploy-report.ts'
 import { ProgressFile } from './progress-file-node.ts'
@@ -22,11 +23,14 @@ export interface DeployCheckOptions {
   readonly since?: number
   /** How many threads are replayed at the same time. Default 4. */
   readonly concurrency?: number
-  /** The most that requests may cost in US dollars. Requests whose price is unknown count as nothing. Default: no limit. */
+  /**
+   * The most that requests may cost in US dollars. No request is sent once the answers have cost this much; those that are
+   * on their way then may exceed it. Rejects with `INPUT_INVALID` if a model has no price. Default: no limit.
+   */
   readonly maxCostUsd?: number
   /** The most requests that may be sent. Default: no limit. */
   readonly maxRequests?: number
-  /** Keeps what was done, so that a check which was killed continues and pays for nothing twice. */
+  /** Keeps what was done, so that a check which was killed continues and pays for no answer that it has twice. */
   readonly progress?: string
   /** Called after each thread. */
   readonly onThread?: (thread: CheckedThread, done: number, total: number) => void
@@ -35,7 +39,7 @@ export interface DeployCheckOptions {
 
 /**
  * Replays recorded threads on new definitions, and says what would change. Threads whose requests do not change cost
- * nothing, and no tool runs.
+ * nothing, and no tool of the application runs.
  *
  *     const report = await deployCheck({ store: readSqliteStore('.skein/skein.db'), registry: next, last: 1000 })
  */
@@ -48,26 +52,41 @@ export async function deployCheck(options: DeployCheckOptions): Promise<DeployRe
     onThread,
     signal,
   } = options
+  if (maxCostUsd !== Infinity) refuseUnpriced(options.registry)
   const threads = await threadsToCheck(options)
   const progress =
     options.progress === undefined
       ? undefined
       : await ProgressFile.open(options.progress, checkId(options))
-  const checked: CheckedThread[] = threads.flatMap((id) => progress?.done.get(id) ?? [])
+  const doneOf = ({ id, seq }: ThreadToCheck): CheckedThread | undefined => {
+    const before = progress?.done.get(id)
+    return before?.seq === seq ? before : undefined
+  }
+  const checked: CheckedThread[] = threads.flatMap((thread) => doneOf(thread) ?? [])
   const budget = new Budget({ maxCostUsd, maxRequests }, checked)
-  const left = threads.filter((id) => !progress?.done.has(id))
-  const check = async (threadId: string): Promise<CheckedThread> => {
+  const left = threads.filter((thread) => !doneOf(thread))
+  const check = async ({ id: threadId, seq }: ThreadToCheck): Promise<CheckedThread> => {
+    let asked = 0
+    let paid = noUsage
     try {
       const recorded = await readRecording(store, threadId)
       const report = await replay(recorded, {
         registry: options.registry,
         ...(options.runtime && { runtime: options.runtime }),
         ...(progress && { paid: progress.answersOf(threadId) }),
-        mayAsk: () => budget.take(),
+        mayAsk: () => {
+          const may = budget.take()
+          if (may) asked++
+          return may
+        },
+        onPaid: (answer) => {
+          if (answer.isKept) asked++
+          paid = addSpent(paid, answer.spent)
+          budget.charge(answer)
+        },
       })
       const { original, end, first, requests, spent } = report
-      budget.spend(spent.costUsd ?? 0)
-      return { original, end, first, requests, spent }
+      return { original, seq, end, first, requests, spent }
     } catch (error) {
       const message = messageOf(error)
       const first: FirstDifference = {
@@ -76,22 +95,21 @@ export async function deployCheck(options: DeployCheckOptions): Promise<DeployRe
         step: 0,
         summary: `cannot be replayed: ${message}`,
       }
-      const none = { recorded: 0, sent: 0 }
       return {
         original: threadId,
+        seq,
         end: { type: 'failed', message },
         first,
-        requests: none,
-        spent: noUsage,
+        requests: { recorded: 0, sent: asked },
+        spent: paid,
       }
     }
   }
   const worker = async (): Promise<void> => {
-    for (let id = left.shift(); id !== undefined && !signal?.aborted; id = left.shift()) {
-      const thread = await check(id)
+    for (let next = left.shift(); next && !signal?.aborted; next = left.shift()) {
+      const thread = await check(next)
       // A thread that the budget has cut is checked again when there is more budget; what it has paid for is kept.
-      if (thread.end.type === 'budget') continue
-      await progress?.finish(thread)
+      if (thread.end.type !== 'budget') await progress?.finish(thread)
       checked.push(thread)
       onThread?.(thread, checked.length, threads.length)
     }
@@ -123,9 +141,30 @@ class Budget {
     return true
   }
 
-  spend(costUsd: number): void {
-    this.#costUsd -= costUsd
+  /** Counts an answer. A request that was sent before a crash was not taken. */
+  charge({ spent, isKept }: PaidAnswer): void {
+    if (isKept) this.#requests--
+    this.#costUsd -= spent.costUsd ?? 0
   }
+}
+
+interface ThreadToCheck {
+  readonly id: string
+  /** How many events it has. */
+  readonly seq: number
+}
+
+function refuseUnpriced(registry: Registry): void {
+  const names = unpricedModels(registry)
+  if (names.length === 0) return
+  const have = names.length === 1 ? 'has' : 'have'
+  throw new SkeinError(
+    `A limit in US dollars cannot hold, because ${names.join(', ')} ${have} no price.`,
+    {
+      code: 'INPUT_INVALID',
+      hint: 'Give inputPrice and outputPrice to defineModel, or limit the number of requests.',
+    },
+  )
 }
 
 async function threadsToCheck({
@@ -134,15 +173,16 @@ async function threadsToCheck({
   agent,
   tenant,
   since = 0,
-}: DeployCheckOptions): Promise<string[]> {
-  const ids: string[] = []
-  for (let offset = 0; ids.length < last; offset += PAGE) {
+}: DeployCheckOptions): Promise<ThreadToCheck[]> {
+  const found: ThreadToCheck[] = []
+  for (let offset = 0; found.length < last; offset += PAGE) {
     const heads = await store.list({ parentId: null, agent, tenant, limit: PAGE, offset } as never) // absent filters are undefined
     for (const { id, updatedAt, seq, lifecycle } of heads)
-      if (updatedAt >= since && seq > 1 && lifecycle !== 'erased' && ids.length < last) ids.push(id)
+      if (updatedAt >= since && seq > 1 && lifecycle !== 'erased' && found.length < last)
+        found.push({ id, seq })
     if (heads.length < PAGE) break
   }
-  return ids
+  return found
 }
 
 const PAGE = 500
@@ -158,6 +198,8 @@ function checkId({ registry, agent, tenant, since }: DeployCheckOptions): string
 function summaryOf(checked: readonly CheckedThread[], threads: number): DeployReport {
   const groups = new Map<string, DeployGroup & { examples: string[]; count: number }>()
   let same = 0
+  let cut = 0
+  let unknown = 0
   let spent = noUsage
   const requests = { recorded: 0, sent: 0 }
   for (const { original, first, end, ...one } of checked) {
@@ -167,6 +209,13 @@ function summaryOf(checked: readonly CheckedThread[], threads: number): DeployRe
     if (!first && end.type === 'done') {
       same++
       continue
+    }
+    if (end.type === 'budget') {
+      if (!first) {
+        unknown++
+        continue
+      }
+      cut++
     }
     const kind = first?.kind ?? 'fails'
     const summary = first?.summary ?? (end.type === 'failed' ? end.message : end.type)
@@ -179,7 +228,8 @@ function summaryOf(checked: readonly CheckedThread[], threads: number): DeployRe
   const sorted = [...groups.values()].toSorted(
     (a, b) => b.count - a.count || (a.summary < b.summary ? -1 : 1),
   )
-  return { threads, same, groups: sorted, unchecked: threads - checked.length, requests, spent }
+  const unchecked = threads - checked.length + unknown
+  return { threads, same, groups: sorted, cut, unchecked, requests, spent }
 }
 
 const MAX_EXAMPLES = 10

@@ -7,7 +7,9 @@ export interface DeployReport {
   readonly same: number
   /** Threads that differ, would ask, would no longer ask or fail, grouped by their first difference. */
   readonly groups: readonly DeployGroup[]
-  /** Threads that were not checked: the budget or the time was over. */
+  /** Threads in `groups` that the budget ended after their first difference. */
+  readonly cut: number
+  /** Threads of which nothing is known: the budget or the time was over. */
   readonly unchecked: number
   readonly requests: { readonly recorded: number; readonly sent: number }
   readonly spent: RecordedUsage
@@ -23,4 +25,10 @@ export interface DeployGroup {
 }
 
 /** The outcome of one thread, one line of the progress file. */
-export type CheckedThread = Pick<ReplayReport, 'original' | 'end' | 'first' | 'requests' | 'spent'>
+export interface CheckedThread extends Pick<
+  ReplayReport,
+  'original' | 'end' | 'first' | 'requests' | 'spent'
+> {
+  /** How many events the thread had. If it has more now, it is checked again. */
+  readonly seq: number
+}

@@ -1,9 +1,8 @@
-import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
 import type { StreamEvent } from '@skein/ai'
 import { SkeinError } from '@skein/base'
 import type { PaidAnswers } from '../replay/replay.ts'
+import { completeLines } from './complete-lines-node.ts'
 import type { CheckedThread } from './deploy-report.ts'
 
 /** One line of a progress file. */
@@ -19,7 +18,8 @@ type Line =
 
 /**
  * What a deploy check has done so far: a file of JSON lines, one for each checked thread and one for each paid answer. A
- * line is synced before the check continues, so that after a crash nothing is paid for again.
+ * line is synced before the check continues, so that after a crash no answer is paid for again. Requests that were on
+ * their way are: their answers never arrived.
  */
 export class ProgressFile {
   readonly done: Map<string, CheckedThread> = new Map()
@@ -40,12 +40,17 @@ export class ProgressFile {
     const progress = new ProgressFile(file)
     let isNew = true
     let end = 0
-    const lines = createInterface({ input: createReadStream(path), crlfDelay: Infinity })
-    for await (const text of lines) {
-      // The process may have died while it wrote the last line.
+    for await (const { text, endsAt } of completeLines(path)) {
       const line = parsed(text)
+      if (isNew && line?.type !== 'check') {
+        await file.close()
+        throw new SkeinError(`The file ${path} is no progress file.`, {
+          code: 'INPUT_INVALID',
+          hint: 'Name another file.',
+        })
+      }
       if (!line) break
-      end += Buffer.byteLength(text) + 1
+      end = endsAt
       isNew = false
       if (line.type === 'check' && line.id !== id) {
         await file.close()
@@ -57,6 +62,7 @@ export class ProgressFile {
       if (line.type === 'thread') progress.done.set(line.thread.original, line.thread)
       if (line.type === 'answer') progress.#answers.set(`${line.threadId} ${line.key}`, line.events)
     }
+    // The process may have died while it wrote the last line.
     await file.truncate(end)
     if (isNew) await progress.#write({ type: 'check', id })
     return progress

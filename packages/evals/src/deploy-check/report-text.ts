@@ -18,7 +18,7 @@ const headings: { readonly [Kind in DifferenceKind]: string } = {
 export function deployText(report: DeployReport): string {
   const { threads, same, groups, unchecked, requests } = report
   const lines = [
-    `${threads} threads: ${same} the same, ${threads - same - unchecked} differ, ${unchecked} not checked.`,
+    `${threads} threads: ${same} the same, ${threads - same - unchecked} differ, ${unchecked} not checked.${cutText(report)}`,
   ]
   for (const { kind, summary, count, examples } of groups)
     lines.push(
@@ -36,7 +36,7 @@ export function deployMarkdown(report: DeployReport): string {
   const lines = [
     '## Recorded threads on the new definitions',
     '',
-    `**${same} of ${threads}** threads stay the same.${unchecked > 0 ? ` ${unchecked} were not checked.` : ''}`,
+    `**${same} of ${threads}** threads stay the same.${unchecked > 0 ? ` ${unchecked} were not checked.` : ''}${cutText(report)}`,
     '',
   ]
   if (groups.length > 0) {
@@ -51,9 +51,13 @@ export function deployMarkdown(report: DeployReport): string {
     lines.push('')
   }
   lines.push(
-    `${requests.recorded} requests answered from recordings, ${requests.sent} sent${costOf(report)}. No tool ran.`,
+    `${requests.recorded} requests answered from recordings, ${requests.sent} sent${costOf(report)}. None of your tools ran.`,
   )
   return lines.join('\n')
+}
+
+function cutText({ cut }: DeployReport): string {
+  return cut > 0 ? ` ${cut} ended early: the budget was over after their first difference.` : ''
 }
 
 function costOf({ requests, spent }: DeployReport): string {

@@ -1,3 +1,4 @@
+import { setTimeout as pass } from 'node:timers/promises'
 import type { LLMRequest, StreamEvent } from '@skein/ai'
 import { canonicalJson, messageOf } from '@skein/base'
 import type { RuntimeEvent, Threads, WaitingItem } from '@skein/runtime'
@@ -20,8 +21,10 @@ import {
 } from '../recorded/request-key.ts'
 import { type AgentChange, changedRegistry, withMessage } from './changed-agent.ts'
 import { forkedLines } from './forked-lines.ts'
+import { ModelPriceList } from './model-prices.ts'
 import type { FirstDifference, ReplayEnd, ReplayReport } from './replay-report.ts'
 import { isParsedAlike, ToolAnswers } from './tool-answers.ts'
+import { type WaitingRetry, waitingRetry } from './waiting-retry.ts'
 
 /** How a thread is replayed. */
 export interface ReplaySettings extends Pick<PlayerOptions, 'registry' | 'runtime'> {
@@ -37,6 +40,8 @@ export interface ReplaySettings extends Pick<PlayerOptions, 'registry' | 'runtim
   readonly maxRequests?: number
   /** Called before a request is sent; false ends the replay (`budget`). */
   readonly mayAsk?: () => boolean
+  /** Called for each answer that was paid for, before the next request is sent. */
+  readonly onPaid?: (answer: PaidAnswer) => void
   /** PlayedAnswers that were paid for before, and where new ones are kept. */
   readonly paid?: PaidAnswers
   /** Where the replayed thread is stored, as a fork of the original. Default: nowhere. */
@@ -48,6 +53,14 @@ export interface PaidAnswers {
   get(key: string): readonly StreamEvent[] | undefined
   /** Resolves when the answer is stored so that a crash cannot lose it. */
   set(key: string, events: readonly StreamEvent[]): Promise<void>
+}
+
+/** An answer that was paid for. */
+export interface PaidAnswer {
+  /** The cost is null if it is unknown. */
+  readonly spent: RecordedUsage
+  /** Whether `paid` had it already. */
+  readonly isKept: boolean
 }
 
 /**
@@ -69,6 +82,9 @@ class Replay {
   readonly #options: ReplaySettings
   readonly #player: Player
   readonly #tools: ToolAnswers
+  readonly #prices: ModelPriceList
+  /** Recorded decisions that were given again, by thread and number. */
+  readonly #decided = new Set<string>()
   readonly #byKey = new Map<string, ThreadRequest>()
   readonly #steps = new Map<string, number>()
   readonly #asked = new Map<string, number>()
@@ -82,7 +98,8 @@ class Replay {
     const { change, message, from = 1, registry, runtime } = options
     this.#options = options
     this.#recorded = message === undefined ? recorded : withMessage(recorded, message, from)
-    this.#tools = new ToolAnswers(recorded)
+    this.#tools = new ToolAnswers(recorded, (threadId) => this.#placeOf(threadId))
+    this.#prices = new ModelPriceList(registry)
     for (const { requests } of threadTree(recorded))
       for (const [index, request] of requests.entries()) {
         this.#steps.set(request.logId, index + 1)
@@ -156,7 +173,8 @@ class Replay {
     const place = `${hash} ${count}`
     const before = paid?.get(place)
     if (before) {
-      this.#count(before)
+      this.#sent++
+      this.#charge(reference, { events: before, isKept: true })
       yield before
       return
     }
@@ -165,18 +183,23 @@ class Replay {
       await this.#player.waitsForEver(threadId)
       return
     }
+    this.#sent++
     const events = await this.#player.during(this.#received(request, reference))
+    this.#charge(reference, { events, isKept: false })
     await this.#player.during(Promise.resolve(paid?.set(place, events)))
-    this.#count(events)
     yield events
   }
 
-  /** Counts a request that was sent, now or before a crash. */
-  #count(events: readonly StreamEvent[]): void {
-    this.#sent++
+  /** Counts what an answer has cost, now or before a crash. */
+  #charge(
+    reference: AskedRequest['reference'],
+    { events, isKept }: { readonly events: readonly StreamEvent[]; readonly isKept: boolean },
+  ): void {
     const stop = events.findLast(({ type }) => type === 'message_stop')
-    if (stop?.type === 'message_stop')
-      this.#spent = addSpent(this.#spent, spentOn(stop.delta.usage))
+    const spent =
+      stop?.type === 'message_stop' ? this.#prices.spentOn(reference, stop.delta.usage) : noUsage
+    this.#spent = addSpent(this.#spent, spent)
+    this.#options.onPaid?.({ spent, isKept })
   }
 
   async #received(
@@ -190,8 +213,8 @@ class Replay {
   }
 
   /** PlayedAnswers a call from the recording. A call that it does not know ends the replay, unless a stub answers. */
-  async #call({ threadId, tool, raw, parsed }: PlayedCall): Promise<unknown> {
-    const recorded = this.#tools.take(tool.name, raw)
+  async #call({ threadId, toolCallId, tool, raw, parsed }: PlayedCall): Promise<unknown> {
+    const recorded = this.#tools.take({ threadId, toolCallId, toolName: tool.name, raw })
     const isKnown = recorded?.outcome === 'success' || recorded?.outcome === 'failed'
     if (recorded && isKnown && isParsedAlike(recorded, parsed)) {
       if (recorded.outcome === 'success') return recorded.result
@@ -252,6 +275,11 @@ class Replay {
     if (!this.#end) this.#player.played.free()
   }
 
+  /** How many recorded events of a thread were played. Nothing is played after the run has differed. */
+  #placeOf(threadId: string): number {
+    return this.#player.played.tracks.get(threadId)?.place ?? 0
+  }
+
   #toolOf(event: RuntimeEvent & { type: 'interrupt_opened' }): string {
     const { toolCallId } = event.interrupt
     for (const { calls } of threadTree(this.#recorded))
@@ -263,24 +291,56 @@ class Replay {
   async #continue(): Promise<void> {
     const root = this.#player.played.tracks.get(this.#recorded.threadId)!
     const inputs = this.#recorded.inputs.filter(({ seq }) => seq > root.place)
-    const open = new Set(inputs.filter(({ type }) => type === 'answer').map(({ seq }) => seq))
     for (const input of inputs) {
-      await this.#player.quiet()
+      await this.#rest()
       if (this.#end) return
-      await this.#answerOpen(open)
+      await this.#answerOpen()
       const { event } = this.#recorded.events[input.seq - 1]!
       if (event.type !== 'message_queued' || event.resumes !== true) continue
       if (await this.#isWaiting()) break
       await this.#say(event)
     }
     for (let round = 0; round < MAX_ROUNDS && !this.#end; round++) {
-      await this.#player.quiet()
-      if (this.#end || !(await this.#answerOpen(open))) break
+      await this.#rest()
+      if (this.#end || !(await this.#answerOpen())) break
     }
     if (this.#end) return
     const waiting = await this.#waitingTool()
     if (waiting !== undefined) this.#end = { type: 'waits_for_approval', toolName: waiting }
     else this.#end = await this.#failed()
+  }
+
+  /** Waits until nothing happens any more, and no request that was refused for a moment is due again. */
+  async #rest(): Promise<void> {
+    await this.#player.quiet()
+    for (let round = 0; !this.#end; round++) {
+      const next = await this.#nextRetry()
+      if (!next) return
+      const { time } = this.#player
+      const waitMs = next.retryAtMs - time.now()
+      if (waitMs > MAX_WAIT_MS || round === MAX_ROUNDS) {
+        this.#end = { type: 'failed', message: next.message }
+        return
+      }
+      await this.#player.during(pass(Math.max(waitMs, 0)))
+      // Each timer fires at its own time, and the work that it starts ends before the next one.
+      do await this.#player.quiet()
+      while (time.moveTo(next.retryAtMs))
+    }
+  }
+
+  /** The failed request of the tree that is due first. */
+  async #nextRetry(): Promise<WaitingRetry | undefined> {
+    const { store } = this.#player.played
+    const id = this.#recorded.threadId
+    const heads = await store.list({ rootId: id })
+    const ids = new Set([id, ...heads.map((head) => head.id)])
+    const retries = await Promise.all(
+      [...ids].map(async (threadId) => waitingRetry(await store.events(threadId))),
+    )
+    return retries
+      .filter((retry) => retry !== undefined)
+      .toSorted((a, b) => a.retryAtMs - b.retryAtMs)[0]
   }
 
   async #say(event: RuntimeEvent & { type: 'message_queued' }): Promise<void> {
@@ -293,12 +353,12 @@ class Replay {
   }
 
   /** PlayedAnswers the questions that were answered in the recording. Returns whether it has answered one. */
-  async #answerOpen(open: Set<number>): Promise<boolean> {
+  async #answerOpen(): Promise<boolean> {
     const { inbox } = this.#player.runtime
     const waiting = await inbox.list({ rootId: this.#recorded.threadId })
     let hasAnswered = false
     for (const item of waiting) {
-      const answered = this.#decisionFor(item, open)
+      const answered = this.#decisionFor(item)
       if (!answered) continue
       const { threadId, interruptId } = item
       const by = answered.answeredBy ?? 'unknown'
@@ -312,20 +372,19 @@ class Replay {
     return hasAnswered
   }
 
-  /** What a person said in the recording about the same call. */
-  #decisionFor(
-    item: WaitingItem,
-    open: Set<number>,
-  ): (RuntimeEvent & { type: 'interrupt_answered' }) | undefined {
+  /** What a person said in the recording about the same call. Each decision is given once. */
+  #decisionFor(item: WaitingItem): (RuntimeEvent & { type: 'interrupt_answered' }) | undefined {
     const { toolName, arguments: args } = item
-    for (const { events, calls } of threadTree(this.#recorded)) {
+    for (const { threadId, events, calls } of threadTree(this.#recorded)) {
       for (const { seq, event } of events) {
-        if (event.type !== 'interrupt_answered') continue
+        const place = `${threadId} ${seq}`
+        if (event.type !== 'interrupt_answered' || this.#decided.has(place)) continue
+        if (seq <= this.#placeOf(threadId)) continue
         const call = calls.find(({ approval }) => approval?.interruptId === event.interruptId)
         if (!call || call.toolName !== toolName) continue
         const shown = call.parsed ?? call.raw
         if (canonicalJson(shown) !== canonicalJson(args)) continue
-        open.delete(seq)
+        this.#decided.add(place)
         return event
       }
     }
@@ -361,8 +420,10 @@ class Replay {
   }
 }
 
-/** How often people answer the questions of a run that differs. */
+/** How often people answer the questions of a run that differs, and how often it waits in between. */
 const MAX_ROUNDS = 100
+/** The longest wait for a request that was refused for a moment. Longer ones end the replay. */
+const MAX_WAIT_MS = 60_000
 
 /** Whether a difference only says that the definitions are other ones. */
 function isMeant(event: RuntimeEvent, path: string): boolean {
@@ -425,16 +486,6 @@ function changedTools(recorded: ThreadRequest | undefined, { tools }: RequestKey
       .map(([name]) => name),
   ]
   return changes.join(', ') || 'their order'
-}
-
-function spentOn(usage: {
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly cacheReadTokens: number
-  readonly costUsd?: number
-}): RecordedUsage {
-  const { inputTokens, outputTokens, cacheReadTokens, costUsd = null } = usage
-  return { inputTokens, outputTokens, cachedTokens: cacheReadTokens, costUsd }
 }
 
 function lastError(errors: readonly unknown[]): string | undefined {

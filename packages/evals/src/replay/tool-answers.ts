@@ -2,29 +2,57 @@ import { canonicalJson, isObject, type JsonValue } from '@skein/base'
 import { threadTree } from '../recorded/facts-of.ts'
 import type { RecordedCall, RecordedThread } from '../recorded/recorded-thread.ts'
 
+/** A recorded call, and the number of the event that ended it. */
+interface AnsweredCall {
+  readonly threadId: string
+  readonly call: RecordedCall
+  readonly endSeq: number
+}
+
+/** A call of a run that differs from the recording. */
+export interface NewCall {
+  readonly threadId: string
+  readonly toolCallId: string
+  readonly toolName: string
+  /** The arguments that the model sent. */
+  readonly raw: unknown
+}
+
 /** The recorded results of tools, by name and by the arguments that the model sent. */
 export class ToolAnswers {
-  readonly #calls = new Map<string, RecordedCall[]>()
-  readonly #used = new Map<string, number>()
+  readonly #calls = new Map<string, AnsweredCall[]>()
+  readonly #used = new Set<AnsweredCall>()
+  readonly #placeOf: (threadId: string) => number
 
-  constructor(thread: RecordedThread) {
-    for (const { calls } of threadTree(thread))
+  /** `placeOf` tells how many recorded events of a thread were played before the run differed. */
+  constructor(thread: RecordedThread, placeOf: (threadId: string) => number) {
+    this.#placeOf = placeOf
+    for (const { threadId, calls, events } of threadTree(thread)) {
+      const ends = new Map<string, number>()
+      for (const { seq, event } of events)
+        if (event.type === 'tool_execution_end') ends.set(event.toolCallId, seq)
       for (const call of calls) {
         const key = keyOf(call.toolName, call.raw)
-        this.#calls.set(key, [...(this.#calls.get(key) ?? []), call])
+        const answered = { threadId, call, endSeq: ends.get(call.toolCallId) ?? Infinity }
+        this.#calls.set(key, [...(this.#calls.get(key) ?? []), answered])
       }
+    }
   }
 
   /**
    * Returns the recorded call with this name and these arguments. If the recording has several, they are used in order,
-   * and the last of them again and again.
+   * after those that were played, and the last of them again and again.
    */
-  take(toolName: string, raw: unknown): RecordedCall | undefined {
-    const key = keyOf(toolName, raw)
-    const calls = this.#calls.get(key)
-    const used = this.#used.get(key) ?? 0
-    this.#used.set(key, used + 1)
-    return calls?.[Math.min(used, calls.length - 1)]
+  take({ threadId, toolCallId, toolName, raw }: NewCall): RecordedCall | undefined {
+    const calls = this.#calls.get(keyOf(toolName, raw)) ?? []
+    const left = calls.filter(
+      (one) => !this.#used.has(one) && one.endSeq > this.#placeOf(one.threadId),
+    )
+    // A call that had begun when the run differed is the recorded one.
+    const same = left.find((one) => one.threadId === threadId && one.call.toolCallId === toolCallId)
+    const taken = same ?? left[0] ?? calls.at(-1)
+    if (taken) this.#used.add(taken)
+    return taken?.call
   }
 }
 
