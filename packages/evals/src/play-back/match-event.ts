@@ -5,19 +5,30 @@ import type { RuntimeEvent } from '@skein/runtime'
  * What a played event need not have in common with the recorded one. docs/guides/replay.md has the same list for users.
  */
 
-/** Members with times and durations: the recorded ones are stored. */
-const TIMES: ReadonlySet<string> = new Set([
-  'at',
-  'timestamp',
-  'created_at',
-  'durationMs',
-  'firstTokenMs',
-  'expiresAt',
-  'retryAt',
-  'runAt',
+/** Members of events with times and durations: the recorded ones are stored. Those of application data are compared. */
+const TIMES: readonly string[] = [
+  '/at',
+  '/durationMs',
+  '/firstTokenMs',
+  '/expiresAt',
+  '/retryAt',
+  '/runAt',
+  '/message/timestamp',
+  '/agent/created_at',
+]
+/** Members of events about processes: the span of telemetry, the stack of an error. */
+const PROCESS: readonly string[] = ['/trace', '/cause', '/epoch']
+const UNCOMPARED: ReadonlySet<string> = new Set([...TIMES, ...PROCESS])
+
+/** Texts that the runtime makes, in which it may name a time, e.g. when a model is asked again. */
+const TEXTS_WITH_TIMES: ReadonlySet<string> = new Set([
+  'status_changed/text',
+  'subagent_updated/statusText',
+  'step_failed/message',
+  'step_failed/hint',
+  'error_raised/message',
+  'error_raised/hint',
 ])
-/** Members about processes: the span of telemetry, the stack of an error. */
-const PROCESS: ReadonlySet<string> = new Set(['trace', 'cause', 'epoch'])
 
 /**
  * Members that say how the messages of a request are stored, as a difference to an earlier request, which depends on what
@@ -39,22 +50,27 @@ export function eventDifference(
   binding: IdBinding,
 ): string | undefined {
   if (produced.type !== recorded.type) return '/type'
-  return difference(produced, recorded, { path: '', name: '', binding })
+  return difference(produced, recorded, { path: '', event: recorded, binding })
 }
 
 interface Place {
   readonly path: string
-  readonly name: string
+  /** The recorded event. */
+  readonly event: RuntimeEvent
   readonly binding: IdBinding
 }
 
 function difference(produced: unknown, recorded: unknown, place: Place): string | undefined {
-  const { path, name, binding } = place
-  if (produced === recorded || TIMES.has(name) || PROCESS.has(name) || isSigned(path))
-    return undefined
-  if (isSealed(produced) && isSealed(recorded)) return undefined
-  if (typeof produced === 'string' && typeof recorded === 'string')
-    return bind(timeless(produced), timeless(recorded), binding) ? undefined : path
+  const { path, event, binding } = place
+  if (produced === recorded || isUncompared(place) || isSigned(path)) return undefined
+  if (isSecret(place) && isSealed(produced) && isSealed(recorded)) return undefined
+  if (typeof produced === 'string' && typeof recorded === 'string') {
+    const mayName = TEXTS_WITH_TIMES.has(`${event.type}${path}`)
+    const [own, other] = [produced, recorded].map((text) =>
+      unhashed(mayName ? timeless(text) : text),
+    )
+    return bind(own!, other!, binding) ? undefined : path
+  }
   if (Array.isArray(produced) && Array.isArray(recorded)) {
     if (produced.length !== recorded.length) return path
     for (const [index, one] of produced.entries()) {
@@ -67,26 +83,48 @@ function difference(produced: unknown, recorded: unknown, place: Place): string 
   const isRequest = path === '' && produced['type'] === 'model_requested'
   for (const key of new Set([...Object.keys(produced), ...Object.keys(recorded)])) {
     if (isRequest && ENCODING.has(key)) continue
-    const inner = { binding, name: key, path: `${path}/${key}` }
+    const inner = { ...place, path: `${path}/${key}` }
     const found = difference(produced[key], recorded[key], inner)
     if (found !== undefined) return found
   }
   return undefined
 }
 
-/**
- * A text without the times in it, e.g. of a status that says when a model is asked again, and without the hashes of ids
- * that are in the paths of attachments.
- */
+function isUncompared({ path, event }: Place): boolean {
+  if (UNCOMPARED.has(path)) return true
+  // The files of a call, as they were when the call was made.
+  return event.type === 'variables_requested' && /^\/attachments\/\d+\/writtenAt$/.test(path)
+}
+
+/** A text without the times in it. */
 function timeless(text: string): string {
-  return text
-    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'a time')
-    .replace(/(\/attachments\/[^\s"]*-)[0-9a-f]{8}(?=[.\s",]|$)/g, '$1hash')
+  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'a time')
+}
+
+/** A text without the hashes of ids that are in the paths of attachments. */
+function unhashed(text: string): string {
+  return text.replace(/(\/attachments\/[^\s"]*-)[0-9a-f]{8}(?=[.\s",]|$)/g, '$1hash')
 }
 
 /** Whether a member is signed with keys of the installation that recorded the thread, so that no other can make it. */
 function isSigned(path: string): boolean {
   return path === '/interrupt/request' || path === '/answer/token' || path === '/grant'
+}
+
+/** Whether the runtime stores an encrypted secret here. */
+function isSecret({ path, event }: Place): boolean {
+  switch (event.type) {
+    case 'env_set':
+      return path === '/value' && event.valueType === 'secret'
+    case 'variables_provided': {
+      const name = /^\/values\/(.+)\/value$/.exec(path)?.[1]
+      return name !== undefined && event.values[name]?.valueType === 'secret'
+    }
+    case 'custom_event':
+      return path === '/data/sealed' && event.name === 'approval_given'
+    default:
+      return false
+  }
 }
 
 /** Whether a value is an encrypted secret. Each encryption of the same secret gives another text. */

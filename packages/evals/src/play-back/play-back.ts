@@ -26,7 +26,7 @@ export async function playBack(
     const left = [...player.played.tracks.values()].find(
       ({ place, events: all }) => place < all.length,
     )
-    const place = stuck ?? (left && { track: left, mismatch: undefined })
+    const place = stuck ?? (left && { track: left, mismatch: undefined, hasUnknownRequest: false })
     const difference = place
       ? differenceOf(place, player.errors)
       : requestDifference(player.otherRequests.values().next().value, recorded)
@@ -58,7 +58,7 @@ function requestDifference(
 }
 
 function differenceOf(
-  { track, mismatch }: Stuck,
+  { track, mismatch, hasUnknownRequest }: Stuck,
   errors: readonly unknown[],
 ): NonNullable<PlayBackReport['difference']> {
   const recorded = mismatch?.recorded ?? track.events[track.place]?.event
@@ -70,7 +70,10 @@ function differenceOf(
     seq,
     recorded,
     produced,
-    message: messageOf({ recorded, produced, path: mismatch?.path, error: errors.at(-1) }),
+    message:
+      hasUnknownRequest && !produced
+        ? 'The loop asked a model, and the log has no such request.'
+        : messageOf({ recorded, produced, path: mismatch?.path, error: errors.at(-1) }),
   }
 }
 

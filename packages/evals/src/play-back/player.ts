@@ -13,6 +13,7 @@ import {
 } from '@skein/runtime'
 import { noUsage, threadTree } from '../recorded/facts-of.ts'
 import { madeBy, saidAs, recordedUsageOf } from '../recorded/read-recording.ts'
+import { isAtRest } from '../recorded/at-rest.ts'
 import { mayBeInput } from '../recorded/input-events.ts'
 import { changedPart, keyOfRecorded, keyOfRequest } from '../recorded/request-key.ts'
 import type { ThreadRequest, RecordedThread } from '../recorded/recorded-thread.ts'
@@ -83,7 +84,12 @@ interface Stub {
 }
 
 /** Where play stopped. */
-export type Stuck = { readonly track: Track; readonly mismatch: Mismatch | undefined }
+export interface Stuck {
+  readonly track: Track
+  readonly mismatch: Mismatch | undefined
+  /** Whether the loop waits for the answer to a request that the recording does not have. */
+  readonly hasUnknownRequest: boolean
+}
 
 /** How long a call of the API may take: signatures are made in other threads. */
 const MAX_CALL_TICKS = 2_000
@@ -109,6 +115,8 @@ export class Player {
   readonly #thread = new AsyncLocalStorage<string>()
   readonly #requests = new Map<string, readonly ThreadRequest[]>()
   readonly #claimed = new Set<string>()
+  /** The threads that wait for the answer to a request that the recording does not have. */
+  readonly #unknownRequests = new Set<string>()
   readonly #fencedAt = new Map<string, number>()
   /** Statuses that tools of children have set, each with the id of the child. */
   readonly #statuses = new Set<string>()
@@ -192,7 +200,7 @@ export class Player {
       if (this.played.isFree) return undefined
       const tracks = this.#open()
       const next = tracks[0]
-      if (!next) return undefined
+      if (!next) return this.#afterEnd()
       if (this.#moveTime(next)) continue
       // Threads whose next events have the same time wait for one another in any order.
       const { at } = next.events[next.place]!.event
@@ -202,7 +210,26 @@ export class Player {
       const mismatches = this.played.mismatches()
       const mismatch =
         mismatches.find(({ threadId }) => threadId === next.threadId) ?? mismatches[0]
-      return { track: this.played.tracks.get(mismatch?.threadId ?? '') ?? next, mismatch }
+      const track = this.played.tracks.get(mismatch?.threadId ?? '') ?? next
+      return { track, mismatch, hasUnknownRequest: this.#unknownRequests.has(track.threadId) }
+    }
+  }
+
+  /** What the loop goes on to do although every log has ended. A thread that was recorded while it worked may go on. */
+  #afterEnd(): Stuck | undefined {
+    if (!isAtRest(this.recorded)) return undefined
+    // Whether work that has lost its thread still reports its result is no decision of the loop.
+    const mismatch = this.played
+      .mismatches()
+      .find(({ produced }) => produced?.type !== 'late_result')
+    const [asking] = this.#unknownRequests
+    if (!mismatch && asking === undefined) return undefined
+    const { tracks } = this.played
+    const track = tracks.get(mismatch?.threadId ?? asking ?? '')
+    return {
+      track: track ?? tracks.get(this.recorded.threadId)!,
+      mismatch,
+      hasUnknownRequest: asking !== undefined,
     }
   }
 
@@ -450,6 +477,7 @@ export class Player {
       this.played.fence(threadId)
       // What ran in the process that died never returns. Requests see the signal.
       for (const stub of this.#stubs) if (stub.threadId === threadId) stub.drop()
+      this.#unknownRequests.delete(threadId)
       this.#dispatcher.interrupt(threadId, new Error('The process died here.'))
     }
     this.#dispatcher.wake(threadId)
@@ -511,7 +539,9 @@ export class Player {
         return
       }
       if (!recorded?.answer) {
+        if (!recorded) this.#unknownRequests.add(threadId)
         await this.#reached(threadId, Infinity, signal)
+        this.#unknownRequests.delete(threadId)
         throw abortedRequest(model.provider, signal.reason)
       }
       const { answer, seq } = recorded

@@ -1,7 +1,7 @@
 import {
+  type BoundLLMModel,
   createProvider,
   ErrorCode,
-  type LLMCapabilities,
   type LLMRequest,
   type ModelReference,
   type StreamEvent,
@@ -27,11 +27,11 @@ export function answeredModel(reference: ModelReference, answering: Answering): 
   const provider = createProvider({
     name,
     llm: {
-      capabilities: capabilitiesOf(reference),
-      bind: (bound) => ({
-        modelId: bound.modelId,
+      capabilities: handlerOf(reference).capabilities,
+      bind: ({ modelId }) => ({
+        ...formatOf(reference),
+        modelId,
         provider: name,
-        capabilities: capabilitiesOf(reference),
         async *stream(request) {
           yield* stream(request)
         },
@@ -46,8 +46,21 @@ export function answeredModel(reference: ModelReference, answering: Answering): 
   return provider(reference.modelId, reference.options)
 }
 
-function capabilitiesOf({ provider }: ModelReference): LLMCapabilities {
-  return provider.handlers.llm!.capabilities // a model of a prompt answers with text
+function handlerOf({ provider }: ModelReference) {
+  return provider.handlers.llm! // a model of a prompt answers with text
+}
+
+/** What decides how a model's requests are written and its answers are read. */
+function formatOf(
+  reference: ModelReference,
+): Pick<BoundLLMModel, 'capabilities' | 'wire' | 'readData'> {
+  const bound = handlerOf(reference).bind(reference)
+  const { capabilities, wire } = bound
+  return {
+    capabilities,
+    ...(wire !== undefined && { wire }),
+    ...(bound.readData && { readData: bound.readData.bind(bound) }),
+  }
 }
 
 /** The events with which a model gives a recorded answer. */
@@ -76,6 +89,8 @@ export function tokensOf({
   inputTokens,
   outputTokens,
   cachedTokens,
+  cacheWriteTokens = 0,
+  reasoningTokens,
   costUsd,
 }: NonNullable<Extract<RecordedAnswer, { type: 'message' }>['usage']>): TokenUsage {
   return {
@@ -83,7 +98,8 @@ export function tokensOf({
     outputTokens,
     totalTokens: inputTokens + outputTokens,
     cacheReadTokens: cachedTokens,
-    cacheWriteTokens: 0,
+    cacheWriteTokens,
+    ...(reasoningTokens !== undefined && { reasoningTokens }),
     ...(costUsd !== null && { costUsd }),
   }
 }

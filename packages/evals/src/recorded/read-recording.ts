@@ -234,10 +234,13 @@ export function recordedUsageOf(
   costUsd: number | undefined,
 ): RecordedUsage {
   const count = (name: string): number => Number(usage?.[name] ?? 0)
+  const written = count('cache_write_tokens')
   return {
     inputTokens: count('input_tokens'),
     outputTokens: count('output_tokens'),
     cachedTokens: count('cache_read_tokens'),
+    ...(written > 0 && { cacheWriteTokens: written }),
+    ...(usage?.['thinking_tokens'] !== undefined && { reasoningTokens: count('thinking_tokens') }),
     costUsd: costUsd ?? null,
   }
 }

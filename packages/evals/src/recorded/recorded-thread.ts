@@ -85,6 +85,10 @@ export interface RecordedUsage {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly cachedTokens: number
+  /** Tokens that were written to the vendor's cache; absent if none were. */
+  readonly cacheWriteTokens?: number
+  /** The part of `outputTokens` that was spent on reasoning, where the vendor reports it. */
+  readonly reasoningTokens?: number
   /** Null if the price of the model was unknown. */
   readonly costUsd: number | null
 }
