@@ -2,6 +2,7 @@ import type { LLMRequest } from '@skein/ai'
 import { messageToJSON } from '@skein/ai'
 import { canonicalJson, isObject, type MessageJSON, sha256Hex } from '@skein/base'
 import type { RequestContent } from './recorded-thread.ts'
+import { mediumKey, withMediaKeys } from './request-media.ts'
 
 /** The parts of a request by which it is compared, each as text. */
 export interface RequestKey {
@@ -62,26 +63,12 @@ function text(value: unknown): string {
   return canonicalJson(JSON.parse(JSON.stringify(value ?? null)))
 }
 
-const MEDIA: ReadonlySet<unknown> = new Set(['image', 'document', 'audio', 'video', 'binary'])
-
-/** The type of a medium: of its contents, or of the file that the log names in their place. */
-function mediaType(value: Readonly<Record<string, unknown>>): string | undefined {
-  const { type, mimeType, $file } = value
-  if (isObject($file)) return String($file['mediaType'])
-  return MEDIA.has(type) ? String(mimeType) : undefined
-}
-
-/** The log names the file of a medium in a text, and leaves its contents out. */
-function isNoMedium(item: unknown): boolean {
-  return !isObject(item) || mediaType(item) === undefined
-}
-
-/** Data of the application, with the types of media in place of their contents. */
+/** Data of the application, with keys in place of the contents of media. */
 function withoutMedia(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter(isNoMedium).map(withoutMedia)
+  if (Array.isArray(value)) return withMediaKeys(value, withoutMedia)
   if (!isObject(value)) return value
-  const media = mediaType(value)
-  if (media !== undefined) return { media }
+  const medium = mediumKey(value)
+  if (medium) return medium
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [name, withoutMedia(inner)]),
   )
@@ -110,12 +97,12 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'cacheControl',
 ])
 
-/** A value without ids, times and marks. Media are left out, as in the log. */
+/** A value without ids, times and marks, with keys in place of the contents of media. */
 function plain(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter(isNoMedium).map(plain)
+  if (Array.isArray(value)) return withMediaKeys(value, plain)
   if (!isObject(value)) return value
-  const media = mediaType(value)
-  if (media !== undefined) return { media }
+  const medium = mediumKey(value)
+  if (medium) return medium
   const kept: Record<string, unknown> = {}
   for (const [name, inner] of Object.entries(value)) {
     // Arguments and results are data of the application: its own ids count.
