@@ -215,7 +215,7 @@ export class Player {
     }
   }
 
-  /** What the loop goes on to do although every log has ended. A thread that was recorded while it worked may go on. */
+  /** What the loop does although every log has ended. A thread that was recorded while it worked may continue. */
   #afterEnd(): Stuck | undefined {
     if (!isAtRest(this.recorded)) return undefined
     // Whether work that has lost its thread still reports its result is no decision of the loop.

@@ -2,7 +2,7 @@ import type { RuntimeEvent } from '@skein/runtime'
 import { threadTree } from './facts-of.ts'
 import type { RecordedThread } from './recorded-thread.ts'
 
-/** Events after which a thread that rests goes on resting. */
+/** Events after which a thread that rests still rests. */
 const QUIET: ReadonlySet<RuntimeEvent['type']> = new Set([
   'thread_updated',
   'value_set',
@@ -17,7 +17,7 @@ const QUIET: ReadonlySet<RuntimeEvent['type']> = new Set([
   'grant_revoked',
 ])
 
-/** Whether every thread of a tree had nothing left to do when its log ended. Else a played run goes on after the log. */
+/** Whether every thread of a tree had nothing left to do when its log ended. Otherwise a played run continues after the log. */
 export function isAtRest(recorded: RecordedThread): boolean {
   return [...threadTree(recorded)].every(({ events }) => {
     const last = events.findLast(({ event }) => !QUIET.has(event.type))?.event
