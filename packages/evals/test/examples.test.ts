@@ -15,8 +15,9 @@ const examples = globSync('examples/[0-9]*.ts', { cwd: root })
       text.includes('createRuntime(') && !/postgres-database|restate-server|restate'/.test(text)
     )
   })
-  // Its second thread is a replay on other definitions than those of its runtime.
-  .filter((path) => !path.includes('109-replay'))
+  // The second thread of 109 is a replay on other definitions than those of its runtime. A hook of 112 changes messages
+  // before they are stored, which is not played back yet.
+  .filter((path) => !/109-replay|112-guardrails/.test(path))
 
 const wanted = countOf({ fast: 4, all: examples.length, deep: examples.length })
 const share = Math.max(1, Math.floor(examples.length / wanted))

@@ -11,11 +11,9 @@ export function parseIni(text: string): Record<string, Record<string, string>> {
     }
     const equals = line.indexOf('=')
     if (!section || equals < 0 || /^\s/.test(line)) continue
-    const value = line
-      .slice(equals + 1)
-      .replace(/\s+[#;].*$/, '')
-      .trim()
-    section[line.slice(0, equals).trim()] = value
+    const value = line.slice(equals + 1)
+    const comment = value.search(/\s[#;]/)
+    section[line.slice(0, equals).trim()] = (comment < 0 ? value : value.slice(0, comment)).trim()
   }
   return sections
 }

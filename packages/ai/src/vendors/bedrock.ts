@@ -214,7 +214,7 @@ const schemaless =
 
 /** Returns the name that Anthropic gives a Claude, e.g. `claude-sonnet-4-5-20250929`; undefined for other models. */
 function claudeOf(modelId: string): string | undefined {
-  return /anthropic\.(claude-[a-z0-9-]+?)(?:-v\d+(?::\d+.*)?)?$/.exec(modelId)?.[1]
+  return /anthropic\.(claude-[a-z0-9-]+)/.exec(modelId)?.[1]?.replace(/-v\d+$/, '')
 }
 
 /** Writes settings for a Claude: as for Anthropic, in the places that Converse has for them. */

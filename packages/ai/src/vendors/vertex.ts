@@ -134,7 +134,9 @@ function llmAt(
   const isClaude = modelId.startsWith('claude-')
   const missing =
     project === undefined ? 'project' : location === undefined ? 'location' : undefined
-  const origin = place.endpoint?.replace(/\/+$/, '') ?? (location && addressOf(location))
+  const origin =
+    (place.endpoint?.endsWith('/') ? place.endpoint.slice(0, -1) : place.endpoint) ??
+    (location && addressOf(location))
   const publisher = isClaude ? 'anthropic' : 'google'
   const baseUrl =
     missing === undefined

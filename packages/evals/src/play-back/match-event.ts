@@ -103,7 +103,7 @@ function timeless(text: string): string {
 
 /** A text without the hashes of ids that are in the paths of attachments. */
 function unhashed(text: string): string {
-  return text.replace(/(\/attachments\/[^\s"]*-)[0-9a-f]{8}(?=[.\s",]|$)/g, '$1hash')
+  return text.replace(/(\/attachments\/[^\s"/]*-)[0-9a-f]{8}(?=[.\s",]|$)/g, '$1hash')
 }
 
 /** Whether a member is signed with keys of the installation that recorded the thread, so that no other can make it. */

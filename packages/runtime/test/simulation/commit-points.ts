@@ -20,6 +20,9 @@ export const grantPoints: readonly string[] = ['make_grant', 'revoke_grant']
 /** Commits of a drain that change only the row of its thread. */
 const rowPoints: readonly string[] = ['charge', 'quarantined', 'survived']
 
+/** Points at which no drain of the simulation commits: its models have no rule of residency. */
+const unusedPoints: readonly string[] = ['residency']
+
 /** A point of the source, and the file below `src` that has it. */
 interface NamedPoint {
   readonly file: string
@@ -40,7 +43,9 @@ export function namedPoints(): readonly NamedPoint[] {
 
 /** Every point at which a drain commits, read from the source: a new one must be crashed at too. */
 export function kernelPoints(): string[] {
-  const named = namedPoints().flatMap(({ file, point }) => (isOfLimits(file) ? [] : [point]))
+  const named = namedPoints()
+    .filter(({ file, point }) => !isOfLimits(file) && !unusedPoints.includes(point))
+    .map(({ point }) => point)
   const hooks = ['hook_after_tool_call_success', 'hook_after_thread_created']
   return [...new Set([...named, ...hooks])].toSorted()
 }
@@ -52,6 +57,6 @@ export function isOfLimits(file: string): boolean {
 
 /** Returns a predicate: whether a drain may commit at a point, which may be several that were joined. */
 export function knownPoints(): (point: string) => boolean {
-  const known = new Set([...kernelPoints(), ...rowPoints])
+  const known = new Set([...kernelPoints(), ...rowPoints, ...unusedPoints])
   return (point) => point.split('+').every((name) => known.has(name))
 }
