@@ -46,6 +46,9 @@ export const inbox: Command = defineCommand({
             : 'asks:'
           const who = lineText(path.join(' › '))
           output.line(`  ${who} ${lineText(asks)} ${callOf(item)} (${about.join(', ')})`)
+          // What a call in doubt is about is not in its arguments: why it is asked, and what the answer decides.
+          const { question } = isPlainObject(item.question) ? item.question : {}
+          if (typeof question === 'string') output.line(`  ${lineText(question)}`)
           for (const line of sentLines(item)) output.line(`  ${line}`)
           if (item.request) output.line(`  digest ${shortDigest(item.request.digest)}`)
         }

@@ -6,7 +6,7 @@ import type { RecordedInput } from './recorded-thread.ts'
  * the code of tools, hooks and effects, which does not run when a thread is played back. All other events are made by the
  * loop alone.
  */
-const inputs: { readonly [Type in RuntimeEvent['type']]?: RecordedInput['type'] } = {
+const inputs: Readonly<Record<RuntimeEvent['type'], RecordedInput['type'] | undefined>> = {
   thread_created: 'other',
   thread_updated: 'other',
   agent_registered: 'other',
@@ -41,6 +41,39 @@ const inputs: { readonly [Type in RuntimeEvent['type']]?: RecordedInput['type'] 
   error_raised: 'other',
   evidence_added: 'other',
   usage_recorded: 'other',
+  // Made by the loop alone:
+  agent_handoff: undefined,
+  call_reset: undefined,
+  context_compacted: undefined,
+  delivery_changed: undefined,
+  effect_started: undefined,
+  gate_decided: undefined,
+  immediate_done: undefined,
+  inference_recorded: undefined,
+  interrupt_opened: undefined,
+  model_answered: undefined,
+  model_requested: undefined,
+  reasoning_delta: undefined,
+  session_end: undefined,
+  session_failing: undefined,
+  session_start: undefined,
+  step_end: undefined,
+  step_failed: undefined,
+  step_reset: undefined,
+  step_start: undefined,
+  text_delta: undefined,
+  thread_erased: undefined,
+  tool_call_delta: undefined,
+  tool_execution_end: undefined,
+  tool_execution_progress: undefined,
+  tool_execution_start: undefined,
+  turn_cut: undefined,
+  turn_end: undefined,
+  turn_start: undefined,
+  undo_decided: undefined,
+  variables_requested: undefined,
+  variables_settled: undefined,
+  write_undone: undefined,
 }
 
 /** What kind of input an event may be; undefined for events that only the loop makes. */

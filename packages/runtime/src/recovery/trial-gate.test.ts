@@ -78,7 +78,7 @@ test('a suspect that works on after its trial leaves the next one without a tria
   expect(stage.trials.get('two')).toBeUndefined()
 })
 
-test('where other threads work, suspects wait for nobody: a death could not be charged to them', async () => {
+test('where other threads work, suspects do not wait: a death could not be charged to them', async () => {
   const stage = new Stage()
   stage.arrive('new')
   await stage.enter('new')
